@@ -1,0 +1,72 @@
+# `make demo` runs a pipeline on both orchestrators, on this machine. `make test` checks everything.
+SHELL := /bin/sh
+BIN := .venv/bin
+NODE := $(shell command -v node 2>/dev/null)
+# An environment does not survive a move of the checkout, nor the removal of its interpreter.
+USABLE := $(shell [ -x .venv/bin/python ] && [ "$$(cat .venv/.home 2>/dev/null)" = "$$(pwd -P)" ] && echo yes)
+
+# What `make test` runs pytest with; `make test PYTEST_ARGS="-x -k planner"`.
+PYTEST_ARGS ?= -q -n auto --dist loadfile
+# What `make render` writes to statemachines/: names of pipelines in dags/.
+PIPELINES ?= digits llm_fsx
+
+# These belong to somebody's shell, and would slow down or redirect what happens in .venv.
+unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
+unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
+
+.DEFAULT_GOAL := help
+.PHONY: FORCE help setup demo test test-sdk check fmt render constraints build clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 14
+
+setup: .venv/.installed $(if $(NODE),tools/asl/node_modules/.installed)  ## make .venv and install the validators
+
+.venv/.installed: pyproject.toml constraints.txt tools/venv.sh $(if $(USABLE),,FORCE)
+	@tools/venv.sh
+
+FORCE:
+
+tools/asl/node_modules/.installed: tools/asl/package.json tools/asl/package-lock.json
+	@echo "Installing the public validators (node)"
+	@cd tools/asl && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+demo: .venv/.installed  ## run a pipeline on both orchestrators against the embedded AWS
+	@$(BIN)/orchestrate demo
+
+check: setup  ## formatting, lint, types and the floors
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check  ## everything that must hold
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+fmt: .venv/.installed  ## format and mend what can be mended
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+render: .venv/.installed  ## write statemachines/*.asl.json again
+	@set -e; for pipeline in $(PIPELINES); do \
+	  $(BIN)/orchestrate render step-functions "dags/$$pipeline.yaml" \
+	    -o "statemachines/$$pipeline.asl.json"; \
+	done
+
+test-sdk:  ## compare with the SageMaker Python SDK, V2 and V3, each in an environment of its own
+	@set -e; for generation in v2 v3; do \
+	  tools/sdk_venv.sh tests/sdk/requirements-$$generation.txt .venv-sdk-$$generation; \
+	  .venv-sdk-$$generation/bin/python -m pytest tests/sdk -q; \
+	done
+
+constraints:  ## resolve every dependency afresh and pin it
+	@tools/constraints.sh
+
+build: .venv/.installed  ## make the wheel and the source distribution
+	$(BIN)/hatchling build -d dist
+
+clean:  ## remove what these targets made
+	rm -rf .venv .venv-sdk-v2 .venv-sdk-v3 dist build tools/asl/node_modules .mypy_cache .ruff_cache .pytest_cache \
+	  .hypothesis .import_linter_cache
+	find orchestration tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,5 @@
+"""The digits pipeline as an Airflow DAG."""
+
+from orchestration.airflow import dag
+
+digits = dag("digits.yaml")

@@ -1,0 +1,220 @@
+"""Trains a byte-level language model on any number of hosts; SageMaker's torch_distributed runs it.
+
+On GPUs the model is sharded (FSDP), on CPUs replicated (DDP). Made for spot instances: training
+goes on from the newest whole checkpoint, with any number of replicas, and leaves one when told to
+stop. Every checkpoint can be served as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+import checkpoints
+import container
+import corpus
+import model
+import parallel
+
+TRAINER_FILE = "trainer.pt"
+SERVING_CODE = ("inference.py", "model.py")
+
+
+def hyperparameters(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The defaults suit a few ml.p5.48xlarge: a gibitoken every 2,048 steps of 16 GPUs."""
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    for name in ("layers", "width", "heads", "context"):
+        parser.add_argument(f"--{name}", type=int, default=getattr(model.Config, name))
+    parser.add_argument("--batch_size", type=int, default=8, help="windows per replica and step")
+    parser.add_argument("--max_steps", type=int, default=10_000)
+    parser.add_argument("--learning_rate", type=float, default=3e-4, help="AdamW; not scaled")
+    parser.add_argument("--warmup_steps", type=int, default=500)
+    parser.add_argument("--weight_decay", type=float, default=0.1)
+    parser.add_argument("--clip_norm", type=float, default=1.0, help="longest gradient allowed")
+    parser.add_argument("--checkpoint_every", type=int, default=1000, help="steps")
+    parser.add_argument("--log_every", type=int, default=10, help="steps")
+    parser.add_argument("--validation_windows", type=int, default=256)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--activation_checkpointing",
+        type=container.flag,
+        default=True,
+        help="recompute activations on the way back: less memory, a third more computation",
+    )
+    parser.add_argument("--parallelism", choices=("auto", "fsdp", "ddp"), default="auto")
+    return container.parse(parser, arguments)
+
+
+class Trainer:
+    """One replica's share of the training."""
+
+    def __init__(
+        self, options: argparse.Namespace, replica: container.Replica, folders: container.Folders
+    ) -> None:
+        self.options = options
+        self.replica = replica
+        self.folders = folders
+        self.stop = container.StopSignal()
+        window = options.context + 1
+        self.texts, self.validation = corpus.train_and_validation(folders.training, window)
+        # Shards are cut from each replica's own weights, so all must start from the same.
+        torch.manual_seed(options.seed)
+        self.config = model.Config(options.layers, options.width, options.heads, options.context)
+        network = model.ByteTransformer(self.config, recompute=options.activation_checkpointing)
+        self.network = parallel.wrap(network, replica, options.parallelism)
+        self.optimizer = torch.optim.AdamW(
+            self.network.parameters(),
+            lr=options.learning_rate,
+            betas=(0.9, 0.95),
+            weight_decay=options.weight_decay,
+        )
+        self.step = self._resume()
+
+    def _resume(self) -> int:
+        """The step of the first replica's newest checkpoint: other hosts may lack it."""
+        newest = checkpoints.newest(self.folders.checkpoints) if self.replica.is_first else None
+        weights: dict[str, Any] = {}
+        state: dict[str, Any] = {}
+        step = torch.tensor(0)
+        if newest:
+            saved = torch.load(newest / model.FILE, map_location="cpu", weights_only=True)
+            trainer = torch.load(newest / TRAINER_FILE, map_location="cpu", weights_only=True)
+            weights, state = saved["state_dict"], trainer["optimizer"]
+            step.fill_(trainer["step"])
+            print(f"resumed from {newest}: step={trainer['step']}", flush=True)
+        dist.broadcast(step, src=0)
+        if step.item():
+            parallel.spread(self.network, self.optimizer, weights, state)
+        return int(step.item())
+
+    def run(self) -> bool:
+        """Train to the last step; False if told to stop before."""
+        since, logged = time.monotonic(), self.step
+        while self.step < self.options.max_steps:
+            loss = self._train_step()
+            if self.stop.agreed():
+                # No validation: it may outlast the time that is left.
+                self._save({"train_loss": parallel.mean(loss)})
+                return False
+            if self._is_due(self.options.log_every):
+                now = time.monotonic()
+                speed = self._tokens(self.step - logged) / (now - since)
+                since, logged = now, self.step
+                self._print({"train:loss": parallel.mean(loss), "tokens_per_second": speed})
+            if self._is_due(self.options.checkpoint_every):
+                metrics = {"train_loss": parallel.mean(loss), "validation_loss": self._validate()}
+                self._save(metrics)
+                self._print({"validation:loss": metrics["validation_loss"]})
+        self._finish()
+        return True
+
+    def _is_due(self, every: int) -> bool:
+        return self.step % every == 0 or self.step == self.options.max_steps
+
+    def _tokens(self, steps: int) -> int:
+        options = self.options
+        return int(steps * options.batch_size * options.context * self.replica.world_size)
+
+    def _print(self, values: dict[str, float]) -> None:
+        if self.replica.is_first:
+            pairs = " ".join(f"{name}={value:.6f}" for name, value in values.items())
+            print(f"step={self.step} {pairs}", flush=True)
+
+    def _train_step(self) -> Tensor:
+        windows = self.texts.batch(
+            seed=self.options.seed,
+            step=self.step,
+            rank=self.replica.rank,
+            world_size=self.replica.world_size,
+            size=self.options.batch_size,
+        )
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._learning_rate()
+        loss = model.next_byte_loss(self.network, windows.to(self.replica.device))
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.options.clip_norm)
+        self.optimizer.step()
+        self.step += 1
+        return loss.detach()
+
+    def _learning_rate(self) -> float:
+        """Warmed up linearly, then down to a tenth along a half cosine."""
+        options = self.options
+        peak = float(options.learning_rate)
+        if self.step < options.warmup_steps:
+            return peak * (self.step + 1) / float(options.warmup_steps)
+        cooled = (self.step - options.warmup_steps) / (options.max_steps - options.warmup_steps)
+        return peak * (0.1 + 0.45 * (1 + math.cos(math.pi * cooled)))
+
+    def _validate(self) -> float:
+        """Loss on evenly spread windows, an equal share on each replica: sharding needs that."""
+        rounds: int = math.ceil(self.options.validation_windows / self.replica.world_size)
+        count = rounds * self.replica.world_size
+        starts = [index * len(self.validation) // count for index in range(count)]
+        windows = self.validation.windows(starts[self.replica.rank :: self.replica.world_size])
+        self.network.eval()
+        with torch.no_grad():
+            losses = [
+                model.next_byte_loss(self.network, batch.to(self.replica.device)) * len(batch)
+                for batch in torch.split(windows, self.options.batch_size)
+            ]
+        self.network.train()
+        return parallel.mean(torch.stack(losses).sum()) / rounds
+
+    def _save(self, metrics: dict[str, float]) -> None:
+        weights, state = parallel.gather(self.network, self.optimizer)
+        if self.replica.is_first:
+            checkpoint = f"step-{self.step:08}"
+            with checkpoints.writing(self.folders.checkpoints, checkpoint) as folder:
+                model.save(self.config, weights, folder)
+                torch.save({"optimizer": state, "step": self.step}, folder / TRAINER_FILE)
+                content = json.dumps({"step": self.step, **metrics}, indent=2)
+                (folder / "metrics.json").write_text(content + "\n")
+                (folder / "code").mkdir()
+                for name in SERVING_CODE:
+                    shutil.copyfile(Path(__file__).with_name(name), folder / "code" / name)
+        dist.barrier()
+
+    def _finish(self) -> None:
+        """The last checkpoint is the model, less what only training needs."""
+        if self.replica.is_first:
+            last = checkpoints.newest(self.folders.checkpoints)
+            if last is None:
+                raise RuntimeError(f"no checkpoint in {self.folders.checkpoints}: max_steps >= 1")
+            training_only = shutil.ignore_patterns(TRAINER_FILE, checkpoints.MANIFEST)
+            shutil.copytree(last, self.folders.model, ignore=training_only, dirs_exist_ok=True)
+            self.folders.output.mkdir(parents=True, exist_ok=True)
+            summary = {
+                **json.loads((last / "metrics.json").read_text()),
+                "world_size": self.replica.world_size,
+                "parameters": sum(parameter.numel() for parameter in self.network.parameters()),
+                "hyperparameters": vars(self.options),
+            }
+            (self.folders.output / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+        dist.barrier()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = hyperparameters(arguments)
+    replica = container.join()
+    try:
+        finished = Trainer(options, replica, container.Folders.from_environment()).run()
+    finally:
+        dist.destroy_process_group()
+    return 0 if finished else container.STOPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""From a specification to Airflow's objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow.providers.common.compat.sdk import DAG, BaseOperator, TaskGroup, task_group
+from airflow.sdk import CronTriggerTimetable
+
+from orchestration.airflow import operators
+from orchestration.airflow.parameters import defaults, params
+from orchestration.backends.airflow import DagSpec, LoopSpec, TaskSpec
+from orchestration.backends.airflow.rendering import OUTPUTS
+from orchestration.errors import PipelineError, Problem
+from orchestration.graph import ParameterSpec
+
+_AWS = frozenset(
+    {
+        "TrainingOperator",
+        "ProcessingOperator",
+        "TransformOperator",
+        "ModelOperator",
+        "EndpointConfigOperator",
+        "EndpointOperator",
+        "AwsCallOperator",
+        "ReadOperator",
+    }
+)
+_DEFERRABLE = _AWS - {"ReadOperator"} | {"WaitOperator"}
+_OUTSIDE_LOOPS = frozenset({"InputsOperator", "OutputsOperator", "ItemsOperator"})
+
+# A worker that dies is what retries are for: a second attempt adopts what the first one started.
+# What ended badly fails for good, whatever this says.
+DEFAULT_ARGS: Mapping[str, Any] = {"owner": "orchestration", "retries": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How tasks reach AWS."""
+
+    aws_conn_id: str | None
+    region_name: str | None
+    deferrable: bool
+
+
+def build(
+    spec: DagSpec,
+    connection: Connection,
+    parameters: Mapping[str, Any],
+    dag_kwargs: Mapping[str, Any],
+) -> DAG:
+    """The DAG; nothing is read, sent or asked for."""
+    schedule = spec.schedule
+    values = defaults(spec.parameters, {} if schedule is None else schedule.parameters, parameters)
+    arguments: dict[str, Any] = {
+        "dag_id": spec.dag_id,
+        "description": spec.description or None,
+        "schedule": None
+        if schedule is None
+        else CronTriggerTimetable(schedule.cron, timezone=schedule.timezone),
+        "catchup": False,
+        # Two runs at once would deploy over each other, and pay twice.
+        "max_active_runs": 1,
+        **dag_kwargs,
+        "params": params(spec.parameters, values) | dict(dag_kwargs.get("params") or {}),
+        "default_args": {**DEFAULT_ARGS, **(dag_kwargs.get("default_args") or {})},
+    }
+    _check_scheduled(spec.parameters, values, scheduled=arguments["schedule"] is not None)
+    with DAG(**arguments) as dag:
+        _Builder(spec, connection, dag).build()
+    return dag
+
+
+def _check_scheduled(
+    parameters: tuple[ParameterSpec, ...], values: Mapping[str, Any], *, scheduled: bool
+) -> None:
+    missing = [p.name for p in parameters if values[p.name] is None]
+    if scheduled and missing:
+        raise PipelineError(
+            [
+                Problem(
+                    f"parameters.{name}",
+                    "a scheduled run can't ask for it; give a default, or a value in the schedule",
+                )
+                for name in missing
+            ]
+        )
+
+
+@dataclass(slots=True)
+class _Builder:
+    spec: DagSpec
+    connection: Connection
+    dag: DAG
+    groups: dict[str, TaskGroup] = field(default_factory=dict)
+    tasks: dict[str, BaseOperator] = field(default_factory=dict)
+
+    def build(self) -> None:
+        loops = {loop.name: loop for loop in self.spec.loops}
+        built: set[str] = set()
+        for task in self.spec.tasks:
+            if task.loop is None:
+                self._add(task, loops.get(task.task_id))
+            elif task.loop not in built:
+                built.add(task.loop)
+                self._loop(loops[task.loop])
+        for task in self.spec.tasks:
+            self._connect(task)
+        self.dag.add_result(self.tasks[OUTPUTS].output)
+
+    def _loop(self, loop: LoopSpec) -> None:
+        """A task group that is mapped over what its items task returns."""
+        items = self.tasks[loop.items_task]
+
+        def elements(element: object) -> None:  # noqa: ARG001 (Airflow counts the elements by it)
+            for task in self.spec.tasks:
+                if task.loop == loop.name:
+                    self._add(task, loop)
+
+        group = self._group(loop.name)
+        mapped = task_group(group_id=loop.group, prefix_group_id=False, parent_group=group)
+        mapped(elements).expand(element=items.output)
+
+    def _group(self, task_id: str) -> TaskGroup | None:
+        stage, dot, _ = task_id.partition(".")
+        if not dot:
+            return None
+        if stage not in self.groups:
+            self.groups[stage] = TaskGroup(stage, dag=self.dag)
+        return self.groups[stage]
+
+    def _add(self, task: TaskSpec, loop: LoopSpec | None) -> None:
+        arguments: dict[str, Any] = {
+            **task.arguments,
+            "task_id": task.task_id,
+            "trigger_rule": task.trigger_rule,
+        }
+        if loop is not None and task.operator not in _OUTSIDE_LOOPS:
+            arguments["loop"] = {"items_task": loop.items_task, "steps": list(loop.steps)}
+        if task.loop is None:
+            stage = self._group(task.task_id)
+            if stage is not None:
+                arguments |= {
+                    "task_group": stage,
+                    "task_id": task.task_id.removeprefix(f"{task.group}."),
+                }
+        elif loop is not None:
+            arguments["max_active_tis_per_dagrun"] = loop.max_concurrency
+        if task.operator in _AWS:
+            arguments["aws_conn_id"] = self.connection.aws_conn_id
+            arguments["region_name"] = self.connection.region_name
+        if task.operator in _DEFERRABLE:
+            arguments["deferrable"] = self.connection.deferrable
+        if task.teardown_of is not None and "call" in task.arguments:
+            arguments["requires"] = self._cleanup_before(task)
+        self.tasks[task.task_id] = getattr(operators, task.operator)(**arguments)
+
+    def _cleanup_before(self, task: TaskSpec) -> list[str]:
+        same = {t.task_id for t in self.spec.tasks if t.teardown_of == task.teardown_of}
+        return [name for name in task.upstream if name in same]
+
+    def _connect(self, task: TaskSpec) -> None:
+        operator = self.tasks[task.task_id]
+        operator.set_upstream([self.tasks[name] for name in task.upstream])
+        if task.setup:
+            operator.as_setup()  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
+        if task.teardown_of is not None:
+            operator.as_teardown(setups=self.tasks[task.teardown_of], on_failure_fail_dagrun=True)

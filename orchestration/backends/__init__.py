@@ -1,0 +1,1 @@
+"""Renderers of step graphs: pure functions that import neither Airflow nor boto3."""

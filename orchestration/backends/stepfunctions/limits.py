@@ -1,0 +1,127 @@
+"""What Step Functions can't do, said before anything is deployed.
+
+https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html (read November 2026)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from orchestration.backends.stepfunctions import recognition, services
+from orchestration.backends.stepfunctions.names import MAX_NAME
+from orchestration.errors import Problem
+from orchestration.expressions import Json, Tree
+from orchestration.graph import Call, ForEach, Operation, Until, Wait, Workflow, all_steps
+from orchestration.refs import Expression
+
+MAX_DEFINITION: Final = 1_048_576
+"""Characters of a definition."""
+MAX_PAYLOAD: Final = 262_144
+"""Bytes of a state's input, output or arguments."""
+MAX_CONCURRENCY: Final = 40
+"""Iterations of an inline Map at a time."""
+MAX_SECONDS: Final = 99_999_999
+"""The longest pause and time-out."""
+
+
+def refused(workflow: Workflow) -> Iterator[Problem]:
+    """What a workflow asks for that no definition can say."""
+    for step in all_steps(workflow.graph):
+        match step:
+            case Call():
+                yield from _call(step)
+            case ForEach(max_concurrency=most) if not 1 <= most <= MAX_CONCURRENCY:
+                message = f"max_concurrency is {most}; a Map state runs 1 to {MAX_CONCURRENCY}"
+                yield Problem(step.name, f"{message} iterations at a time")
+            case Wait(seconds=int() | float() as pause) if not 0 <= pause <= MAX_SECONDS:
+                yield Problem(step.name, f"waits {pause} s; 0 to {MAX_SECONDS} are possible")
+            case _:
+                pass
+
+
+def exceeded(definition: Mapping[str, Json]) -> Iterator[Problem]:
+    """The limits that a definition exceeds."""
+    for name, state in _states(definition):
+        if len(name) > MAX_NAME:
+            yield Problem(name, f"a state's name has at most {MAX_NAME} characters; shorten it")
+        size = len(json.dumps(state.get("Arguments"), ensure_ascii=False).encode())
+        if size > MAX_PAYLOAD:
+            yield Problem(name, f"its request is {size} bytes long; {MAX_PAYLOAD} are possible")
+        assigned = state.get("Assign")
+        for variable in assigned if isinstance(assigned, Mapping) else ():
+            if len(variable) > MAX_NAME:
+                message = f"variable {variable} has more than {MAX_NAME} characters"
+                yield Problem(name, f"{message}; shorten the step's name")
+    size = len(json.dumps(definition, indent=2, ensure_ascii=False))
+    if size > MAX_DEFINITION:
+        yield Problem("", f"{size} characters; a definition has at most {MAX_DEFINITION}")
+
+
+def _call(step: Call) -> Iterator[Problem]:
+    yield from _operation(step.name, step.operation)
+    patterns = (*recognition.answers(step), *step.retry.errors)
+    for pattern in recognition.unclear(step.operation, patterns):
+        yield Problem(step.name, _unclear(step.operation, pattern.code))
+    if step.retry.backoff_rate < 1:
+        yield Problem(
+            step.name, f"retry.backoff_rate is {step.retry.backoff_rate}; it is 1 or more"
+        )
+    if step.until is not None:
+        yield from _until(step.name, step.until)
+
+
+def _until(name: str, until: Until) -> Iterator[Problem]:
+    yield from _operation(name, until.poll)
+    if until.stop is not None:
+        yield from _operation(name, until.stop)
+    if until.timeout_s > MAX_SECONDS:
+        yield Problem(name, f"until.timeout_s is {until.timeout_s:g}; at most {MAX_SECONDS}")
+    if until.gone is not None:
+        for pattern in recognition.unclear(until.poll, (until.gone,)):
+            yield Problem(name, _unclear(until.poll, pattern.code))
+        lacking = sorted(key for key, output in until.outputs.items() if not output.optional)
+        if lacking:
+            yield Problem(name, f"may end as gone, so these need a default: {', '.join(lacking)}")
+
+
+def _operation(name: str, operation: Operation) -> Iterator[Problem]:
+    if operation.service not in services.known():
+        message = f"Step Functions has no integration known here for service {operation.service!r}"
+        yield Problem(name, f"{message}; the known ones are {', '.join(services.known())}")
+    elif operation.name in services.service(operation.service).refuses:
+        yield Problem(
+            name, f"Step Functions has no integration for {operation.service}:{operation.name}"
+        )
+    lower = sorted(key for key in _fields(operation.request) if key[:1].islower())
+    if lower:
+        # It renames the fields of such APIs, but not the keys of maps among them.
+        message = f"Step Functions has other names for {', '.join(lower)}"
+        yield Problem(name, f"{message} of {operation.service}:{operation.name}")
+
+
+def _fields(request: Mapping[str, Tree]) -> Iterator[str]:
+    if not isinstance(request, Expression):
+        yield from request
+
+
+def _unclear(operation: Operation, code: str) -> str:
+    return (
+        f"Step Functions does not tell {code} of {operation.service}:{operation.name} from other"
+        " errors; name a part of its message too"
+    )
+
+
+def _states(value: Json) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    if isinstance(value, Mapping):
+        states = value.get("States")
+        if isinstance(states, Mapping):
+            for name, state in states.items():
+                if isinstance(state, Mapping):
+                    yield name, state
+                    yield from _states(state.get("Branches"))
+                    yield from _states(state.get("ItemProcessor"))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _states(inner)

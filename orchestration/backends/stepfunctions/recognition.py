@@ -1,0 +1,113 @@
+"""Errors of calls: which are sent again, and how others are recognised in a Choice.
+
+An error that a service's model declares comes under a name of its own, such as
+``FSx.FileSystemNotFoundException``. Every other one (of SageMaker ``ValidationException`` and
+``ThrottlingException``) comes as ``SageMaker.SageMakerException``, from an optimised integration as
+``SageMaker.AmazonSageMakerException``; then only the cause tells them apart.
+https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from orchestration.backends.jsonata import literal, quote
+from orchestration.backends.stepfunctions.services import service
+from orchestration.expressions import Json
+from orchestration.graph import Call, ErrorPattern, Operation, Retry
+
+_PASSING = ("ThrottlingException", "SdkClientException")
+"""Ends of the names of errors that pass by themselves. ``SdkClientException`` is what an
+integration reports where no response came:
+https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html
+"""
+_PASSING_WHERE_NAMED = (
+    "InternalFailureException",
+    "InternalServerException",
+    "InternalServerErrorException",
+    "InternalServiceException",
+    "RequestLimitExceededException",
+    "ServiceUnavailableException",
+    "SlowDownException",
+    "TooManyRequestsException",
+)
+
+_NAME = "$substringAfter($states.input.Error, '.')"
+_CAUSE = "$states.input.Cause"
+PASSES = f"$contains({_CAUSE}, /Rate exceeded|[Tt]hrottl|Status Code: 5/)"
+"""Whether an error without a name of its own is one that passes."""
+
+
+def retriers(operation: Operation, retry: Retry, *, unnamed: bool) -> list[Json]:
+    """``Retry`` of a Task; with errors that have no name of their own, or without."""
+    if retry.attempts < 2:
+        return []
+    known = service(operation.service)
+    named = [n for n in _PASSING_WHERE_NAMED if is_named(ErrorPattern(n), operation)]
+    names = [f"{known.prefix}.{end}" for end in (*_PASSING, *named)]
+    names += [n for p in retry.errors if _by_name(p, operation) for n in _names(p, operation)]
+    if unnamed:
+        names += [f"{known.prefix}.{end}" for end in _generic(operation)]
+    retrier: dict[str, Json] = {
+        "ErrorEquals": list(dict.fromkeys(names)),
+        "IntervalSeconds": max(1, math.ceil(retry.interval_s)),
+        "BackoffRate": retry.backoff_rate,
+        "MaxAttempts": retry.attempts - 1,
+        "JitterStrategy": "FULL",
+    }
+    return [retrier]
+
+
+def answers(step: Call) -> tuple[ErrorPattern, ...]:
+    """The errors that are an answer to a call."""
+    adopted = (step.adopt.exists,) if step.adopt is not None else ()
+    return (*adopted, *(recovery.error for recovery in step.recoveries))
+
+
+def by_cause(step: Call) -> tuple[ErrorPattern, ...]:
+    """Errors of a call that pass, and that only their cause tells from those that don't."""
+    return tuple(p for p in step.retry.errors if not _by_name(p, step.operation))
+
+
+def is_named(pattern: ErrorPattern, operation: Operation) -> bool:
+    """Whether an error comes under a name of its own."""
+    known = service(operation.service).named_errors
+    return known is None or _base(pattern) in known
+
+
+def matches(pattern: ErrorPattern, operation: Operation) -> str:
+    """Whether the error in a state's input is of a kind."""
+    names = [_base(pattern), f"{_base(pattern)}Exception"]
+    told = f"{_NAME} in {literal(names)} or $contains({_CAUSE}, {quote(f'Error Code: {names[0]}')})"
+    if not is_named(pattern, operation) and pattern.message:
+        told = f"{_NAME} in {literal([*names, *_generic(operation)])}"
+    if not pattern.message:
+        return told
+    has_message = f"$contains({_CAUSE}, {quote(pattern.message)})"
+    return f"({told}) and {has_message}" if " or " in told else f"{told} and {has_message}"
+
+
+def unclear(operation: Operation, patterns: tuple[ErrorPattern, ...]) -> Iterator[ErrorPattern]:
+    """The errors of an operation that Step Functions doesn't tell from others."""
+    for pattern in patterns:
+        if not is_named(pattern, operation) and not pattern.message:
+            yield pattern
+
+
+def _by_name(pattern: ErrorPattern, operation: Operation) -> bool:
+    return is_named(pattern, operation) and not pattern.message
+
+
+def _base(pattern: ErrorPattern) -> str:
+    return pattern.code.removesuffix("Exception")
+
+
+def _names(pattern: ErrorPattern, operation: Operation) -> list[str]:
+    return [f"{service(operation.service).prefix}.{_base(pattern)}Exception"]
+
+
+def _generic(operation: Operation) -> list[str]:
+    prefix = service(operation.service).prefix
+    names = [f"{prefix}Exception"]
+    return [*names, f"Amazon{prefix}Exception"] if operation.service == "sagemaker" else names

@@ -1,0 +1,117 @@
+"""What Step Functions calls the services of AWS.
+
+Names and prefixes of errors are those of the AWS SDK for Java, from
+https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html (read November
+2026). The page lists over two hundred services; those that a training pipeline may have a use for
+are here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service as the ``aws-sdk`` integration knows it."""
+
+    name: str
+    """``arn:aws:states:::aws-sdk:<name>:<operation>``."""
+    prefix: str
+    """What the names of its errors begin with."""
+    refuses: frozenset[str] = frozenset()
+    """Operations without an integration."""
+    named_errors: frozenset[str] | None = None
+    """The codes that come as errors of their own, without ``Exception``; ``None``: all of them.
+
+    Other codes come under the one name ``<prefix>.<prefix>Exception``, without the code in the
+    cause."""
+
+    @property
+    def unnamed(self) -> str:
+        """The name under which errors come that the service's model doesn't declare."""
+        return f"{self.prefix}.{self.prefix}Exception"
+
+
+_STREAMS = frozenset({"InvokeEndpointWithResponseStream"})
+
+# Declared errors: the services' models in botocore 1.42, November 2026.
+_SAGEMAKER_ERRORS = frozenset(
+    {"Conflict", "ResourceInUse", "ResourceLimitExceeded", "ResourceNotFound"}
+)
+_RUNTIME_ERRORS = frozenset(
+    {"InternalDependency", "InternalFailure", "ModelError", "ModelNotReady", "ServiceUnavailable"}
+)
+_S3_ERRORS = frozenset(
+    {
+        "BucketAlreadyExists",
+        "BucketAlreadyOwnedByYou",
+        "InvalidObjectState",
+        "NoSuchBucket",
+        "NoSuchKey",
+        "NoSuchUpload",
+    }
+)
+
+_SERVICES = {
+    "application-autoscaling": Service("applicationautoscaling", "ApplicationAutoScaling"),
+    "athena": Service("athena", "Athena"),
+    "batch": Service("batch", "Batch"),
+    "bedrock": Service("bedrock", "Bedrock"),
+    "cloudformation": Service("cloudformation", "CloudFormation"),
+    "cloudwatch": Service("cloudwatch", "CloudWatch"),
+    "codebuild": Service("codebuild", "CodeBuild"),
+    "datasync": Service("datasync", "DataSync"),
+    "dynamodb": Service("dynamodb", "DynamoDb"),
+    "ec2": Service("ec2", "Ec2"),
+    "ecr": Service("ecr", "Ecr"),
+    "ecs": Service("ecs", "Ecs"),
+    "efs": Service("efs", "Efs"),
+    "emr": Service("emr", "Emr"),
+    "events": Service("eventbridge", "EventBridge"),
+    "fsx": Service("fsx", "FSx"),
+    "glue": Service("glue", "Glue"),
+    "iam": Service("iam", "Iam"),
+    "kms": Service("kms", "Kms"),
+    "lambda": Service("lambda", "Lambda", frozenset({"InvokeWithResponseStream"})),
+    "logs": Service("cloudwatchlogs", "CloudWatchLogs", frozenset({"StartLiveTail"})),
+    "redshift-data": Service("redshiftdata", "RedshiftData"),
+    "s3": Service("s3", "S3", frozenset({"SelectObjectContent"}), _S3_ERRORS),
+    "sagemaker": Service("sagemaker", "SageMaker", named_errors=_SAGEMAKER_ERRORS),
+    "sagemaker-featurestore-runtime": Service(
+        "sagemakerfeaturestoreruntime", "SageMakerFeatureStoreRuntime"
+    ),
+    "sagemaker-metrics": Service("sagemakermetrics", "SageMakerMetrics"),
+    "sagemaker-runtime": Service("sagemakerruntime", "SageMakerRuntime", _STREAMS, _RUNTIME_ERRORS),
+    "scheduler": Service("scheduler", "Scheduler"),
+    "secretsmanager": Service("secretsmanager", "SecretsManager"),
+    "servicediscovery": Service("servicediscovery", "ServiceDiscovery"),
+    "sns": Service("sns", "Sns"),
+    "sqs": Service("sqs", "Sqs"),
+    "ssm": Service("ssm", "Ssm"),
+    "stepfunctions": Service("sfn", "Sfn"),
+    "sts": Service("sts", "Sts"),
+}
+
+
+def known() -> tuple[str, ...]:
+    """boto3's names of the services that have an integration."""
+    return tuple(_SERVICES)
+
+
+def service(name: str) -> Service:
+    """A service by boto3's client name."""
+    if name in _SERVICES:
+        return _SERVICES[name]
+    joined = name.replace("-", "")
+    return Service(joined, joined.capitalize())
+
+
+def resource(name: str, operation: str) -> str:
+    """The resource of a Task that sends one request and takes the response."""
+    return f"arn:aws:states:::aws-sdk:{service(name).name}:{camel(operation)}"
+
+
+def camel(operation: str) -> str:
+    """An operation as Step Functions writes it: ``createTrainingJob``."""
+    return operation[0].lower() + operation[1:]

@@ -1,0 +1,35 @@
+"""A request to an API as a Task."""
+
+from __future__ import annotations
+
+from orchestration.backends.jsonata import tree
+from orchestration.backends.stepfunctions import integrations, recognition
+from orchestration.backends.stepfunctions.names import Scope
+from orchestration.backends.stepfunctions.services import resource
+from orchestration.backends.stepfunctions.states import State
+from orchestration.graph import Operation, Retry
+
+
+def task(
+    operation: Operation,
+    scope: Scope,
+    retry: Retry,
+    *,
+    unnamed: bool = True,
+    sync: bool = False,
+) -> State:
+    """A Task that sends a request, and again while the error is one that passes.
+
+    ``unnamed``: whether errors without a name of their own are taken for such. ``sync``: whether it
+    waits for the end of the job it starts.
+    """
+    arn = resource(operation.service, operation.name)
+    state: State = {
+        "Type": "Task",
+        "Resource": integrations.optimised(operation) if sync else arn,
+        "Arguments": tree(operation.request, scope),
+    }
+    retriers = recognition.retriers(operation, retry, unnamed=unnamed)
+    if retriers:
+        state["Retry"] = retriers
+    return state

@@ -1,0 +1,1 @@
+"""The rules of a well-formed graph, one function each, and the shapes of AWS requests."""

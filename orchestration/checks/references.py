@@ -1,0 +1,163 @@
+"""What a step reads is there to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from orchestration.errors import Problem, near
+from orchestration.expressions import Item, Parameter, Result, Tree, walk
+from orchestration.graph import (
+    Call,
+    ForEach,
+    Graph,
+    Guarded,
+    Read,
+    Step,
+    Workflow,
+    all_steps,
+    bodies,
+    trees,
+    visible,
+)
+from orchestration.refs import Expression, Ref
+
+
+def outputs_of(step: Step) -> frozenset[str]:
+    """The names of a step's outputs."""
+    match step:
+        case Call():
+            waited = step.until.outputs if step.until is not None else {}
+            return frozenset([*step.outputs, *waited])
+        case Read():
+            return frozenset(step.outputs)
+        case ForEach():
+            return frozenset(["items"])
+        case _:
+            return frozenset()
+
+
+def references(workflow: Workflow) -> Iterator[Problem]:
+    """Every result, parameter and loop element that is read is there to be read."""
+    readers = _Readers(
+        {step.name: step for step in all_steps(workflow.graph)},
+        frozenset(spec.name for spec in workflow.parameters),
+    )
+    yield from readers.graph(workflow.graph, frozenset(), looping=False)
+    top = _visible(workflow.graph)
+    yield from readers.tree("outputs", workflow.outputs, top, looping=False)
+
+
+def _visible(graph: Graph) -> frozenset[str]:
+    return frozenset(name for step in graph.steps for name in visible(step))
+
+
+def _bodies(step: Step) -> Iterator[tuple[Graph, frozenset[str]]]:
+    """The graphs inside a step, each with what of the step has run before it."""
+    if isinstance(step, Guarded):
+        acquired = frozenset([step.acquire.name])
+        yield Graph((step.acquire,)), frozenset()
+        # The body may have failed anywhere, so the clean-up can't read it.
+        yield step.body, acquired
+        yield step.cleanup, acquired
+    else:
+        for body in bodies(step):
+            yield body, frozenset()
+
+
+def _where(itself: bool) -> str:
+    if itself:
+        return "which is itself"
+    return "which need not have run by then: it is in a branch, a loop, or what this is part of"
+
+
+@dataclass(frozen=True, slots=True)
+class _Readers:
+    steps: dict[str, Step]
+    parameters: frozenset[str]
+
+    def graph(self, scope: Graph, outer: frozenset[str], *, looping: bool) -> Iterator[Problem]:
+        seen = outer | _visible(scope)
+        for step in scope.steps:
+            yield from self._own(step, seen, looping=looping)
+            inside = looping or isinstance(step, ForEach)
+            for body, before in _bodies(step):
+                # A step is over, and can be read, after its bodies; so are its other branches.
+                yield from self.graph(body, (seen - visible(step)) | before, looping=inside)
+
+    def _own(self, step: Step, seen: frozenset[str], *, looping: bool) -> Iterator[Problem]:
+        others = seen - visible(step)
+        if isinstance(step, ForEach):
+            # A loop's list is read outside of it, what it collects inside.
+            yield from self.tree(step.name, step.items, others, looping=looping)
+            inner = others | _visible(step.body)
+            yield from self.tree(step.name, step.collect, inner, looping=True)
+        elif isinstance(step, Call):
+            yield from self._call(step, others, looping=looping)
+        else:
+            for tree in trees(step):
+                yield from self.tree(step.name, tree, others, looping=looping)
+        for name in step.after:
+            if name not in others:
+                yield from self._waits(step.name, name, others)
+
+    def _waits(self, where: str, name: str, seen: frozenset[str]) -> Iterator[Problem]:
+        if name in self.steps:
+            yield Problem(where, f"waits for {name!r}, {_where(name == where)}")
+        else:
+            yield Problem(where, f"waits for the unknown step {name!r}{near(name, seen)}")
+
+    def _call(self, step: Call, others: frozenset[str], *, looping: bool) -> Iterator[Problem]:
+        yield from self.tree(step.name, step.operation.request, others, looping=looping)
+        if step.until is None:
+            return
+        # What the call itself gave is known by then; what the last poll gives is not.
+        own = others | {step.name}
+        stop = step.until.stop
+        for operation in (step.until.poll, *([stop] if stop is not None else [])):
+            yield from self.tree(step.name, operation.request, own, looping=looping)
+            for node in walk(operation.request):
+                if (
+                    isinstance(node, Result)
+                    and node.step == step.name
+                    and node.output in step.until.outputs
+                ):
+                    yield Problem(
+                        step.name, f"polls with its output {node.output!r}, known only afterwards"
+                    )
+
+    def tree(
+        self, where: str, tree: Tree, seen: frozenset[str], *, looping: bool
+    ) -> Iterator[Problem]:
+        for node in walk(tree):
+            yield from self._node(where, node, seen, looping=looping)
+
+    def _node(
+        self, where: str, node: Expression[object], seen: frozenset[str], *, looping: bool
+    ) -> Iterator[Problem]:
+        match node:
+            case Result(step, output):
+                yield from self._result(where, step, output, seen)
+            case Parameter(name) if name not in self.parameters:
+                message = f"there is no parameter {name!r}{near(name, self.parameters)}"
+                yield Problem(where, message)
+            case Item() if not looping:
+                yield Problem(where, "reads a loop's element outside of any loop")
+            case Ref(stage, output):
+                yield Problem(where, f"still refers to the stage output {stage}.{output}")
+            case _:
+                pass
+
+    def _result(
+        self, where: str, step: str, output: str, seen: frozenset[str]
+    ) -> Iterator[Problem]:
+        if step not in seen:
+            if step in self.steps:
+                yield Problem(where, f"reads the step {step!r}, {_where(step == where)}")
+            else:
+                yield Problem(
+                    where, f"reads the step {step!r} that does not exist{near(step, seen)}"
+                )
+        elif output not in (given := outputs_of(self.steps[step])):
+            message = f"reads {step}.{output}, which it does not give{near(output, given)}"
+            yield Problem(where, message)

@@ -1,0 +1,276 @@
+"""Requests against botocore's shapes: missing, unknown, types, bounds, patterns, enums.
+
+botocore's own validator checks missing, unknown, types and minima; the models carry maxima,
+patterns and enums too. Reading them needs no client, credentials or region. A value that is not
+known yet (an expression) is checked as far as its known parts allow.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from orchestration.errors import Problem, near
+from orchestration.expressions import Item, Join, Run, Tree
+from orchestration.refs import Expression
+
+if TYPE_CHECKING:
+    from botocore.model import OperationModel, ServiceModel, Shape
+
+_SAMPLE_RUN = "0123456789ab"
+
+
+@lru_cache
+def _service(name: str) -> ServiceModel:
+    import botocore.loaders
+    from botocore.model import ServiceModel as Model
+
+    return Model(botocore.loaders.create_loader().load_service_model(name, "service-2"), name)
+
+
+@lru_cache
+def operation_model(service: str, operation: str) -> OperationModel | None:
+    """Botocore's model of an operation, ``None`` where there is no such service or operation."""
+    from botocore.exceptions import UnknownServiceError
+    from botocore.model import OperationNotFoundError
+
+    try:
+        return _service(service).operation_model(operation)
+    except (UnknownServiceError, OperationNotFoundError):
+        return None
+
+
+def operation_names(service: str) -> tuple[str, ...]:
+    """All operations of a service, empty where there is no such service."""
+    from botocore.exceptions import UnknownServiceError
+
+    try:
+        return tuple(_service(service).operation_names)
+    except UnknownServiceError:
+        return ()
+
+
+def violations(service: str, operation: str, request: Mapping[str, Tree]) -> list[Problem]:
+    """Everything about a request that AWS would refuse, each with its path in the request."""
+    model = operation_model(service, operation)
+    if model is None:
+        known = near(operation, operation_names(service))
+        return [Problem("", f"botocore knows no operation {operation} of {service}{known}")]
+    if model.input_shape is None:
+        return [Problem(key, "the operation takes no fields") for key in request]
+    return list(_value(model.input_shape, request, ""))
+
+
+def has_output(service: str, operation: str, path: Sequence[str | int]) -> bool:
+    """Whether a response of the operation can have a value at a path."""
+    model = operation_model(service, operation)
+    shape: Any = model.output_shape if model is not None else None
+    for part in path:
+        if shape is None:
+            return False
+        if shape.type_name == "structure":
+            shape = shape.members.get(part)
+        elif shape.type_name == "list":
+            shape = shape.member if isinstance(part, int) else None
+        elif shape.type_name == "map":
+            shape = shape.value
+        else:
+            return False
+    return shape is not None
+
+
+def places(
+    service: str, operation: str, request: Mapping[str, Tree]
+) -> Iterator[tuple[str, str, Expression[object]]]:
+    """Where expressions stand in a request: path, the type botocore wants there, the expression."""
+    model = operation_model(service, operation)
+    if model is not None and model.input_shape is not None:
+        yield from _places(model.input_shape, request, "")
+
+
+def _places(shape: Any, value: Tree, path: str) -> Iterator[tuple[str, str, Expression[object]]]:
+    if isinstance(value, Expression):
+        yield path, shape.type_name, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            inner = _member(shape, key)
+            if inner is not None:
+                yield from _places(inner, item, f"{path}.{key}" if path else key)
+    elif shape.type_name == "list" and isinstance(value, Sequence) and not isinstance(value, str):
+        for index, item in enumerate(value):
+            yield from _places(shape.member, item, f"{path}[{index}]")
+
+
+def _member(shape: Any, key: str) -> Any:
+    if shape.type_name == "structure":
+        return shape.members.get(key)
+    return shape.value if shape.type_name == "map" else None
+
+
+def _value(  # noqa: C901 - one arm for each type of shape
+    shape: Any, value: Tree, path: str
+) -> Iterator[Problem]:
+    if isinstance(value, Expression):
+        yield from _expression(shape, value, path)
+        return
+    match shape.type_name:
+        case "structure":
+            yield from _structure(shape, value, path)
+        case "list":
+            yield from _list(shape, value, path)
+        case "map":
+            yield from _map(shape, value, path)
+        case "string":
+            yield from _string(shape, value, path)
+        case "integer" | "long" | "float" | "double":
+            yield from _number(shape, value, path)
+        case "boolean":
+            if not isinstance(value, bool):
+                yield _wrong(path, "true or false", value)
+        case "blob":
+            if not isinstance(value, str | bytes):
+                yield _wrong(path, "text", value)
+        case "timestamp":
+            if not isinstance(value, str | int | float) or isinstance(value, bool):
+                yield _wrong(path, "a time", value)
+        case other:
+            yield Problem(path, f"botocore's type {other} is not checked here")
+
+
+def _wrong(path: str, expected: str, value: object) -> Problem:
+    return Problem(path, f"expected {expected}, not {value!r}")
+
+
+def _structure(shape: Any, value: Tree, path: str) -> Iterator[Problem]:
+    if not isinstance(value, Mapping):
+        yield _wrong(path, "an object", value)
+        return
+    prefix = f"{path}." if path else ""
+    for name in shape.required_members:
+        if name not in value:
+            yield Problem(f"{prefix}{name}", "is required")
+    if shape.is_tagged_union and len(value) != 1:
+        yield Problem(path, f"takes exactly one of {', '.join(shape.members)}")
+    for name, item in value.items():
+        if name in shape.members:
+            yield from _value(shape.members[name], item, f"{prefix}{name}")
+        else:
+            yield Problem(f"{prefix}{name}", f"is unknown{near(str(name), shape.members)}")
+
+
+def _list(shape: Any, value: Tree, path: str) -> Iterator[Problem]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        yield _wrong(path, "a list", value)
+        return
+    yield from _bounds(shape, len(value), path, "entries")
+    for index, item in enumerate(value):
+        yield from _value(shape.member, item, f"{path}[{index}]")
+
+
+def _map(shape: Any, value: Tree, path: str) -> Iterator[Problem]:
+    if not isinstance(value, Mapping):
+        yield _wrong(path, "an object", value)
+        return
+    yield from _bounds(shape, len(value), path, "entries")
+    for key, item in value.items():
+        yield from _string(shape.key, key, f"{path} key {key!r}")
+        yield from _value(shape.value, item, f"{path}.{key}")
+
+
+def _string(shape: Any, value: Tree, path: str) -> Iterator[Problem]:
+    if not isinstance(value, str):
+        yield _wrong(path, "text", value)
+        return
+    size = list(_bounds(shape, len(value), path, "characters"))
+    allowed, pattern = shape.metadata.get("enum"), shape.metadata.get("pattern")
+    if size:
+        yield from size
+    elif allowed and value not in allowed:
+        yield Problem(path, f"AWS does not know {value!r} here{near(value, allowed)}")
+    elif pattern is not None and _pattern(pattern).fullmatch(value) is None:
+        yield Problem(path, f"{value!r} does not match AWS's pattern {pattern}")
+
+
+def _number(shape: Any, value: Tree, path: str) -> Iterator[Problem]:
+    whole = shape.type_name in ("integer", "long")
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+        yield _wrong(path, "a whole number" if whole else "a number", value)
+        return
+    if not math.isfinite(value):
+        yield _wrong(path, "a number that JSON has", value)
+        return
+    yield from _bounds(shape, value, path, "")
+
+
+def _bounds(shape: Shape, size: float, path: str, unit: str) -> Iterator[Problem]:
+    least, most = shape.metadata.get("min"), shape.metadata.get("max")
+    is_now = f"has {size} {unit}" if unit else f"is {size}"
+    if least is not None and size < least:
+        yield Problem(path, f"{is_now}; the least is {least}")
+    if most is not None and size > most:
+        yield Problem(path, f"{is_now}; the most is {most}")
+
+
+_CLASSES = {
+    "Alnum": "a-zA-Z0-9",
+    "Alpha": "a-zA-Z",
+    "ASCII": r"\x00-\x7f",
+    "Graph": r"\x21-\x7e",
+    "Print": r"\x20-\x7e",
+    "Punct": r"!-/:-@\[-`{-~",
+}
+_DIALECT = {r"\z": r"\Z", r"\uD800\uDC00-\uDBFF\uDFFF": r"\U00010000-\U0010FFFF"}
+"""The end of the text, and characters beyond 16 bits, as Java writes them and as Python does."""
+_ANYTHING = r"\s\S"
+"""Categories of Unicode can't be written in ``re``; they are taken as any character."""
+
+
+@lru_cache
+def _pattern(java: str) -> re.Pattern[str]:
+    """A pattern of the service model (Java's dialect) for Python."""
+
+    def characters(match: re.Match[str]) -> str:
+        known = _CLASSES.get(match[1], _ANYTHING)
+        before = re.sub(r"\\.", "", java[: match.start()])
+        inside = before.rfind("[") > before.rfind("]")
+        return known if inside else f"[{known}]"
+
+    for theirs, ours in _DIALECT.items():
+        java = java.replace(theirs, ours)
+    try:
+        return re.compile(re.sub(r"\\p\{(\w+)\}", characters, java))
+    except re.error:
+        return re.compile(f"[{_ANYTHING}]*")
+
+
+def _expression(shape: Any, value: Expression[object], path: str) -> Iterator[Problem]:
+    match value:
+        case Join(parts) if shape.type_name == "string":
+            if all(isinstance(part, str | Run) for part in parts):
+                sample = "".join(p if isinstance(p, str) else _SAMPLE_RUN for p in parts)
+                yield from _string(shape, sample, path)
+                return
+            most = shape.metadata.get("max")
+            known = sum(len(p) if isinstance(p, str) else _shortest(p) for p in parts)
+            if most is not None and known > most:
+                yield Problem(path, f"has at least {known} characters; the most is {most}")
+        case Join() | Run():
+            if shape.type_name not in ("string", "blob"):
+                yield Problem(path, f"is text where the API takes another type: {shape.type_name}")
+        case _:
+            pass
+
+
+def _shortest(part: Expression[object]) -> int:
+    from orchestration.expressions import Apply, Function
+
+    match part:
+        case Run() | Apply(Function.HASH, _):
+            return 12
+        case Item():
+            return 1
+        case _:
+            return 0

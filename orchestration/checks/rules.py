@@ -1,0 +1,171 @@
+"""The rules of a well-formed workflow, one function each; :func:`problems` asks them all."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+from orchestration.checks.references import outputs_of, references
+from orchestration.checks.requests import has_output, places, violations
+from orchestration.errors import GraphError, Problem
+from orchestration.expressions import Parameter
+from orchestration.graph import (
+    Call,
+    Choose,
+    ForEach,
+    Graph,
+    Guarded,
+    Operation,
+    Output,
+    Parallel,
+    Until,
+    Workflow,
+    all_steps,
+    bodies,
+    ordered,
+)
+
+STEP_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*(\.[a-z][a-z0-9]*(_[a-z0-9]+)*)*")
+
+
+def names(workflow: Workflow) -> Iterator[Problem]:
+    """Step names are well formed and unique in the whole workflow."""
+    counted = Counter(step.name for step in all_steps(workflow.graph))
+    for name, count in counted.items():
+        if STEP_NAME.fullmatch(name) is None:
+            yield Problem(name, "a step's name is snake case in segments joined by dots")
+        if count > 1:
+            yield Problem(name, f"{count} steps have this name")
+
+
+def acyclic(workflow: Workflow) -> Iterator[Problem]:
+    """No steps wait for each other."""
+
+    def each(graph: Graph) -> Iterator[Problem]:
+        try:
+            ordered(graph)
+        except GraphError as error:
+            yield from error.problems
+        for step in graph.steps:
+            for body in bodies(step):
+                yield from each(body)
+
+    yield from each(workflow.graph)
+
+
+def loops_do_not_nest(workflow: Workflow) -> Iterator[Problem]:
+    """No ``ForEach`` stands inside another: mapped task groups of Airflow can't."""
+    for step in all_steps(workflow.graph):
+        if isinstance(step, ForEach):
+            for inner in all_steps(step.body):
+                if isinstance(inner, ForEach):
+                    yield Problem(inner.name, f"a loop inside the loop {step.name!r}; flatten it")
+            if step.max_concurrency < 1:
+                yield Problem(step.name, "max_concurrency is at least 1")
+
+
+def requests(workflow: Workflow) -> Iterator[Problem]:
+    """Every request keeps to botocore's shapes, and every output can be in its response."""
+    for step in all_steps(workflow.graph):
+        if isinstance(step, Call):
+            yield from _operation(step.name, step.operation, step.outputs)
+            if step.until is not None:
+                yield from _operation(step.name, step.until.poll, step.until.outputs)
+                status = {"status": Output(step.until.status)}
+                yield from _operation(step.name, step.until.poll, status, request=False)
+                if step.until.stop is not None:
+                    yield from _operation(step.name, step.until.stop, {})
+
+
+def _operation(
+    where: str, operation: Operation, outputs: Mapping[str, Output], *, request: bool = True
+) -> Iterator[Problem]:
+    label = f"{where}: {operation.service}:{operation.name}"
+    if request:
+        for problem in violations(operation.service, operation.name, operation.request):
+            yield Problem(f"{label} {problem.path}".rstrip(), problem.message)
+    for name, output in outputs.items():
+        if not has_output(operation.service, operation.name, output.path):
+            dotted = ".".join(str(part) for part in output.path)
+            yield Problem(label, f"output {name!r}: a response has no {dotted}")
+
+
+def parameter_types(workflow: Workflow) -> Iterator[Problem]:
+    """A parameter that goes into a request as it is has the type that the API takes there."""
+    wanted = {
+        "string": "string",
+        "integer": "number",
+        "long": "number",
+        "float": "number",
+        "double": "number",
+        "boolean": "boolean",
+    }
+    types = {spec.name: spec.type for spec in workflow.parameters}
+    for step in all_steps(workflow.graph):
+        if isinstance(step, Call):
+            operation = step.operation
+            for path, kind, node in places(operation.service, operation.name, operation.request):
+                if isinstance(node, Parameter) and node.name in types:
+                    given, needed = types[node.name], wanted.get(kind)
+                    if needed is not None and given != needed:
+                        yield Problem(
+                            f"{step.name}: {operation.name} {path}",
+                            f"takes a {needed}, and the parameter {node.name!r} is a {given}; "
+                            f"declare it with type: {needed}",
+                        )
+
+
+def adoption(workflow: Workflow) -> Iterator[Problem]:
+    """A call that may find its work done declares no output of a response it may never see."""
+    for step in all_steps(workflow.graph):
+        if isinstance(step, Call):
+            if step.adopt is not None and step.outputs:
+                yield Problem(step.name, "adopts what exists, so its own response has no outputs")
+            for recovery in step.recoveries:
+                if set(recovery.outputs) != outputs_of(step):
+                    yield Problem(step.name, "a recovery gives exactly the step's outputs")
+
+
+def shapes(workflow: Workflow) -> Iterator[Problem]:
+    """Branches and bodies hold something, and a status says one thing."""
+    for step in all_steps(workflow.graph):
+        match step:
+            case Choose(then=then, otherwise=otherwise) if not then.steps and not otherwise.steps:
+                yield Problem(step.name, "both branches are empty")
+            case ForEach(body=Graph(steps=())):
+                yield Problem(step.name, "the loop's body is empty")
+            case Guarded(cleanup=Graph(steps=())):
+                yield Problem(step.name, "the clean-up is empty")
+            case Parallel(branches=()):
+                yield Problem(step.name, "there is no branch")
+            case Call(until=Until(success=success, failure=failure)) if success & failure:
+                both = ", ".join(sorted(success & failure))
+                yield Problem(step.name, f"{both} can't be both success and failure")
+            case _:
+                pass
+
+
+RULES: tuple[Callable[[Workflow], Iterator[Problem]], ...] = (
+    names,
+    acyclic,
+    references,
+    loops_do_not_nest,
+    requests,
+    parameter_types,
+    adoption,
+    shapes,
+)
+
+
+def problems(workflow: Workflow) -> list[Problem]:
+    """Everything that is wrong with a workflow."""
+    return [problem for rule in RULES for problem in rule(workflow)]
+
+
+def check(workflow: Workflow) -> Workflow:
+    """The workflow itself, or a :class:`GraphError` with everything that is wrong with it."""
+    found = problems(workflow)
+    if found:
+        raise GraphError(found)
+    return workflow

@@ -1,0 +1,214 @@
+"""The commands of ``orchestrate`` and their options; what they do is imported when it is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestration.cli.output import Commands, document, say, use_json
+from orchestration.cli.rendering import Backend, Format
+
+app = typer.Typer(
+    cls=Commands,
+    help="SageMaker training pipelines for Airflow and Step Functions, told once.\n\n"
+    "PIPELINE is a YAML file, or module:attribute. Exit status: 0 done; 1 the pipeline is wrong, "
+    "or the run failed; 2 the command is wrong.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="YAML file or module:attribute.")]
+Target = Annotated[Backend, typer.Argument(metavar="step-functions|airflow", show_default=False)]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameter", "-p", metavar="NAME=VALUE", help="Value of a parameter; repeatable."
+    ),
+]
+Json = Annotated[
+    bool, typer.Option("--json", callback=use_json, help="One JSON document on standard output.")
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write or compare.")
+]
+Check = Annotated[
+    bool, typer.Option("--check", help="Write nothing; exit with 1 where the file is stale.")
+]
+Region = Annotated[str | None, typer.Option(help="AWS region; else as the environment says.")]
+Profile = Annotated[str | None, typer.Option(help="AWS profile; else as the environment says.")]
+
+
+def _version(value: bool) -> None:
+    if value:
+        from orchestration import __version__
+
+        say(f"orchestrate {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def validate(
+    pipelines: Annotated[list[str], typer.Argument(metavar="PIPELINE...")],
+    on: Annotated[
+        list[Backend] | None,
+        typer.Option("--on", help="Only for this backend; else for both."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say everything that is wrong."""
+    from orchestration.cli import validation
+
+    validation.validate(pipelines, on or (), as_json=as_json)
+
+
+@app.command()
+def render(
+    backend: Target, pipeline: Pipeline, output: Output = None, check: Check = False
+) -> None:
+    """Render it for a backend.
+
+    A state machine's definition in Amazon States Language, or the specification of a DAG, as JSON.
+    """
+    from orchestration.cli import rendering
+
+    rendering.render(backend, pipeline, output, check=check)
+
+
+@app.command()
+def graph(
+    pipeline: Pipeline,
+    form: Annotated[Format, typer.Option("--format", help="How it is drawn.")] = Format.MERMAID,
+    output: Output = None,
+    check: Check = False,
+) -> None:
+    """Draw its steps."""
+    from orchestration.cli import rendering
+
+    rendering.graph(pipeline, form, output, check=check)
+
+
+@app.command()
+def lock(pipeline: Pipeline, check: Check = False) -> None:
+    """Write its lock file.
+
+    It holds the digests of the folders of code, so that the pipeline can be loaded where they are
+    not.
+    """
+    from orchestration.cli import rendering
+
+    rendering.lock(pipeline, check=check)
+
+
+@app.command()
+def schema() -> None:
+    """Write the JSON Schema of YAML files."""
+    from orchestration.cli.schema import pipeline_schema
+
+    document(pipeline_schema())
+
+
+@app.command()
+def run(
+    pipeline: Pipeline,
+    on: Annotated[Backend, typer.Option("--on", help="What to run it with.", show_default=False)],
+    parameters: Parameters = None,
+    uploads: Annotated[
+        list[str] | None,
+        typer.Option("--upload", metavar="LOCAL=S3URI", help="File or folder to put into S3."),
+    ] = None,
+    time_scale: Annotated[
+        float, typer.Option(min=0.0001, max=1.0, help="Real seconds for a second of AWS.")
+    ] = 0.02,
+    as_json: Json = False,
+) -> None:
+    """Run it on this machine.
+
+    On an embedded AWS: no account, no cost. The jobs of SageMaker really run, as local processes. A
+    parameter `role` need not be given.
+    """
+    from orchestration.cli import running
+
+    running.run(
+        pipeline, on, parameters or (), uploads or (), time_scale=time_scale, as_json=as_json
+    )
+
+
+@app.command()
+def demo(as_json: Json = False) -> None:
+    """Watch both backends at work here.
+
+    Trains, evaluates and deploys a classifier of digits on an embedded AWS, first as a state
+    machine, then as an Airflow DAG, and asks the endpoints. Run it in a checkout of the repository.
+    """
+    from orchestration.cli.demo import demo as show
+
+    show(as_json=as_json)
+
+
+@app.command()
+def deploy(
+    target: Annotated[Backend, typer.Argument(metavar="step-functions", show_default=False)],
+    pipeline: Pipeline,
+    parameters: Parameters = None,
+    unrestricted: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Parameter that runs may give any value; repeat it."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the changes.")] = False,
+    region: Region = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Deploy it to AWS Step Functions.
+
+    Uploads the code, makes the role with the permissions that the steps need, the state machine
+    and its schedule. Deploying again changes only what differs.
+    """
+    if target is not Backend.STEP_FUNCTIONS:
+        raise typer.BadParameter(
+            "Airflow finds DAGs in files: put one with orchestration.airflow.dag() into its DAGs "
+            "folder, and its code into S3 with `orchestrate upload`",
+            param_hint="airflow",
+        )
+    from orchestration.cli import deployment
+
+    deployment.deploy(
+        pipeline,
+        parameters or (),
+        unrestricted or (),
+        region=region,
+        profile=profile,
+        dry_run=dry_run,
+        as_json=as_json,
+    )
+
+
+@app.command()
+def upload(
+    pipeline: Pipeline,
+    parameters: Parameters = None,
+    region: Region = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Upload its code to S3.
+
+    Into the pipeline's workspace, where jobs look for it; for Airflow, since `deploy` does it too.
+    """
+    from orchestration.cli import deployment
+
+    deployment.upload(pipeline, parameters or (), region=region, profile=profile, as_json=as_json)

@@ -1,0 +1,112 @@
+"""``orchestrate deploy`` and ``upload``: the commands that talk to the real AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from orchestration.cli import values
+from orchestration.cli.naming import named
+from orchestration.cli.output import colored_diff, document, note, require, say
+from orchestration.cli.rendering import locked
+from orchestration.errors import DeployError
+
+if TYPE_CHECKING:
+    from orchestration.deploy import Change
+
+_MODULES = {"boto3": "aws"}
+
+
+def deploy(
+    pipeline: str,
+    parameters: Sequence[str],
+    unrestricted: Sequence[str],
+    *,
+    region: str | None,
+    profile: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Make the account hold the pipeline, or say what that would change."""
+    which = named(pipeline)
+    loaded = which.load()
+    specs = loaded.parameter_specs()
+    every = [spec.name for spec in specs]
+    given = values.parameters(specs, parameters, filled=every)
+    require(_MODULES, what="deploying")
+    locked(which)
+    from orchestration.deploy import step_functions
+
+    deployment = step_functions(
+        loaded,
+        session=_session(region, profile),
+        parameters=given,
+        unrestricted=unrestricted,
+        dry_run=dry_run,
+    )
+    if as_json:
+        changes = [change.summary for change in deployment.changes]
+        document(
+            {
+                "account": deployment.account.id,
+                "region": deployment.account.region,
+                "state_machine_arn": deployment.state_machine_arn,
+                "dry_run": dry_run,
+                "changes": changes,
+            }
+        )
+        return
+    for change in deployment.changes:
+        _show(change, dry_run=dry_run)
+    if not deployment.changes:
+        note("nothing to change")
+    say(deployment.state_machine_arn)
+
+
+def upload(
+    pipeline: str,
+    parameters: Sequence[str],
+    *,
+    region: str | None,
+    profile: str | None,
+    as_json: bool,
+) -> None:
+    """Put the folders of code where the pipeline's jobs look for them."""
+    which = named(pipeline)
+    loaded = which.load()
+    specs = loaded.parameter_specs()
+    given = values.parameters(specs, parameters, filled=[spec.name for spec in specs])
+    require(_MODULES, what="uploading")
+    locked(which)
+    from botocore.exceptions import BotoCoreError
+
+    from orchestration.deploy import upload as upload_sources
+
+    try:
+        sent = upload_sources(loaded, given, _session(region, profile).client("s3"))
+    except BotoCoreError as error:
+        raise DeployError(f"AWS can't be reached: {error}") from error
+    if as_json:
+        document({"uploaded": [{"uri": each.uri, "size": each.size} for each in sent]})
+        return
+    for each in sent:
+        say(each.uri)
+    note(f"{len(sent)} objects uploaded" if sent else "all of it is there already")
+
+
+def _session(region: str | None, profile: str | None) -> Any:
+    import boto3
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        session = boto3.Session(region_name=region, profile_name=profile)
+    except BotoCoreError as error:
+        raise DeployError(str(error)) from error
+    if session.region_name is None:
+        raise DeployError("no region is chosen; give --region, or set AWS_REGION")
+    return session
+
+
+def _show(change: Change, *, dry_run: bool) -> None:
+    say(f"would {change.summary}" if dry_run else f"did {change.summary}")
+    colored_diff([f"    {line}" for line in change.detail.splitlines()])

@@ -1,0 +1,103 @@
+"""Pipelines as they are named on a command line: a YAML file, or ``module:attribute``."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from orchestration.errors import PipelineError, near
+
+if TYPE_CHECKING:
+    from orchestration.pipeline import Pipeline
+
+_ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A pipeline that a user named, not loaded yet."""
+
+    text: str
+    path: Path | None
+    """Its YAML file; None where it is an attribute of a module."""
+
+    def load(self) -> Pipeline:
+        """The pipeline, or a :class:`~orchestration.errors.PipelineError` with all its mistakes."""
+        if self.path is None:
+            return _attribute(self.text)
+        from orchestration.pipeline import Pipeline
+
+        return Pipeline.load(self.path)
+
+    def stale(self) -> list[str]:
+        """The folders of code that its lock file does not know as they are now."""
+        if self.path is None:
+            return []
+        from orchestration.pipeline.files import stale
+
+        try:
+            return stale(self.path)
+        except PipelineError:
+            # Without the folders there is nothing to compare; that is what lock files are for.
+            return []
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def named(text: str) -> Named:
+    """What a user means; a usage error where there is nothing of this name."""
+    path = Path(text)
+    is_file = path.suffix in (".yaml", ".yml") or os.sep in text or path.exists()
+    if not is_file and _ATTRIBUTE.fullmatch(text):
+        return Named(text, None)
+    if not is_file:
+        raise _usage(f"{text!r} is neither a YAML file nor module:attribute")
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise _usage(f"can't read {text}: {error.strerror}{_nearby(path)}") from error
+    return Named(text, path)
+
+
+def _nearby(path: Path) -> str:
+    try:
+        files = [p.name for p in path.parent.iterdir() if p.suffix in (".yaml", ".yml")]
+    except OSError:
+        return ""
+    return near(path.name, files)
+
+
+def _attribute(text: str) -> Pipeline:
+    from orchestration.pipeline import Pipeline
+
+    module_name, _, attribute = text.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        raise _usage(f"there is no module {module_name!r} here or installed") from error
+    finally:
+        sys.path.remove(str(Path.cwd()))
+    value: object = module
+    for name in attribute.split("."):
+        if not hasattr(value, name):
+            known = [n for n, v in vars(module).items() if isinstance(v, Pipeline)]
+            raise _usage(f"module {module_name} has no {attribute!r}{near(attribute, known)}")
+        value = getattr(value, name)
+    if not isinstance(value, Pipeline):
+        raise _usage(f"{text} is a {type(value).__name__}, not a Pipeline")
+    return value
+
+
+def _usage(message: str) -> typer.BadParameter:
+    return typer.BadParameter(message, param_hint="PIPELINE")

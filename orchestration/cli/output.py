@@ -1,0 +1,111 @@
+"""What goes to standard output and what to standard error, for people and for programs.
+
+With ``--json`` standard output is exactly one JSON document. Rich draws for
+terminals only: elsewhere, and with ``NO_COLOR``, text is plain.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+
+from orchestration.errors import OrchestrationError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from orchestration.errors import Problem
+
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 130
+"""As shells say it: 128 and SIGINT."""
+_JSON = "orchestration.json"
+
+
+def say(text: str) -> None:
+    """A line for whoever reads standard output."""
+    typer.echo(text)
+
+
+def note(text: str) -> None:
+    """A line for people, on standard error."""
+    typer.echo(text, err=True)
+
+
+def document(value: object) -> None:
+    """The one JSON document of standard output."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
+
+
+def console(*, err: bool = False) -> Console:
+    """A Rich console; without a terminal its lines are not broken, so that they can be searched."""
+    from rich.console import Console
+
+    made = Console(stderr=err, highlight=False, soft_wrap=False)
+    return made if made.is_terminal else Console(stderr=err, highlight=False, width=200)
+
+
+def use_json(context: typer.Context, value: bool) -> bool:
+    """Remember ``--json``, so that errors come as JSON too."""
+    if value:
+        context.meta[_JSON] = True
+    return value
+
+
+def problem_data(problems: Sequence[Problem]) -> list[dict[str, str]]:
+    """Problems for programs."""
+    return [{"path": problem.path, "message": problem.message} for problem in problems]
+
+
+class Commands(TyperGroup):
+    """The commands; errors of this package end them with a message and no traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except OrchestrationError as error:
+            _report(error, as_json=_JSON in ctx.meta)
+            raise typer.Exit(FAILED) from error
+        except KeyboardInterrupt as error:
+            note("interrupted; what was started is stopped")
+            raise typer.Exit(INTERRUPTED) from error
+
+
+def _report(error: OrchestrationError, *, as_json: bool) -> None:
+    note(f"error: {error}")
+    if as_json:
+        problems = getattr(error, "problems", ())
+        document(
+            {
+                "error": type(error).__name__,
+                "message": str(error),
+                "problems": problem_data(problems),
+            }
+        )
+
+
+def require(modules: Mapping[str, str], *, what: str) -> None:
+    """Raise an error that names the extras to install where modules are missing."""
+    from importlib.util import find_spec
+
+    extras = sorted({extra for module, extra in modules.items() if find_spec(module) is None})
+    if extras:
+        raise OrchestrationError(
+            f"{what} needs more than what is installed; run "
+            f"`{sys.executable} -m pip install 'orchestration[{','.join(extras)}]'`"
+        )
+
+
+def colored_diff(lines: Sequence[str], write: Callable[[str], None] = say) -> None:
+    """A unified diff, in colours where a terminal shows it."""
+    colors = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
+    for line in lines:
+        text = line.rstrip("\n")
+        write(typer.style(text, fg=colors[text[0]]) if text[:1] in colors else text)

@@ -1,0 +1,126 @@
+"""``orchestrate render``, ``graph`` and ``lock``: text made of pipelines, written or compared."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from orchestration.cli.naming import Named, named
+from orchestration.cli.output import FAILED, colored_diff, note
+
+if TYPE_CHECKING:
+    from orchestration.graph import Workflow
+
+
+class Backend(StrEnum):
+    """Where a pipeline runs."""
+
+    STEP_FUNCTIONS = "step-functions"
+    AIRFLOW = "airflow"
+
+
+class Format(StrEnum):
+    """How a graph is drawn."""
+
+    MERMAID = "mermaid"
+    DOT = "dot"
+
+
+BACKENDS = tuple(Backend)
+
+
+def rendered(backend: Backend, workflow: Workflow) -> str:
+    """What a backend is given, as the text that files hold."""
+    match backend:
+        case Backend.STEP_FUNCTIONS:
+            from orchestration.backends import stepfunctions
+
+            return stepfunctions.dumps(stepfunctions.render(workflow))
+        case Backend.AIRFLOW:
+            from orchestration.backends import airflow
+
+            return airflow.to_json(airflow.render(workflow))
+
+
+def render(backend: Backend, pipeline: str, output: Path | None, *, check: bool) -> None:
+    """Write what a backend is given, or compare it with a file."""
+    which = named(pipeline)
+    text = rendered(backend, which.load().lower())
+    locked(which)
+    again = f"orchestrate render {backend.value} {pipeline} -o {output}"
+    _deliver(text, output, check=check, again=again)
+
+
+def graph(pipeline: str, form: Format, output: Path | None, *, check: bool) -> None:
+    """Draw a pipeline."""
+    from orchestration.backends import picture
+
+    workflow = named(pipeline).load().lower()
+    text = picture.mermaid(workflow) if form is Format.MERMAID else picture.dot(workflow)
+    again = f"orchestrate graph {pipeline} --format {form.value} -o {output}"
+    _deliver(text, output, check=check, again=again)
+
+
+def lock(pipeline: str, *, check: bool) -> None:
+    """Write a pipeline's lock file, or compare it."""
+    from orchestration.pipeline import files
+
+    which = named(pipeline)
+    if which.path is None:
+        raise typer.BadParameter(
+            "only YAML files have lock files; in Python, Source.at() knows the folder's digest",
+            param_hint="PIPELINE",
+        )
+    text = json.dumps(files.lock(which.path), indent=2) + "\n"
+    path = files.lock_path(which.path)
+    _deliver(text, path, check=check, again=f"orchestrate lock {pipeline}")
+
+
+def locked(which: Named) -> None:
+    """Say on standard error where a lock file is older than the code."""
+    for key in which.stale():
+        note(f"warning: {key} changed since it was locked; run `orchestrate lock {which}`")
+
+
+def _deliver(text: str, path: Path | None, *, check: bool, again: str) -> None:
+    if path is None:
+        if check:
+            raise typer.BadParameter("needs a file to compare with: -o FILE", param_hint="--check")
+        typer.echo(text, nl=not text.endswith("\n"))
+        return
+    old = _content(path)
+    if check:
+        _compare(old, text, path, again)
+    elif old == text:
+        note(f"{path} is fresh")
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        note(f"{path} written")
+
+
+def _compare(old: str | None, new: str, path: Path, again: str) -> None:
+    if old == new:
+        note(f"{path} is fresh")
+        return
+    if old is not None:
+        lines = difflib.unified_diff(
+            old.splitlines(), new.splitlines(), str(path), "as it is now", lineterm=""
+        )
+        colored_diff(list(lines))
+    note(f"{path} is {'missing' if old is None else 'stale'}; run `{again}`")
+    raise typer.Exit(FAILED)
+
+
+def _content(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise typer.BadParameter(f"can't read {path}: {error.strerror}", param_hint="-o") from error

@@ -1,0 +1,104 @@
+"""``orchestrate run``: a pipeline on the embedded AWS, followed to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from orchestration.cli import values
+from orchestration.cli.naming import named
+from orchestration.cli.output import FAILED, console, document, note, require
+from orchestration.cli.progress import following
+from orchestration.cli.rendering import Backend, locked
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from orchestration.local.report import RunReport, StageReport
+
+_LOG_LINES = 40
+_MODULES = {"boto3": "local", "moto": "local", "jsonata": "local", "psutil": "local"}
+_AIRFLOW = {"airflow.sdk": "airflow", "airflow.providers.amazon": "airflow"}
+
+
+def run(
+    pipeline: str,
+    backend: Backend,
+    parameters: Sequence[str],
+    uploads: Sequence[str],
+    *,
+    time_scale: float,
+    as_json: bool,
+) -> None:
+    """Run it, show what it came to, and exit with 1 where it failed."""
+    which = named(pipeline)
+    loaded = which.load()
+    given = values.parameters(loaded.parameter_specs(), parameters, filled=("role",))
+    files = values.uploads(uploads)
+    require_backend(backend)
+    locked(which)
+    from orchestration.local.run import run as run_locally
+
+    title = f"{loaded.name} on {backend.value}"
+    with following(title, [stage.name for stage in loaded.stages]) as on_progress:
+        report = run_locally(
+            loaded,
+            on=on(backend),
+            parameters=given,
+            uploads=files,
+            on_progress=on_progress,
+            time_scale=time_scale,
+        )
+    if as_json:
+        document(report.to_json())
+    else:
+        console().print(table([report]))
+    tell_failure(report)
+    if report.state == "failed":
+        raise typer.Exit(FAILED)
+
+
+def on(backend: Backend) -> Literal["step-functions", "airflow"]:
+    """The backend in the words of the embedded AWS."""
+    return "airflow" if backend is Backend.AIRFLOW else "step-functions"
+
+
+def require_backend(*backends: Backend) -> None:
+    """Raise an error that names the extras to install where a backend can't run here."""
+    airflow = _AIRFLOW if Backend.AIRFLOW in backends else {}
+    require({**_MODULES, **airflow}, what="running pipelines on this machine")
+
+
+def tell_failure(report: RunReport) -> None:
+    """Say on standard error why a run failed."""
+    if report.state != "failed":
+        return
+    if report.log:
+        note("the last lines of Airflow's log:")
+        note("\n".join(report.log.splitlines()[-_LOG_LINES:]))
+    note(f"error: {report.pipeline} failed on {report.on}: {report.error}: {report.cause}")
+
+
+def table(reports: Sequence[RunReport]) -> Table:
+    """Stages by runs: state, duration, jobs and metrics."""
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(title=f"{reports[0].pipeline}: stages", title_justify="left")
+    made.add_column("stage")
+    for report in reports:
+        made.add_column(f"{report.on}: {report.state}, {report.duration_s:.1f} s", overflow="fold")
+    for row in zip(*(report.stages for report in reports), strict=True):
+        made.add_row(row[0].name, *(Text("\n".join(_lines(stage))) for stage in row))
+    return made
+
+
+def _lines(stage: StageReport) -> list[str]:
+    seconds = "" if stage.duration_s is None else f", {stage.duration_s:.1f} s"
+    return [f"{stage.state}{seconds}", *stage.job_names, *_metrics(stage.metrics)]
+
+
+def _metrics(metrics: Mapping[str, float]) -> list[str]:
+    return [f"{name} = {value:.6g}" for name, value in metrics.items()]

@@ -1,0 +1,100 @@
+"""Parameters and uploads as they are written on a command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import typer
+
+from orchestration.errors import near
+from orchestration.graph import ParameterSpec
+
+Value = str | float | bool
+_BOOLEANS = {"true": True, "false": False}
+
+
+def parameters(
+    specs: Sequence[ParameterSpec], given: Iterable[str], *, filled: Iterable[str] = ()
+) -> dict[str, Value]:
+    """``name=value`` pairs in the types that the pipeline declares, all mistakes reported at once.
+
+    Required parameters have to be among them, but for those that are ``filled`` in later.
+    """
+    known = {spec.name: spec for spec in specs}
+    values: dict[str, Value] = {}
+    problems: list[str] = []
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            problems.append(f"{text!r} is not NAME=VALUE")
+        elif name not in known:
+            problems.append(f"there is no parameter {name!r}{near(name, known)}")
+        elif name in values:
+            problems.append(f"{name} is given twice")
+        else:
+            read = _read(known[name], value)
+            if read is None:
+                problems.append(f"{name} has to be a {known[name].type}, not {value!r}")
+            else:
+                values[name] = read
+    named = {text.partition("=")[0] for text in given}
+    missing = [s for s in specs if s.default is None and s.name not in {*named, *filled}]
+    problems += [_missing(spec) for spec in missing]
+    if problems:
+        raise _usage(problems, "--parameter")
+    return values
+
+
+def uploads(given: Iterable[str]) -> dict[str, Path]:
+    """``LOCAL=S3URI`` pairs, by S3 URI."""
+    found: dict[str, Path] = {}
+    problems: list[str] = []
+    for text in given:
+        local, equals, uri = text.partition("=s3://")
+        if not equals:
+            problems.append(f"{text!r} is not LOCAL=s3://bucket/key")
+            continue
+        path = Path(local)
+        # Several files can go to one prefix, so each gets its own URI.
+        whole = f"s3://{uri}{path.name}" if path.is_file() and uri.endswith("/") else f"s3://{uri}"
+        if not path.exists():
+            problems.append(f"there is no file or folder {local}")
+        elif whole in found:
+            problems.append(f"{local} and {found[whole]} both go to {whole}")
+        found[whole] = path
+    if problems:
+        raise _usage(problems, "--upload")
+    return found
+
+
+def _read(spec: ParameterSpec, text: str) -> Value | None:
+    match spec.type:
+        case "string":
+            return text
+        case "boolean":
+            return _BOOLEANS.get(text.lower())
+        case "number":
+            return _number(text)
+
+
+def _number(text: str) -> float | None:
+    from math import isfinite
+
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        return number if isfinite(number) else None
+    return None
+
+
+def _missing(spec: ParameterSpec) -> str:
+    about = f" ({spec.description})" if spec.description else ""
+    return f"{spec.name} is required{about}"
+
+
+def _usage(problems: Sequence[str], option: str) -> typer.BadParameter:
+    text = problems[0] if len(problems) == 1 else "\n" + "\n".join(f"  - {p}" for p in problems)
+    return typer.BadParameter(text, param_hint=option)

@@ -1,0 +1,116 @@
+"""Deployment of pipelines to AWS Step Functions: worked out, compared, shown, then done.
+
+A deployment is the code in S3, a role that may do what the pipeline's own steps do, the state
+machine, and its schedule. :func:`desired` says what there has to be, :func:`current` reads what
+there is, :func:`difference` tells the changes and :func:`apply` makes them; a second deployment of
+the same pipeline changes nothing. What carries a pipeline's names and not its tag is refused, never
+overwritten.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from orchestration.deploy.account import Account, Clients
+from orchestration.deploy.applying import Sleep, apply
+from orchestration.deploy.comparing import difference
+from orchestration.deploy.composing import desired, names_of
+from orchestration.deploy.reading import current
+from orchestration.deploy.resources import (
+    Change,
+    Current,
+    Desired,
+    Names,
+    Resource,
+    Role,
+    Schedule,
+    StateMachine,
+)
+from orchestration.deploy.sources import SourceFolder, Uploaded, upload
+from orchestration.errors import DeployError
+from orchestration.expressions import Json
+
+if TYPE_CHECKING:
+    from orchestration.pipeline import Pipeline
+
+__all__ = [
+    "Account",
+    "Change",
+    "Clients",
+    "Current",
+    "Deployment",
+    "Desired",
+    "Names",
+    "Resource",
+    "Role",
+    "Schedule",
+    "SourceFolder",
+    "StateMachine",
+    "Uploaded",
+    "apply",
+    "current",
+    "desired",
+    "difference",
+    "names_of",
+    "step_functions",
+    "upload",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """What a deployment found, wants and does."""
+
+    account: Account
+    desired: Desired
+    changes: tuple[Change, ...]
+    """What was changed; what would be, in a dry run. Empty: all is as it should be."""
+
+    @property
+    def state_machine_arn(self) -> str:
+        """What to start executions of."""
+        return self.desired.machine.arn
+
+
+def step_functions(
+    pipeline: Pipeline,
+    *,
+    session: Clients | None = None,
+    parameters: Mapping[str, Json] | None = None,
+    unrestricted: Collection[str] = (),
+    role_name: str | None = None,
+    dry_run: bool = False,
+    sleep: Sleep = time.sleep,
+) -> Deployment:
+    """Deploy a pipeline to Step Functions, or tell with ``dry_run`` what that would change.
+
+    ``session`` is a ``boto3.Session``, by default one made from the environment. ``parameters`` are
+    the values that runs will be started with: the role is allowed those buckets and that role only,
+    and scheduled runs are given them; ``unrestricted`` names parameters that may have any value.
+    ``role_name`` names the execution role, by default after the pipeline and the region.
+    """
+    if session is None:
+        session = _own_session()
+    account = Account.of(session)
+    wanted = desired(
+        pipeline, account, parameters=parameters, unrestricted=unrestricted, role_name=role_name
+    )
+    names = replace(names_of(pipeline, account, role_name=role_name), sources=wanted.sources)
+    changes = difference(wanted, current(session, names))
+    if not dry_run:
+        apply(changes, session, sleep=sleep)
+    return Deployment(account=account, desired=wanted, changes=changes)
+
+
+def _own_session() -> Clients:
+    try:
+        import boto3
+    except ModuleNotFoundError as error:
+        raise DeployError(
+            "deploying needs boto3; install it with pip install 'orchestration[aws]'"
+        ) from error
+    session: Clients = boto3.Session()
+    return session

@@ -1,0 +1,172 @@
+"""Making changes in an account, each so that making it twice does no harm."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, assert_never
+
+from orchestration.backends import stepfunctions
+from orchestration.deploy.account import Clients
+from orchestration.deploy.reading import GROUP, POLICY
+from orchestration.deploy.resources import Change, Role, Schedule, StateMachine
+from orchestration.deploy.sources import SourceFolder, send
+from orchestration.errors import DeployError
+
+# IAM tells other services of a new role or policy within seconds, rarely a minute; until then they
+# refuse it. https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot.html
+_NOT_YET = (
+    "is authorized to assume the provided role",
+    "is not authorized to create managed-rule",
+    "must allow AWS EventBridge Scheduler to assume the role",
+)
+_PAUSES_S = (1, 2, 4, 8, 15, 15, 15)
+
+Sleep = Callable[[float], None]
+
+
+def apply(changes: Iterable[Change], session: Clients, *, sleep: Sleep = time.sleep) -> None:
+    """Make changes, in order.
+
+    A :class:`~orchestration.errors.DeployError` says which one AWS refused; those before it are
+    made, and deploying again goes on from there.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    for change in changes:
+        try:
+            _apply(change, session, sleep)
+        except (BotoCoreError, ClientError) as error:
+            raise DeployError(
+                f"AWS refused to {change.summary}: {error}; what came before it is done, so deploy "
+                "again once that is mended"
+            ) from error
+
+
+def _apply(change: Change, session: Clients, sleep: Sleep) -> None:
+    subject = change.subject
+    match subject:
+        case SourceFolder():
+            send(subject, session.client("s3"))
+        case Role():
+            client = session.client("iam")
+            if change.after is None:
+                _delete_role(client, subject)
+            else:
+                _put_role(client, change.before, subject)
+        case StateMachine():
+            _put_machine(session.client("stepfunctions"), change.before, subject, sleep)
+        case Schedule():
+            _put_schedule(session.client("scheduler"), change, subject, sleep)
+        case _:
+            assert_never(subject)
+
+
+def _put_role(client: Any, before: object, role: Role) -> None:
+    tags = [{"Key": key, "Value": value} for key, value in role.tags.items()]
+    trust = json.dumps(role.trust)
+    old = before if isinstance(before, Role) else None
+    if old is None:
+        created = _unless(
+            "EntityAlreadyExists",
+            client.create_role,
+            RoleName=role.name,
+            AssumeRolePolicyDocument=trust,
+            Description="Made by orchestration: may do what the steps of its pipeline do.",
+            Tags=tags,
+        )
+        if not created:
+            client.update_assume_role_policy(RoleName=role.name, PolicyDocument=trust)
+    else:
+        if old.trust != role.trust:
+            client.update_assume_role_policy(RoleName=role.name, PolicyDocument=trust)
+        if old.tags != role.tags:
+            client.tag_role(RoleName=role.name, Tags=tags)
+    if old is None or old.policy != role.policy:
+        client.put_role_policy(
+            RoleName=role.name, PolicyName=POLICY, PolicyDocument=json.dumps(role.policy)
+        )
+
+
+def _delete_role(client: Any, role: Role) -> None:
+    _unless("NoSuchEntity", client.delete_role_policy, RoleName=role.name, PolicyName=POLICY)
+    _unless("NoSuchEntity", client.delete_role, RoleName=role.name)
+
+
+def _put_machine(client: Any, before: object, machine: StateMachine, sleep: Sleep) -> None:
+    tags = [{"key": key, "value": value} for key, value in machine.tags.items()]
+    definition = {
+        "definition": stepfunctions.dumps(dict(machine.definition)),
+        "roleArn": machine.role_arn,
+    }
+    old = before if isinstance(before, StateMachine) else None
+    if old is None and _once_known(
+        sleep,
+        "StateMachineAlreadyExists",
+        client.create_state_machine,
+        name=machine.name,
+        type="STANDARD",
+        tags=tags,
+        **definition,
+    ):
+        return
+    if old is None or (old.definition, old.role_arn) != (machine.definition, machine.role_arn):
+        _once_known(
+            sleep, "", client.update_state_machine, stateMachineArn=machine.arn, **definition
+        )
+    if old is None or old.tags != machine.tags:
+        client.tag_resource(resourceArn=machine.arn, tags=tags)
+
+
+def _put_schedule(client: Any, change: Change, schedule: Schedule, sleep: Sleep) -> None:
+    if change.after is None:
+        _unless("ResourceNotFound", client.delete_schedule, Name=schedule.name, GroupName=GROUP)
+        return
+    request: Mapping[str, Any] = {
+        "Name": schedule.name,
+        "GroupName": GROUP,
+        "Description": f"Starts runs of pipeline {schedule.name}; made by orchestration.",
+        "ScheduleExpression": schedule.expression,
+        "ScheduleExpressionTimezone": schedule.timezone,
+        "FlexibleTimeWindow": {"Mode": schedule.window},
+        "State": schedule.state,
+        "Target": {
+            "Arn": schedule.target_arn,
+            "RoleArn": schedule.role_arn,
+            "Input": json.dumps(schedule.input, ensure_ascii=False),
+            "RetryPolicy": dict(schedule.retry),
+        },
+    }
+    created = change.before is None and _once_known(
+        sleep, "Conflict", client.create_schedule, **request
+    )
+    if not created:
+        _once_known(sleep, "", client.update_schedule, **request)
+
+
+def _unless(code: str, call: Callable[..., Any], **request: Any) -> bool:
+    """Whether the call was made; false where it was in vain for this reason."""
+    from botocore.exceptions import ClientError
+
+    try:
+        call(**request)
+    except ClientError as error:
+        if error.response["Error"]["Code"].removesuffix("Exception") == code:
+            return False
+        raise
+    return True
+
+
+def _once_known(sleep: Sleep, code: str, call: Callable[..., Any], **request: Any) -> bool:
+    """Like :func:`_unless`, again for a minute while a role is not known everywhere."""
+    from botocore.exceptions import ClientError
+
+    for pause_s in _PAUSES_S:
+        try:
+            return _unless(code, call, **request)
+        except ClientError as error:
+            if not any(text in error.response["Error"]["Message"] for text in _NOT_YET):
+                raise
+            sleep(pause_s)
+    return _unless(code, call, **request)

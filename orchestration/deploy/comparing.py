@@ -1,0 +1,80 @@
+"""What has to change for an account to hold what it should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from orchestration.deploy.account import OWNER, refusal
+from orchestration.deploy.resources import (
+    Change,
+    Current,
+    Desired,
+    Role,
+    StateMachine,
+    owned,
+)
+
+_Tagged = TypeVar("_Tagged", Role, StateMachine)
+
+
+def difference(desired: Desired, current: Current) -> tuple[Change, ...]:
+    """The changes that make an account hold what is desired, in the order in which to make them.
+
+    Something of the same name that was not deployed for this pipeline is a
+    :class:`~orchestration.errors.DeployError`, and so is a schedule that starts something else.
+    """
+    if problems := list(_strangers(desired, current)):
+        raise refusal(f"pipeline {desired.pipeline} can't be deployed", problems)
+    return tuple(_changes(desired, current))
+
+
+def _changes(desired: Desired, current: Current) -> Iterator[Change]:
+    lying = {folder.uri for folder in current.sources}
+    for folder in desired.sources:
+        if folder.uri not in lying:
+            yield Change(None, folder)
+    yield from _tagged(current.role, desired.role)
+    yield from _tagged(current.machine, desired.machine)
+    # A schedule goes before the role that it starts runs with, and comes after it.
+    if desired.schedule is None and current.schedule is not None:
+        yield Change(current.schedule, None)
+    if desired.schedule_role is not None:
+        yield from _tagged(current.schedule_role, desired.schedule_role)
+    elif current.schedule_role is not None:
+        yield Change(current.schedule_role, None)
+    if desired.schedule is not None and desired.schedule != current.schedule:
+        yield Change(current.schedule, desired.schedule)
+
+
+def _tagged(before: _Tagged | None, after: _Tagged) -> Iterator[Change]:
+    if before is not None:
+        # Tags that others have set, such as for billing, stay.
+        ours = {key: value for key, value in before.tags.items() if key in after.tags}
+        before = replace(before, tags=ours)
+    if before is None or before.aspects() != after.aspects():
+        yield Change(before, after)
+
+
+def _strangers(desired: Desired, current: Current) -> Iterator[str]:
+    name = desired.pipeline
+    way_out = f"tag it {OWNER}={name} if it is this pipeline's, or choose another name"
+    machine = current.machine
+    if machine is not None and not owned(machine.tags, name):
+        yield f"state machine {machine.name} exists and is not this pipeline's; {way_out}"
+    if machine is not None and current.machine_type != "STANDARD":
+        yield (
+            f"state machine {machine.name} is of the type {current.machine_type}, which can't be "
+            "changed; delete it, or choose another name"
+        )
+    for role in (current.role, current.schedule_role):
+        if role is not None and not owned(role.tags, name):
+            yield f"role {role.name} exists and is not this pipeline's; {way_out}"
+    schedule = current.schedule
+    if schedule is not None and schedule.target_arn != desired.machine.arn:
+        # A schedule can't be tagged, so what it starts says whose it is.
+        yield (
+            f"schedule {schedule.name} exists and starts {schedule.target_arn}; rename it, or the "
+            "pipeline"
+        )

@@ -1,0 +1,182 @@
+"""What an account has to hold for a pipeline to run there: worked out, nothing asked of AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from orchestration.backends import stepfunctions
+from orchestration.deploy import permissions, sources
+from orchestration.deploy.account import OWNER, Account, refusal
+from orchestration.deploy.parameters import read, required, with_defaults
+from orchestration.deploy.resources import Desired, Names, Role, Schedule, StateMachine
+from orchestration.errors import near
+from orchestration.expressions import Json, Parameter, walk
+from orchestration.pipeline import cron
+
+if TYPE_CHECKING:
+    from orchestration.graph import Workflow
+    from orchestration.pipeline import Pipeline
+
+# A run that could not be started is started late, but not so late that it meets the next one.
+_RETRY = {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 10}
+
+
+def desired(
+    pipeline: Pipeline,
+    account: Account,
+    *,
+    parameters: Mapping[str, Json] | None = None,
+    unrestricted: Collection[str] = (),
+    role_name: str | None = None,
+) -> Desired:
+    """What a pipeline needs in an account.
+
+    The role's permissions are as narrow as the values of ``parameters`` make them: a run that is
+    started with other values is refused by IAM, unless the parameter is one of ``unrestricted``. A
+    :class:`~orchestration.errors.DeployError` names every value that is missing.
+    """
+    workflow = pipeline.lower()
+    specs = workflow.parameters
+    given = read(specs, parameters or {})
+    _check(pipeline, workflow, account, given, unrestricted)
+    definition = stepfunctions.render(workflow)
+    names = names_of(pipeline, account, role_name=role_name)
+    tags = {**pipeline.tags, OWNER: pipeline.name}
+    role = Role(
+        name=names.role,
+        arn=account.role_arn(names.role),
+        trust=_trust("states.amazonaws.com", account),
+        policy=permissions.policy(
+            workflow,
+            account,
+            _runs(workflow, given, unrestricted),
+            synchronous=permissions.synchronous(definition),
+        ),
+        tags=tags,
+    )
+    starter, schedule = _scheduled(workflow, account, names, given, tags)
+    return Desired(
+        pipeline=pipeline.name,
+        sources=sources.folders(pipeline, given),
+        role=role,
+        machine=StateMachine(
+            name=pipeline.name,
+            arn=names.machine_arn,
+            definition=definition,
+            role_arn=role.arn,
+            tags=tags,
+        ),
+        schedule_role=starter,
+        schedule=schedule,
+    )
+
+
+def names_of(pipeline: Pipeline, account: Account, *, role_name: str | None = None) -> Names:
+    """Under which names a pipeline is deployed; roles belong to no region, so theirs hold it."""
+    return Names(
+        machine_arn=account.arn("states", f"stateMachine:{pipeline.name}"),
+        role=role_name or f"{pipeline.name}-{account.region}-states",
+        schedule_role=f"{pipeline.name}-{account.region}-schedule",
+        schedule=pipeline.name,
+    )
+
+
+def _check(
+    pipeline: Pipeline,
+    workflow: Workflow,
+    account: Account,
+    given: Mapping[str, Json],
+    unrestricted: Collection[str],
+) -> None:
+    specs = workflow.parameters
+    known = {spec.name for spec in specs}
+    values = with_defaults(specs, given).keys()
+    why: dict[str, list[str]] = {}
+    for name in permissions.needed(workflow, account) - values - set(unrestricted):
+        why.setdefault(name, []).append("the role's permissions depend on it")
+    if any(source.uri is None for stage in pipeline.stages for _, source in stage.sources()):
+        for node in walk(pipeline.workspace):
+            if isinstance(node, Parameter) and node.name not in values:
+                why.setdefault(node.name, []).append("code is uploaded to the workspace")
+    if workflow.schedule is not None:
+        for name in set(required(specs)) - values - workflow.schedule.parameters.keys():
+            why.setdefault(name, []).append("scheduled runs need it")
+    problems = [
+        f"parameter {name!r} has no value: {' and '.join(reasons)}; give it ({name}=…)"
+        for name, reasons in sorted(why.items())
+    ]
+    problems += [
+        f"there is no parameter {name!r} to leave unrestricted{near(name, known)}"
+        for name in unrestricted
+        if name not in known
+    ]
+    if problems:
+        raise refusal(f"pipeline {pipeline.name} can't be deployed", problems)
+
+
+def _runs(
+    workflow: Workflow, given: Mapping[str, Json], unrestricted: Collection[str]
+) -> list[Mapping[str, Json]]:
+    anything: dict[str, Json] = dict.fromkeys(unrestricted)
+    runs = [{**with_defaults(workflow.parameters, given), **anything}]
+    if workflow.schedule is not None:
+        scheduled = {**given, **workflow.schedule.parameters}
+        runs.append({**with_defaults(workflow.parameters, scheduled), **anything})
+    return list(runs)
+
+
+def _scheduled(
+    workflow: Workflow,
+    account: Account,
+    names: Names,
+    given: Mapping[str, Json],
+    tags: Mapping[str, str],
+) -> tuple[Role | None, Schedule | None]:
+    if workflow.schedule is None:
+        return None, None
+    starter = Role(
+        name=names.schedule_role,
+        arn=account.role_arn(names.schedule_role),
+        trust=_trust("scheduler.amazonaws.com", account),
+        policy={
+            "Version": "2012-10-17",
+            "Statement": [
+                {
+                    "Sid": "StartRuns",
+                    "Effect": "Allow",
+                    "Action": ["states:StartExecution"],
+                    "Resource": [names.machine_arn],
+                }
+            ],
+        },
+        tags=tags,
+    )
+    schedule = Schedule(
+        name=names.schedule,
+        expression=cron.eventbridge(workflow.schedule.cron),
+        timezone=workflow.schedule.timezone,
+        target_arn=names.machine_arn,
+        role_arn=starter.arn,
+        input={**given, **workflow.schedule.parameters},
+        retry=_RETRY,
+    )
+    return starter, schedule
+
+
+def _trust(service: str, account: Account) -> dict[str, Any]:
+    """Who may take the role on: the service, and only for this account's own resources.
+
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html
+    """
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Principal": {"Service": service},
+                "Action": "sts:AssumeRole",
+                "Condition": {"StringEquals": {"aws:SourceAccount": account.id}},
+            }
+        ],
+    }

@@ -1,0 +1,263 @@
+"""Which permissions each operation of AWS needs: one row each, with its source.
+
+Fields in braces come from the request (``{TrainingJobName}``) or from the account (``{region}``).
+What has no row can't be deployed; add one here, with the page that says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+_REFERENCE = "https://docs.aws.amazon.com/service-authorization/latest/reference/list_"
+_SAGEMAKER = _REFERENCE + "amazonsagemaker.html"
+_S3 = _REFERENCE + "amazons3.html"
+_FSX = _REFERENCE + "amazonfsx.html"
+_COPY = "https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html"
+_LINKED = (
+    "https://docs.aws.amazon.com/fsx/latest/LustreGuide/setting-up.html#fsx-adding-permissions-s3"
+)
+_SYNC = "https://docs.aws.amazon.com/step-functions/latest/dg/sagemaker-iam.html"
+_PASS = "https://docs.aws.amazon.com/sagemaker/latest/dg/api-permissions-reference.html"  # noqa: S105 - a page
+
+_TRAINING = "arn:{partition}:sagemaker:{region}:{account}:training-job/{TrainingJobName}"
+_PROCESSING = "arn:{partition}:sagemaker:{region}:{account}:processing-job/{ProcessingJobName}"
+_MODEL = "arn:{partition}:sagemaker:{region}:{account}:model/{ModelName}"
+_CONFIG = "arn:{partition}:sagemaker:{region}:{account}:endpoint-config/{EndpointConfigName}"
+_ENDPOINT = "arn:{partition}:sagemaker:{region}:{account}:endpoint/{EndpointName}"
+_FILE_SYSTEM = "arn:{partition}:fsx:{region}:{account}:file-system/*"
+_ASSOCIATION = "arn:{partition}:fsx:{region}:{account}:association/*/*"
+_RULE = "arn:{partition}:events:{region}:{account}:rule/StepFunctionsGetEventsForSageMaker"
+
+_REQUEST_FIELD = re.compile(r"\{([A-Z]\w*)\}")
+
+Condition: TypeAlias = Mapping[str, Mapping[str, str]]
+
+_OWN_REQUEST: Condition = {"StringEquals": {"aws:RequestTag/orchestration:pipeline": "{pipeline}"}}
+_OWN_RESOURCE: Condition = {
+    "StringEquals": {"aws:ResourceTag/orchestration:pipeline": "{pipeline}"}
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """Actions on resources, under a condition."""
+
+    sid: str
+    """What the statement is called; those on the same resources become one."""
+    actions: tuple[str, ...]
+    resources: tuple[str, ...]
+    source: str
+    """The page that says so."""
+    condition: Condition = field(default_factory=dict)
+    where: str | None = None
+    """Only where the request has this field."""
+
+    def fields(self) -> frozenset[str]:
+        """The fields of the request that its resources and its condition depend on."""
+        values = [value for pairs in self.condition.values() for value in pairs.values()]
+        return frozenset(_REQUEST_FIELD.findall(" ".join([*self.resources, *values])))
+
+
+def _one(sid: str, action: str, resource: str, source: str, where: str | None = None) -> Grant:
+    return Grant(sid=sid, actions=(action,), resources=(resource,), source=source, where=where)
+
+
+def _sagemaker(sid: str, action: str, resource: str) -> tuple[Grant, ...]:
+    return (_one(sid, f"sagemaker:{action}", resource, _SAGEMAKER),)
+
+
+def _created(sid: str, action: str, resource: str, *others: str) -> tuple[Grant, ...]:
+    own = Grant(
+        sid=sid,
+        actions=(f"sagemaker:{action}",),
+        resources=(resource, *others),
+        source=_SAGEMAKER,
+    )
+    return own, _one(sid, "sagemaker:AddTags", resource, _SAGEMAKER, where="Tags")
+
+
+_FILE_SYSTEM_CREATED = (
+    Grant(
+        sid="CreateOwnFileSystems",
+        actions=("fsx:CreateFileSystem", "fsx:TagResource"),
+        resources=(_FILE_SYSTEM,),
+        condition=_OWN_REQUEST,
+        source=_FSX,
+    ),
+    Grant(
+        sid="FsxLooksUpSecurityGroups",
+        actions=("ec2:GetSecurityGroupsForVpc",),
+        resources=("arn:{partition}:ec2:{region}:{account}:vpc/*",),
+        condition={"ForAnyValue:StringEquals": {"aws:CalledVia": "fsx.amazonaws.com"}},
+        source="https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonFSxFullAccess.html",
+    ),
+    Grant(
+        sid="FirstFileSystemOfAccount",
+        actions=("iam:CreateServiceLinkedRole",),
+        resources=("arn:{partition}:iam::{account}:role/aws-service-role/fsx.amazonaws.com/*",),
+        condition={"StringEquals": {"iam:AWSServiceName": "fsx.amazonaws.com"}},
+        source="https://docs.aws.amazon.com/fsx/latest/LustreGuide/using-service-linked-roles.html",
+    ),
+)
+_DATA_LINKED = (
+    Grant(
+        sid="LinkOwnFileSystems",
+        actions=("fsx:CreateDataRepositoryAssociation",),
+        resources=(_FILE_SYSTEM,),
+        condition=_OWN_RESOURCE,
+        source=_FSX,
+    ),
+    Grant(
+        sid="CreateOwnLinks",
+        actions=("fsx:CreateDataRepositoryAssociation", "fsx:TagResource"),
+        resources=(_ASSOCIATION,),
+        condition=_OWN_REQUEST,
+        source=_FSX,
+    ),
+    # One service-linked role for each linked file system, which FSx makes and deletes in our name.
+    Grant(
+        sid="FsxReachesLinkedData",
+        actions=("iam:CreateServiceLinkedRole", "iam:AttachRolePolicy", "iam:PutRolePolicy"),
+        resources=(
+            "arn:{partition}:iam::{account}:role/aws-service-role"
+            "/s3.data-source.lustre.fsx.amazonaws.com/*",
+        ),
+        source=_LINKED,
+    ),
+)
+_COPIED = (
+    Grant(
+        sid="ReadObjects",
+        actions=("s3:GetObject", "s3:GetObjectTagging"),
+        resources=("arn:{partition}:s3:::{CopySource}",),
+        source=_COPY,
+    ),
+    Grant(
+        sid="WriteObjects",
+        actions=("s3:PutObject", "s3:PutObjectTagging"),
+        resources=("arn:{partition}:s3:::{Bucket}/{Key}",),
+        source=_COPY,
+    ),
+)
+_LISTED = Grant(
+    sid="ListObjects",
+    actions=("s3:ListBucket",),
+    resources=("arn:{partition}:s3:::{Bucket}",),
+    condition={"StringLike": {"s3:prefix": "{Prefix}"}},
+    source="https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html",
+)
+
+OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
+    ("s3", "ListObjectsV2"): (_LISTED,),
+    ("s3", "CopyObject"): _COPIED,
+    ("s3", "GetObject"): (
+        _one("ReadObjects", "s3:GetObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
+    ),
+    ("sagemaker", "CreateTrainingJob"): _created("TrainingJobs", "CreateTrainingJob", _TRAINING),
+    ("sagemaker", "DescribeTrainingJob"): _sagemaker(
+        "TrainingJobs", "DescribeTrainingJob", _TRAINING
+    ),
+    ("sagemaker", "StopTrainingJob"): _sagemaker("TrainingJobs", "StopTrainingJob", _TRAINING),
+    ("sagemaker", "CreateProcessingJob"): _created(
+        "ProcessingJobs", "CreateProcessingJob", _PROCESSING
+    ),
+    ("sagemaker", "DescribeProcessingJob"): _sagemaker(
+        "ProcessingJobs", "DescribeProcessingJob", _PROCESSING
+    ),
+    ("sagemaker", "StopProcessingJob"): _sagemaker(
+        "ProcessingJobs", "StopProcessingJob", _PROCESSING
+    ),
+    ("sagemaker", "CreateModel"): _created("Models", "CreateModel", _MODEL),
+    ("sagemaker", "CreateEndpointConfig"): _created(
+        "EndpointConfigs", "CreateEndpointConfig", _CONFIG
+    ),
+    ("sagemaker", "CreateEndpoint"): _created("Endpoints", "CreateEndpoint", _ENDPOINT, _CONFIG),
+    ("sagemaker", "UpdateEndpoint"): (
+        Grant(
+            sid="Endpoints",
+            actions=("sagemaker:UpdateEndpoint",),
+            resources=(_ENDPOINT, _CONFIG),
+            source=_SAGEMAKER,
+        ),
+    ),
+    ("sagemaker", "DescribeEndpoint"): _sagemaker("Endpoints", "DescribeEndpoint", _ENDPOINT),
+    ("sagemaker-runtime", "InvokeEndpoint"): _sagemaker("Endpoints", "InvokeEndpoint", _ENDPOINT),
+    ("fsx", "CreateFileSystem"): _FILE_SYSTEM_CREATED,
+    # Describing FSx resources knows neither resources nor tags.
+    ("fsx", "DescribeFileSystems"): (
+        _one("DescribeFileSystems", "fsx:DescribeFileSystems", "*", _FSX),
+    ),
+    ("fsx", "DescribeDataRepositoryAssociations"): (
+        _one("DescribeFileSystems", "fsx:DescribeDataRepositoryAssociations", "*", _FSX),
+    ),
+    ("fsx", "CreateDataRepositoryAssociation"): _DATA_LINKED,
+    ("fsx", "DeleteFileSystem"): (
+        Grant(
+            sid="DeleteOwnFileSystems",
+            actions=("fsx:DeleteFileSystem",),
+            resources=(_FILE_SYSTEM,),
+            condition=_OWN_RESOURCE,
+            source=_FSX,
+        ),
+    ),
+}
+"""Permissions by boto3's service name and the operation."""
+
+
+def _followed(sid: str, job: str, resource: str) -> tuple[Grant, ...]:
+    actions = (f"sagemaker:Describe{job}", f"sagemaker:Stop{job}")
+    return (
+        # Step Functions tags what it starts, and reads the tags of what it follows.
+        Grant(
+            sid=sid,
+            actions=(*actions, "sagemaker:AddTags", "sagemaker:ListTags"),
+            resources=(resource,),
+            source=_SYNC,
+        ),
+        Grant(
+            sid="HearOfJobsEnd",
+            actions=("events:DescribeRule", "events:PutRule", "events:PutTargets"),
+            resources=(f"{_RULE}{job}sRule",),
+            source=_SYNC,
+        ),
+    )
+
+
+SYNCHRONOUS: Final[Mapping[str, tuple[Grant, ...]]] = {
+    "createTrainingJob": _followed("TrainingJobs", "TrainingJob", _TRAINING),
+    "createProcessingJob": _followed("ProcessingJobs", "ProcessingJob", _PROCESSING),
+}
+"""What ``sagemaker:<operation>.sync`` needs beside the call."""
+
+PASSED = Grant(
+    sid="PassRoleToSageMaker",
+    actions=("iam:PassRole",),
+    resources=("{role}",),
+    condition={"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}},
+    source=_PASS,
+)
+"""For a role in a request to SageMaker (``RoleArn``, ``ExecutionRoleArn``)."""
+
+KEYS: Final[Mapping[str, Grant]] = {
+    "sagemaker": Grant(
+        sid="UseKeys",
+        actions=("kms:CreateGrant", "kms:DescribeKey"),
+        resources=("{key}",),
+        source=_PASS,
+    ),
+    "fsx": Grant(
+        sid="UseKeys",
+        actions=(
+            "kms:CreateGrant",
+            "kms:Decrypt",
+            "kms:DescribeKey",
+            "kms:GenerateDataKeyWithoutPlaintext",
+        ),
+        resources=("{key}",),
+        source="https://docs.aws.amazon.com/fsx/latest/LustreGuide/encryption-at-rest.html",
+    ),
+}
+"""For a key in a request to a service (every field whose name ends in ``KmsKeyId``)."""

@@ -1,0 +1,252 @@
+"""The permissions of a state machine's role: what its own steps need, and nothing else.
+
+Every operation in the graph has a row in :mod:`orchestration.deploy.operations`; a step without one
+is an :class:`~orchestration.errors.UnsupportedError`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from orchestration.deploy.account import Account, refusal
+from orchestration.deploy.operations import (
+    KEYS,
+    OPERATIONS,
+    PASSED,
+    SYNCHRONOUS,
+    Condition,
+    Grant,
+)
+from orchestration.deploy.patterns import ANY, Known, iam, listings, pattern
+from orchestration.deploy.statements import Statement, merged
+from orchestration.errors import Problem, UnsupportedError
+from orchestration.expressions import Function, Json, Tree, apply
+from orchestration.graph import Call, ForEach, Graph, Operation, Read, Workflow, bodies
+
+Runs: TypeAlias = Sequence[Mapping[str, Json]]
+"""The parameters of each kind of run that the policy allows; ``None``: it may be anything."""
+
+_FIELD = re.compile(r"\{(\w+)\}")
+_ROLES = ("RoleArn", "ExecutionRoleArn")
+_MOST_CHARACTERS = 10_240
+"""Of all inline policies of a role, blanks aside.
+https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"""
+
+
+def policy(
+    workflow: Workflow,
+    account: Account,
+    runs: Runs,
+    *,
+    synchronous: frozenset[str] = frozenset(),
+) -> dict[str, Any]:
+    """The policy of the role that runs a workflow, as IAM takes it.
+
+    ``synchronous`` are the operations that the definition waits for by ``.sync``. Keys that buckets
+    encrypt with are not known here: let the role use them in their own policies.
+    """
+    missing: set[str] = set()
+    statements = merged(
+        statement
+        for parameters in runs
+        for statement in _statements(workflow, account, parameters, synchronous, missing)
+    )
+    if missing:
+        raise refusal(
+            "the role's permissions are not known yet",
+            (f"parameter {name!r} has no value" for name in sorted(missing)),
+        )
+    used: dict[str, int] = {}
+    documents = []
+    for statement in statements:
+        used[statement.sid] = count = used.get(statement.sid, 0) + 1
+        documents.append(statement.document(f"{statement.sid}{count if count > 1 else ''}"))
+    _check_size(documents)
+    return {"Version": "2012-10-17", "Statement": documents}
+
+
+def needed(workflow: Workflow, account: Account) -> frozenset[str]:
+    """The parameters that a narrow policy depends on."""
+    missing: set[str] = set()
+    for _ in _statements(workflow, account, {}, frozenset(), missing):
+        pass
+    return frozenset(missing)
+
+
+def synchronous(definition: Mapping[str, Any]) -> frozenset[str]:
+    """The SageMaker operations that a definition waits for by ``.sync``: ``createTrainingJob``."""
+    found = set()
+    for state in _states(definition):
+        resource = str(state.get("Resource", ""))
+        if resource.endswith(".sync"):
+            found.add(resource.rpartition(":")[2].removesuffix(".sync"))
+    unknown = found - SYNCHRONOUS.keys()
+    if unknown:
+        raise UnsupportedError(
+            f"it is not known what {name}.sync needs; see orchestration.deploy.operations"
+            for name in sorted(unknown)
+        )
+    return frozenset(found)
+
+
+def _states(machine: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for state in machine["States"].values():
+        yield state
+        for branch in state.get("Branches", ()):
+            yield from _states(branch)
+        if "ItemProcessor" in state:
+            yield from _states(state["ItemProcessor"])
+
+
+def _statements(
+    workflow: Workflow,
+    account: Account,
+    parameters: Mapping[str, Json],
+    waited: frozenset[str],
+    missing: set[str],
+) -> Iterator[Statement]:
+    known = Known(parameters=parameters, listings=listings(workflow.graph), missing=missing)
+    _check_rows(workflow.graph, known)
+    place = {
+        "partition": account.partition,
+        "region": account.region,
+        "account": account.id,
+        "pipeline": workflow.name,
+    }
+    for _, operation, inside in _operations(workflow.graph, known):
+        for grant in _grants(operation, waited):
+            yield _filled(grant, {**place, **_fields(operation, inside)})
+        yield from _passed(operation, inside, place)
+
+
+def _operations(graph: Graph, known: Known) -> Iterator[tuple[str, Operation, Known]]:
+    for step in graph.steps:
+        match step:
+            case Call(until=until):
+                yield step.name, step.operation, known
+                for operation in (until.poll, until.stop) if until is not None else ():
+                    if operation is not None:
+                        yield step.name, operation, known
+            case Read(uri=uri):
+                request: dict[str, Tree] = {
+                    "Bucket": apply(Function.S3_BUCKET, uri),
+                    "Key": apply(Function.S3_KEY, uri),
+                }
+                yield step.name, Operation("s3", "GetObject", request), known
+            case _:
+                inside = known.inside(step.items) if isinstance(step, ForEach) else known
+                for body in bodies(step):
+                    yield from _operations(body, inside)
+
+
+def _check_rows(graph: Graph, known: Known) -> None:
+    problems = [
+        Problem(step, problem)
+        for step, operation, _ in _operations(graph, known)
+        for problem in _row_problems(operation)
+    ]
+    if problems:
+        raise UnsupportedError(problems)
+
+
+def _row_problems(operation: Operation) -> Iterator[str]:
+    name = f"{operation.service}:{operation.name}"
+    rows = OPERATIONS.get((operation.service, operation.name))
+    if rows is None or (any(_keys(operation.request)) and operation.service not in KEYS):
+        yield (
+            f"it is not known which permissions {name} needs; see orchestration.deploy.operations"
+        )
+    for field in sorted({field for row in rows or () for field in row.fields()}):
+        if field not in operation.request:
+            yield f"{name} without {field} would need wider permissions than the role is given"
+
+
+def _grants(operation: Operation, waited: frozenset[str]) -> Iterator[Grant]:
+    for row in OPERATIONS[operation.service, operation.name]:
+        if row.where is None or row.where in operation.request:
+            yield row
+    name = operation.name[0].lower() + operation.name[1:]
+    if operation.service == "sagemaker" and name in waited:
+        yield from SYNCHRONOUS[name]
+
+
+def _fields(operation: Operation, known: Known) -> dict[str, str]:
+    return {
+        name: pattern(value, known)
+        for name, value in operation.request.items()
+        if not isinstance(value, Mapping | list | tuple)
+    }
+
+
+def _passed(operation: Operation, known: Known, place: Mapping[str, str]) -> Iterator[Statement]:
+    if operation.service == "sagemaker":
+        for name in _ROLES:
+            if name in operation.request:
+                role = pattern(operation.request[name], known)
+                every = f"arn:{place['partition']}:iam::{place['account']}:role/{ANY}"
+                yield _filled(PASSED, {**place, "role": every if role == ANY else role})
+    for key in _keys(operation.request):
+        yield _key(KEYS[operation.service], pattern(key, known), place)
+
+
+def _keys(tree: Tree) -> Iterator[Tree]:
+    if isinstance(tree, Mapping):
+        for name, value in tree.items():
+            if name.endswith("KmsKeyId"):
+                yield value
+            else:
+                yield from _keys(value)
+    elif isinstance(tree, list | tuple):
+        for value in tree:
+            yield from _keys(value)
+
+
+def _key(grant: Grant, key: str, place: Mapping[str, str]) -> Statement:
+    prefix = f"arn:{place['partition']}:kms:{place['region']}:{place['account']}:"
+    alias = key.removeprefix(prefix)
+    if alias.startswith("alias/"):
+        named: Condition = {"ForAnyValue:StringEquals": {"kms:ResourceAliases": "{alias}"}}
+        return _filled(
+            replace(grant, condition=named), {**place, "key": f"{prefix}key/{ANY}", "alias": alias}
+        )
+    whole = key if key.startswith("arn:") else f"{prefix}key/{key}"
+    return _filled(grant, {**place, "key": whole})
+
+
+def _filled(grant: Grant, fields: Mapping[str, str]) -> Statement:
+    def fill(template: str) -> str:
+        # The template's own wildcards stay what they are.
+        texts_and_fields = _FIELD.split(template)
+        return "".join(
+            iam(fields[part]) if index % 2 else part for index, part in enumerate(texts_and_fields)
+        )
+
+    return Statement(
+        sid=grant.sid,
+        actions=frozenset(grant.actions),
+        resources=frozenset(arn for r in grant.resources for arn in _cases(fill(r))),
+        condition=tuple(
+            (operator, key, frozenset([fill(value)]))
+            for operator, pairs in grant.condition.items()
+            for key, value in pairs.items()
+        ),
+    )
+
+
+def _cases(arn: str) -> set[str]:
+    # SageMaker writes the names in its ARNs in lower case, and IAM tells cases apart.
+    return {arn, arn.lower()} if ":sagemaker:" in arn else {arn}
+
+
+def _check_size(documents: Sequence[Mapping[str, Any]]) -> None:
+    import json
+
+    size = len(json.dumps(documents, separators=(",", ":")))
+    if size > _MOST_CHARACTERS:
+        raise UnsupportedError(
+            f"the role's policy has {size} characters, and IAM takes {_MOST_CHARACTERS}; "
+            "split the pipeline into two"
+        )

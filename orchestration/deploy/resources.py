@@ -1,0 +1,208 @@
+"""What a deployment consists of, as values: wanted and found alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import unified_diff
+from typing import Any, Literal, TypeAlias
+
+from orchestration.deploy.account import OWNER
+from orchestration.deploy.sources import SourceFolder
+from orchestration.errors import DeployError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """A role with one inline policy, both made by this package.
+
+    Other policies that someone adds to the role are left alone.
+    """
+
+    name: str
+    arn: str
+    trust: Mapping[str, Any]
+    policy: Mapping[str, Any]
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def aspects(self) -> dict[str, Any]:
+        """Its parts as they are compared and shown."""
+        return {"trust": self.trust, "permissions": self.policy, "tags": dict(self.tags)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateMachine:
+    """A state machine of the STANDARD type; logging and tracing are left as someone set them."""
+
+    name: str
+    arn: str
+    definition: Mapping[str, Any]
+    role_arn: str
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def aspects(self) -> dict[str, Any]:
+        """Its parts as they are compared and shown."""
+        return {"definition": self.definition, "role": self.role_arn, "tags": dict(self.tags)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """A schedule of EventBridge Scheduler, in its default group.
+
+    https://docs.aws.amazon.com/scheduler/latest/APIReference/API_CreateSchedule.html
+    """
+
+    name: str
+    expression: str
+    timezone: str
+    target_arn: str
+    role_arn: str
+    input: Mapping[str, Any]
+    """The input of the executions that it starts."""
+    state: str = "ENABLED"
+    window: str = "OFF"
+    retry: Mapping[str, int] = field(default_factory=dict)
+
+    def aspects(self) -> dict[str, Any]:
+        """Its parts as they are compared and shown."""
+        return {
+            "expression": self.expression,
+            "timezone": self.timezone,
+            "state": self.state,
+            "window": self.window,
+            "target": self.target_arn,
+            "role": self.role_arn,
+            "input": dict(self.input),
+            "retry": dict(self.retry),
+        }
+
+
+Resource: TypeAlias = SourceFolder | Role | StateMachine | Schedule
+_KINDS = {
+    SourceFolder: "source",
+    Role: "role",
+    StateMachine: "state machine",
+    Schedule: "schedule",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """What an account has to hold for a pipeline."""
+
+    pipeline: str
+    sources: tuple[SourceFolder, ...]
+    role: Role
+    machine: StateMachine
+    schedule_role: Role | None
+    schedule: Schedule | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """Where in an account to look for what a pipeline has there."""
+
+    machine_arn: str
+    role: str
+    schedule_role: str
+    schedule: str
+    sources: tuple[SourceFolder, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Current:
+    """What an account holds under a pipeline's names."""
+
+    sources: tuple[SourceFolder, ...] = ()
+    role: Role | None = None
+    machine: StateMachine | None = None
+    machine_type: str = "STANDARD"
+    schedule_role: Role | None = None
+    schedule: Schedule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing to create, update or delete."""
+
+    before: Resource | None
+    after: Resource | None
+
+    @property
+    def kind(self) -> Literal["create", "update", "delete"]:
+        """What is done."""
+        if self.before is None:
+            return "create"
+        return "update" if self.after is not None else "delete"
+
+    @property
+    def subject(self) -> Resource:
+        """What is to be; where it is deleted, what was."""
+        if self.after is not None:
+            return self.after
+        if self.before is not None:
+            return self.before
+        raise DeployError("this changes nothing into nothing")
+
+    @property
+    def resource(self) -> str:
+        """What it is done to: ``source``, ``role``, ``state machine`` or ``schedule``."""
+        return _KINDS[type(self.subject)]
+
+    @property
+    def name(self) -> str:
+        """What that is called."""
+        subject = self.subject
+        return subject.uri if isinstance(subject, SourceFolder) else subject.name
+
+    @property
+    def aspects(self) -> tuple[str, ...]:
+        """The parts that differ."""
+        before, after = _aspects(self.before), _aspects(self.after)
+        return tuple(
+            aspect
+            for aspect in dict.fromkeys([*before, *after])
+            if _missing_or(before, aspect) != _missing_or(after, aspect)
+        )
+
+    @property
+    def summary(self) -> str:
+        """One line: ``update state machine digits: definition, tags``."""
+        parts = f": {', '.join(self.aspects)}" if self.kind == "update" else ""
+        return f"{self.kind} {self.resource} {self.name}{parts}"
+
+    @property
+    def detail(self) -> str:
+        """A unified diff of the two, as JSON."""
+        title = f"{self.resource} {self.name}"
+        return "\n".join(
+            unified_diff(
+                _lines(_aspects(self.before)),
+                _lines(_aspects(self.after)),
+                f"{title} (now)",
+                f"{title} (then)",
+                lineterm="",
+            )
+        )
+
+
+def owned(tags: Mapping[str, str], pipeline: str) -> bool:
+    """Whether something with these tags was deployed for the pipeline."""
+    return tags.get(OWNER) == pipeline
+
+
+def _aspects(resource: Resource | None) -> dict[str, Any]:
+    if resource is None:
+        return {}
+    if isinstance(resource, SourceFolder):
+        return {"digest": resource.sha256, "used by": list(resource.used_by)}
+    return resource.aspects()
+
+
+def _missing_or(aspects: Mapping[str, Any], name: str) -> tuple[bool, Any]:
+    return name in aspects, aspects.get(name)
+
+
+def _lines(aspects: Mapping[str, Any]) -> list[str]:
+    return json.dumps(aspects, indent=2, ensure_ascii=False).splitlines() if aspects else []

@@ -1,0 +1,145 @@
+"""The folders of code that a pipeline's containers run, in S3 under their own digests.
+
+``<workspace>/source/<sha256>/sourcedir.tar.gz`` is for the training toolkit, ``…/files/`` the same
+files one by one for processing jobs. What lies there never changes, so it is sent once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orchestration.deploy.account import refusal
+from orchestration.deploy.parameters import read, with_defaults
+from orchestration.errors import DeployError
+from orchestration.expressions import Json, Parameter, evaluate, walk
+from orchestration.expressions.evaluate import Values
+
+if TYPE_CHECKING:
+    from orchestration.pipeline import Pipeline
+
+ARCHIVE = "sourcedir.tar.gz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFolder:
+    """A folder of code, and where it has to lie."""
+
+    used_by: tuple[str, ...]
+    """Stages and their fields: ``train.source``."""
+    directory: Path | None
+    """``None`` where only the digest is known; then it has to lie there already."""
+    sha256: str
+    bucket: str
+    prefix: str
+    """Ends with a slash."""
+
+    @property
+    def uri(self) -> str:
+        """Where it lies."""
+        return f"s3://{self.bucket}/{self.prefix}"
+
+    def contents(self) -> dict[str, bytes]:
+        """What has to lie there, by key; the archive comes last, so where it is, all is."""
+        from orchestration.stages.packing import archive, digest, files
+
+        directory = self.directory
+        if directory is None or not directory.is_dir():
+            raise DeployError(
+                f"{self.uri}{ARCHIVE} is not there, and neither is the folder of "
+                f"{', '.join(self.used_by)} ({directory}); deploy once where the folder is"
+            )
+        if digest(directory) != self.sha256:
+            raise DeployError(
+                f"the folder {directory} ({', '.join(self.used_by)}) is not the one that the "
+                "pipeline was locked with; run `orchestrate lock` to take it as it is now"
+            )
+        found = {f"{self.prefix}files/{name}": path.read_bytes() for name, path in files(directory)}
+        return {**found, f"{self.prefix}{ARCHIVE}": archive(directory)}
+
+
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    """An object that was sent to S3."""
+
+    uri: str
+    size: int
+    """Bytes."""
+
+
+def folders(pipeline: Pipeline, parameters: Mapping[str, Json]) -> tuple[SourceFolder, ...]:
+    """The folders of a pipeline, each once; what a stage names by ``uri`` is someone else's."""
+    used: dict[str, list[str]] = {}
+    directories: dict[str, Path | None] = {}
+    for stage in pipeline.stages:
+        for name, source in stage.sources():
+            if source.uri is None and source.sha256 is not None:
+                used.setdefault(source.sha256, []).append(f"{stage.name}.{name}")
+                directory = Path(source.directory) if source.directory is not None else None
+                directories[source.sha256] = directory or directories.get(source.sha256)
+    if not used:
+        return ()
+    bucket, prefix = workspace(pipeline, parameters)
+    return tuple(
+        SourceFolder(
+            used_by=tuple(users),
+            directory=directories[sha256],
+            sha256=sha256,
+            bucket=bucket,
+            prefix=f"{prefix}source/{sha256}/",
+        )
+        for sha256, users in used.items()
+    )
+
+
+def workspace(pipeline: Pipeline, parameters: Mapping[str, Json]) -> tuple[str, str]:
+    """Bucket and key prefix of the workspace; the prefix is empty or ends with a slash."""
+    specs = pipeline.parameter_specs()
+    values = with_defaults(specs, read(specs, parameters))
+    used = {node.name for node in walk(pipeline.workspace) if isinstance(node, Parameter)}
+    if missing := sorted(used - values.keys()):
+        raise refusal(
+            "the workspace is not known yet",
+            (f"parameter {name!r} has no value" for name in missing),
+        )
+    uri = evaluate(pipeline.workspace, Values({}, values))
+    if not isinstance(uri, str) or not uri.startswith("s3://"):
+        raise DeployError(f"the workspace {uri!r} is no S3 URI; it has to be s3://bucket/prefix")
+    bucket, _, prefix = uri.removeprefix("s3://").rstrip("/").partition("/")
+    return bucket, f"{prefix}/" if prefix else ""
+
+
+def present(folder: SourceFolder, s3: Any) -> bool:
+    """Whether a folder lies in S3 already."""
+    from botocore.exceptions import ClientError
+
+    key = folder.prefix + ARCHIVE
+    try:
+        found = s3.list_objects_v2(Bucket=folder.bucket, Prefix=key, MaxKeys=1)
+    except ClientError as error:
+        raise DeployError(
+            f"the workspace's bucket {folder.bucket} can't be read: {error}; create it, or give "
+            "the parameter that names it another value"
+        ) from error
+    return any(item["Key"] == key for item in found.get("Contents", ()))
+
+
+def send(folder: SourceFolder, s3: Any) -> list[Uploaded]:
+    """Put a folder into S3."""
+    sent = []
+    for key, content in folder.contents().items():
+        s3.put_object(Bucket=folder.bucket, Key=key, Body=content)
+        sent.append(Uploaded(f"s3://{folder.bucket}/{key}", len(content)))
+    return sent
+
+
+def upload(pipeline: Pipeline, parameters: Mapping[str, Json], s3_client: Any) -> list[Uploaded]:
+    """Put the folders of code that a pipeline needs into S3, as far as they are not there yet."""
+    return [
+        uploaded
+        for folder in folders(pipeline, parameters)
+        if not present(folder, s3_client)
+        for uploaded in send(folder, s3_client)
+    ]

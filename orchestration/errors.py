@@ -1,0 +1,130 @@
+"""The error tree.
+
+::
+
+    OrchestrationError
+    ├── PipelineError      (ValueError)    the description is wrong; carries every problem
+    ├── ReferenceUseError  (TypeError)     a reference was used as if its value were known
+    ├── ExpressionError    (ValueError)    an expression can't be evaluated with the values at hand
+    ├── GraphError         (ValueError)    a step graph is not well formed
+    ├── RequestError       (ValueError)    a request breaks the shapes of the AWS API
+    ├── UnsupportedError   (ValueError)    a backend can't do what the graph asks for
+    ├── DeployError        (RuntimeError)  a deployment can't go on
+    ├── LocalError         (RuntimeError)  the embedded AWS can't go on
+    └── RunError           (RuntimeError)  a run failed; carries error and cause as they came
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, where it stands, and what to do about it."""
+
+    path: str
+    """Where, as a path into the user's description: ``stages.train.cluster.instance_count``."""
+    message: str
+    """What is wrong, and the way out."""
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+_MOST_NAMES = 12
+"""AWS knows hundreds of instance types; a message names so many at the most."""
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """The way out of a misspelling: the nearest known name, or else what is known.
+
+    >>> near("trian", ["evaluate", "train"])
+    "; did you mean 'train'?"
+    """
+    names = sorted(known)
+    close = get_close_matches(name, names, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    if not names:
+        return ""
+    more = len(names) - _MOST_NAMES
+    return f"; there is {', '.join(names[:_MOST_NAMES])}{f' and {more} more' if more > 0 else ''}"
+
+
+class OrchestrationError(Exception):
+    """Root of every error this package raises on purpose."""
+
+
+class _Problems(OrchestrationError):
+    """An error that reports all its problems at once."""
+
+    headline = "this is wrong"
+
+    def __init__(self, problems: Iterable[Problem | str]) -> None:
+        self.problems = tuple(p if isinstance(p, Problem) else Problem("", p) for p in problems)
+        super().__init__(self._text())
+
+    def __reduce__(self) -> tuple[type[_Problems], tuple[tuple[Problem, ...]]]:
+        # An exception is pickled as its arguments, and the text alone would be taken for problems.
+        return type(self), (self.problems,)
+
+    def _text(self) -> str:
+        if len(self.problems) == 1:
+            return str(self.problems[0])
+        lines = "\n".join(f"  - {problem}" for problem in self.problems)
+        return f"{self.headline} ({len(self.problems)} problems):\n{lines}"
+
+
+class PipelineError(_Problems, ValueError):
+    """The description of a pipeline is wrong."""
+
+    headline = "the pipeline is not valid"
+
+
+class GraphError(_Problems, ValueError):
+    """A step graph is not well formed."""
+
+    headline = "the step graph is not well formed"
+
+
+class RequestError(_Problems, ValueError):
+    """A request breaks the shapes of the AWS API."""
+
+    headline = "requests that AWS would refuse"
+
+
+class UnsupportedError(_Problems, ValueError):
+    """A backend can't do what the graph asks for, and says so instead of leaving it out."""
+
+    headline = "this backend can't do that"
+
+
+class ReferenceUseError(OrchestrationError, TypeError):
+    """A reference was used as if its value were known before the run."""
+
+
+class ExpressionError(OrchestrationError, ValueError):
+    """An expression can't be evaluated with the values at hand."""
+
+
+class DeployError(OrchestrationError, RuntimeError):
+    """A deployment can't go on."""
+
+
+class LocalError(OrchestrationError, RuntimeError):
+    """The embedded AWS can't go on."""
+
+
+class RunError(OrchestrationError, RuntimeError):
+    """A run failed."""
+
+    def __init__(self, error: str, cause: str) -> None:
+        self.error = error
+        self.cause = cause
+        super().__init__(f"{error}: {cause}")
+
+    def __reduce__(self) -> tuple[type[RunError], tuple[str, str]]:
+        return type(self), (self.error, self.cause)

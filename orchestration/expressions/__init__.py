@@ -1,0 +1,60 @@
+"""The small expression language over references.
+
+Expressions are data. Every backend renders the same nodes: Step Functions as JSONata, Airflow
+through :func:`evaluate`, and a test holds the two against each other.
+"""
+
+from orchestration.expressions.evaluate import Environment, evaluate
+from orchestration.expressions.nodes import (
+    All,
+    Any,
+    Apply,
+    Best,
+    Compare,
+    Field,
+    Function,
+    Item,
+    Join,
+    Json,
+    Not,
+    Parameter,
+    Result,
+    Run,
+    Tree,
+    apply,
+    children,
+    field,
+    join,
+    parameter,
+    run_id,
+    substitute,
+    walk,
+)
+
+__all__ = [
+    "All",
+    "Any",
+    "Apply",
+    "Best",
+    "Compare",
+    "Environment",
+    "Field",
+    "Function",
+    "Item",
+    "Join",
+    "Json",
+    "Not",
+    "Parameter",
+    "Result",
+    "Run",
+    "Tree",
+    "apply",
+    "children",
+    "evaluate",
+    "field",
+    "join",
+    "parameter",
+    "run_id",
+    "substitute",
+    "walk",
+]

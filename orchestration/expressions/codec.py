@@ -1,0 +1,75 @@
+"""Expressions as JSON and back, for Airflow operators' arguments.
+
+A node becomes ``{"$expression": [kind, field, …]}``. A user's own mapping that happens to have that
+key is wrapped, so every tree comes back as it went in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import cast
+
+from orchestration.errors import ExpressionError
+from orchestration.expressions import nodes
+from orchestration.expressions.nodes import Apply, Function, Json, Tree
+from orchestration.refs import Expression
+
+_KEY = "$expression"
+_KINDS: dict[str, type[Expression[object]]] = {
+    kind.__name__: kind
+    for kind in (
+        nodes.Result,
+        nodes.Parameter,
+        nodes.Run,
+        nodes.Item,
+        nodes.Join,
+        nodes.Field,
+        nodes.Compare,
+        nodes.All,
+        nodes.Any,
+        nodes.Not,
+        nodes.Best,
+        nodes.Apply,
+    )
+}
+
+
+def encode(tree: Tree) -> Json:
+    """A tree as JSON."""
+    if isinstance(tree, Expression):
+        kind = type(tree).__name__
+        if kind not in _KINDS:
+            raise ExpressionError(f"{tree!r} can't be encoded; it is to be resolved first")
+        values = [encode(getattr(tree, f.name)) for f in fields(tree)]  # type: ignore[arg-type]  # nodes are dataclasses, their base is not
+        return {_KEY: [kind, *values]}
+    if isinstance(tree, Mapping):
+        plain = {key: encode(value) for key, value in tree.items()}
+        return {_KEY: ["literal", plain]} if _KEY in tree else plain
+    if isinstance(tree, Sequence) and not isinstance(tree, str):
+        return [encode(value) for value in tree]
+    return tree
+
+
+def decode(value: Json) -> Tree:
+    """The tree that :func:`encode` was given."""
+    if isinstance(value, Mapping):
+        if _KEY not in value:
+            return {key: decode(item) for key, item in value.items()}
+        kind, *arguments = cast("Sequence[Json]", value[_KEY])
+        if kind == "literal":
+            literal = cast("Mapping[str, Json]", arguments[0])
+            return {key: decode(item) for key, item in literal.items()}
+        return _node(str(kind), arguments)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [decode(item) for item in value]
+    return value
+
+
+def _node(kind: str, arguments: Sequence[Json]) -> Expression[object]:
+    cls = _KINDS[kind]
+    decoded = [decode(argument) for argument in arguments]
+    values = [tuple(value) if isinstance(value, list) else value for value in decoded]
+    if cls is Apply:
+        values[0] = Function(str(values[0]))
+    return cls(*values)

@@ -1,0 +1,263 @@
+"""Evaluation in Python: what Airflow runs, and what the JSONata is tested against."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Protocol, TypeVar, cast
+from urllib.parse import quote
+
+from typing_extensions import override
+
+from orchestration.errors import ExpressionError, near
+from orchestration.expressions.nodes import (
+    All,
+    Any,
+    Apply,
+    Best,
+    Compare,
+    Field,
+    Function,
+    Item,
+    Join,
+    Json,
+    Not,
+    Parameter,
+    Result,
+    Run,
+    Tree,
+)
+from orchestration.refs import Expression
+
+_V = TypeVar("_V")
+_JAVASCRIPT = Context(prec=15, rounding=ROUND_HALF_UP)
+
+
+class Environment(Protocol):
+    """Where the values of a run come from."""
+
+    def result(self, step: str, output: str) -> Json:
+        """The output of a step that has run."""
+
+    def parameter(self, name: str) -> Json:
+        """The value of a parameter of this run."""
+
+    def run(self) -> str:
+        """The run's identity, 12 hexadecimal digits."""
+
+    def item(self) -> Json:
+        """The element the enclosing loop is at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Environment):
+    """An environment of plain values."""
+
+    results: Mapping[str, Mapping[str, Json]]
+    parameters: Mapping[str, Json]
+    run_token: str = "0" * 12
+    current: Json = None
+
+    @override
+    def result(self, step: str, output: str) -> Json:
+        return _found(_found(self.results, step, "results of the step"), output, f"{step} output")
+
+    @override
+    def parameter(self, name: str) -> Json:
+        return _found(self.parameters, name, "value of the parameter")
+
+    @override
+    def run(self) -> str:
+        return self.run_token
+
+    @override
+    def item(self) -> Json:
+        return self.current
+
+
+def _found(known: Mapping[str, _V], name: str, what: str) -> _V:
+    if name not in known:
+        raise ExpressionError(f"no {what} {name!r} is known{near(name, known)}")
+    return known[name]
+
+
+def evaluate(tree: Tree, environment: Environment) -> Json:
+    """The JSON value of a tree in a run."""
+    if isinstance(tree, Expression):
+        return _node(tree, environment)
+    if isinstance(tree, Mapping):
+        return {key: evaluate(value, environment) for key, value in tree.items()}
+    if isinstance(tree, Sequence) and not isinstance(tree, str):
+        return [evaluate(value, environment) for value in tree]
+    return tree
+
+
+def run_token(identity: str) -> str:
+    """The 12 hexadecimal digits that stand for a run's identity in names and paths."""
+    return hashlib.sha256(identity.encode()).hexdigest()[:12]
+
+
+def _node(  # noqa: C901 - one arm for each kind of node
+    node: Expression[object], env: Environment
+) -> Json:
+    match node:
+        case Result(step, output):
+            return env.result(step, output)
+        case Parameter(name):
+            return env.parameter(name)
+        case Run():
+            return env.run()
+        case Item():
+            return env.item()
+        case Join(parts):
+            return "".join(text(evaluate(part, env)) for part in parts)
+        case Field(of, key):
+            return _field(evaluate(of, env), key)
+        case Compare(op, left, right):
+            return _compare(op, evaluate(left, env), evaluate(right, env))
+        case All(conditions):
+            return all(_boolean(evaluate(c, env)) for c in conditions)
+        case Any(conditions):
+            return any(_boolean(evaluate(c, env)) for c in conditions)
+        case Not(condition):
+            return not _boolean(evaluate(condition, env))
+        case Best(items, key, direction):
+            return _best(evaluate(items, env), key, direction)
+        case Apply(function, arguments):
+            return _FUNCTIONS[function](*(evaluate(a, env) for a in arguments))
+        case _:
+            raise ExpressionError(f"{node!r} has no value while a run goes on")
+
+
+def text(value: Json) -> str:
+    """A scalar as text, as JSONata's ``$string`` writes it (numbers with 15 significant digits)."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return _number_text(value)
+    raise ExpressionError(f"{value!r} is no text, number or boolean")
+
+
+def _number_text(value: float) -> str:
+    # ECMAScript Number::toString over the value rounded to 15 digits (toPrecision: halves away from
+    # zero), as JSONata 2 does: https://docs.jsonata.org/string-functions#string
+    try:
+        rounded = float(_JAVASCRIPT.create_decimal(Decimal(float(value))))
+    except OverflowError:  # a whole number beyond the largest double
+        rounded = math.inf
+    if not math.isfinite(rounded):
+        raise ExpressionError(f"{value!r:.50} is no number that JSON can hold")
+    sign, digits, exponent = Decimal(repr(rounded)).as_tuple()
+    whole = "".join(map(str, digits)).lstrip("0")
+    if not whole:
+        return "0"
+    return ("-" if sign else "") + _place(whole.rstrip("0"), len(whole) + int(exponent))
+
+
+def _place(digits: str, point: int) -> str:
+    if len(digits) <= point <= 21:
+        return digits + "0" * (point - len(digits))
+    if 0 < point <= 21:
+        return f"{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return "0." + "0" * -point + digits
+    tail = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{digits[0]}{tail}e{point - 1:+d}"
+
+
+def _field(value: Json, key: str) -> Json:
+    if not isinstance(value, Mapping) or key not in value:
+        raise ExpressionError(f"no field {key!r} in {value!r}")
+    return value[key]
+
+
+def _boolean(value: Json) -> bool:
+    if not isinstance(value, bool):
+        raise ExpressionError(f"{value!r} is no boolean")
+    return value
+
+
+def _number(value: Json) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ExpressionError(f"{value!r} is no number")
+    return value
+
+
+def _compare(op: str, left: Json, right: Json) -> bool:
+    if op in ("eq", "ne"):
+        same_kind = isinstance(left, bool) == isinstance(right, bool)
+        equal = same_kind and left == right
+        return equal if op == "eq" else not equal
+    a, b = _number(left), _number(right)
+    return {"lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}[op]
+
+
+def _objects(value: Json) -> Sequence[Json]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ExpressionError(f"{value!r} is no list")
+    return value
+
+
+def _best(items: Json, key: str, direction: str) -> Json:
+    candidates = _objects(items)
+    if not candidates:
+        raise ExpressionError("there is no best of an empty list")
+    choose = max if direction == "max" else min
+    return choose(candidates, key=lambda item: _number(_field(item, key)))
+
+
+def _hash(value: Json) -> str:
+    return run_token(_text(value))
+
+
+def _text(value: Json) -> str:
+    if not isinstance(value, str):
+        raise ExpressionError(f"{value!r} is no text")
+    return value
+
+
+def _remove_prefix(value: Json, prefix: Json) -> str:
+    whole, start = _text(value), _text(prefix)
+    if not whole.startswith(start):
+        raise ExpressionError(f"{whole!r} does not start with {start!r}")
+    return whole[len(start) :]
+
+
+def _url_path(value: Json) -> str:
+    return quote(_text(value), safe="/-_.!~*'()")
+
+
+def _s3_parts(value: Json) -> tuple[str, str]:
+    uri = _text(value)
+    if not uri.startswith("s3://"):
+        raise ExpressionError(f"{uri!r} is no S3 URI (s3://bucket/key)")
+    bucket, _, key = uri.removeprefix("s3://").partition("/")
+    return bucket, key
+
+
+def _sum(items: Json, key: Json) -> float:
+    # Not sum(): from Python 3.12 on it compensates rounding, which JSONata does not.
+    total: float = 0
+    for item in _objects(items):
+        total += _number(_field(item, _text(key)))
+    return total
+
+
+_FUNCTIONS: dict[Function, Callable[..., Json]] = {
+    Function.HASH: _hash,
+    Function.COUNT: lambda items: len(_objects(items)),
+    Function.SUM: _sum,
+    Function.REMOVE_PREFIX: _remove_prefix,
+    Function.URL_PATH: _url_path,
+    Function.DIRECTORY: lambda value: _text(value).removesuffix("/") + "/",
+    Function.S3_BUCKET: lambda uri: _s3_parts(uri)[0],
+    Function.S3_KEY: lambda uri: _s3_parts(uri)[1],
+    Function.TEXT: cast("Callable[..., Json]", text),
+}

@@ -1,0 +1,264 @@
+"""The nodes of the expression language: frozen data, nothing evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, TypeAlias, TypeVar, cast
+
+from orchestration.errors import ExpressionError
+from orchestration.refs import Expression, Ref
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+"""A JSON value."""
+Tree: TypeAlias = (
+    "bool | int | float | str | Expression[object] | Sequence[Tree] | Mapping[str, Tree] | None"
+)
+"""A JSON value with expressions anywhere in it."""
+
+Comparison = Literal["eq", "ne", "lt", "le", "gt", "ge"]
+Direction = Literal["max", "min"]
+
+
+class Function(StrEnum):
+    """Functions that every backend has, with equal results."""
+
+    HASH = "hash"
+    """``text -> text``: the first 12 hexadecimal digits of its SHA-256."""
+    COUNT = "count"
+    """``list -> number``."""
+    SUM = "sum"
+    """``list of objects, key -> number``: the sum of one field."""
+    REMOVE_PREFIX = "remove_prefix"
+    """``text, prefix -> text``: an error where the text does not start with the prefix."""
+    URL_PATH = "url_path"
+    """``text -> text``: percent-encoded but for its slashes, as ``x-amz-copy-source`` wants it."""
+    S3_BUCKET = "s3_bucket"
+    """``"s3://bucket/key" -> "bucket"``."""
+    S3_KEY = "s3_key"
+    """``"s3://bucket/key" -> "key"``, empty where there is none."""
+    DIRECTORY = "directory"
+    """``text -> text``: with a slash at its end, one added where there is none."""
+    TEXT = "text"
+    """``number, text or boolean -> text``, numbers as JavaScript writes them with 15 digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result(Expression[object]):
+    """An output of a step of the graph."""
+
+    step: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Expression[object]):
+    """A parameter of the pipeline: execution input in Step Functions, a DAG param in Airflow."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Expression[str]):
+    """The run's identity as 12 hexadecimal digits, equal for every attempt of one run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Expression[object]):
+    """The element that the enclosing ``ForEach`` is at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Expression[str]):
+    """Texts joined without a separator; numbers are written as :attr:`Function.TEXT` does."""
+
+    parts: tuple[str | Expression[object], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Expression[object]):
+    """One field of an object."""
+
+    of: Expression[object]
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Expression[bool]):
+    """Two scalars compared. Order is for numbers only; equality never mixes types."""
+
+    op: Comparison
+    left: Tree
+    right: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class All(Expression[bool]):
+    """Whether all conditions hold; true for none."""
+
+    conditions: tuple[Expression[bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Any(Expression[bool]):
+    """Whether any condition holds; false for none."""
+
+    conditions: tuple[Expression[bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Expression[bool]):
+    """Whether a condition does not hold."""
+
+    condition: Expression[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Best(Expression[object]):
+    """The object of a list whose field ``key`` is largest or smallest; the first one of equals."""
+
+    items: Expression[object]
+    key: str
+    direction: Direction
+
+
+@dataclass(frozen=True, slots=True)
+class Apply(Expression[object]):
+    """A function of :class:`Function` applied to arguments."""
+
+    function: Function
+    arguments: tuple[Tree, ...]
+
+
+def join(*parts: str | Expression[object]) -> Expression[str]:
+    """Join text and references: ``join("s3://", parameter("bucket"), "/digits")``.
+
+    >>> join("a", "b", join("c", run_id()))
+    Join(parts=('abc', Run()))
+    """
+    flat: list[str | Expression[object]] = []
+    for part in parts:
+        for piece in part.parts if isinstance(part, Join) else (part,):
+            if not isinstance(piece, str | Expression):
+                raise ExpressionError(
+                    f"join takes text and references, not {type(piece).__name__}: {piece!r}"
+                )
+            if isinstance(piece, str) and flat and isinstance(flat[-1], str):
+                flat[-1] += piece
+            elif piece != "":
+                flat.append(piece)
+    return Join(tuple(flat))
+
+
+def parameter(name: str) -> Expression[str]:
+    """A parameter of the pipeline, by name; in YAML ``{parameter: bucket}``."""
+    return cast("Expression[str]", Parameter(name))
+
+
+def run_id() -> Expression[str]:
+    """The run's identity as 12 hexadecimal digits; in YAML ``{run: id}``."""
+    return Run()
+
+
+def apply(function: Function, *arguments: Tree) -> Expression[object]:
+    """Apply a function to arguments."""
+    return Apply(function, arguments)
+
+
+def field(of: Tree, key: str) -> Tree:
+    """One field of an object, at once where the object is already known."""
+    if isinstance(of, Expression):
+        return Field(of, key)
+    if isinstance(of, Mapping) and key in of:
+        return of[key]
+    raise ExpressionError(f"{of!r} has no field {key!r}")
+
+
+def children(node: Expression[object]) -> tuple[Tree, ...]:
+    """The parts of a node, in order."""
+    match node:
+        case Join(parts):
+            return parts
+        case Field(of, _):
+            return (of,)
+        case Compare(_, left, right):
+            return (left, right)
+        case All(conditions) | Any(conditions):
+            return conditions
+        case Not(condition):
+            return (condition,)
+        case Best(items, _, _):
+            return (items,)
+        case Apply(_, arguments):
+            return arguments
+        case Result() | Parameter() | Run() | Item() | Ref():
+            return ()
+        case _:
+            raise ExpressionError(f"{type(node).__name__} is no node of the expression language")
+
+
+def walk(tree: Tree) -> Iterator[Expression[object]]:
+    """Every expression in a tree, outermost first."""
+    if isinstance(tree, Expression):
+        yield tree
+        for child in children(tree):
+            yield from walk(child)
+    elif isinstance(tree, Mapping):
+        for value in tree.values():
+            yield from walk(value)
+    elif isinstance(tree, Sequence) and not isinstance(tree, str):
+        for value in tree:
+            yield from walk(value)
+
+
+_Found = Callable[[Expression[object]], Tree]
+_E = TypeVar("_E", bound=Tree)
+
+
+def substitute(tree: Tree, replace: _Found) -> Tree:
+    """A tree with leaf expressions replaced by what ``replace`` gives for them."""
+    if isinstance(tree, Expression):
+        return _substitute_node(tree, replace)
+    if isinstance(tree, Mapping):
+        return {key: substitute(value, replace) for key, value in tree.items()}
+    if isinstance(tree, Sequence) and not isinstance(tree, str):
+        return [substitute(value, replace) for value in tree]
+    return tree
+
+
+def _joined(part: Tree) -> str | Expression[object]:
+    """What stands in a join for a part that turned out to be a value known already."""
+    from orchestration.expressions.evaluate import text
+
+    return part if isinstance(part, Expression) else text(cast("Json", part))
+
+
+def _substitute_node(  # noqa: C901 - one arm for each kind of node
+    node: Expression[object], replace: _Found
+) -> Tree:
+    def expression(child: Tree) -> Expression[object]:
+        new = substitute(child, replace)
+        if not isinstance(new, Expression):
+            raise ExpressionError(f"{new!r} stands where {type(node).__name__} needs an expression")
+        return new
+
+    match node:
+        case Join(parts):
+            return join(*(_joined(substitute(part, replace)) for part in parts))
+        case Field(of, key):
+            return field(substitute(of, replace), key)
+        case Compare(op, left, right):
+            return Compare(op, substitute(left, replace), substitute(right, replace))
+        case All(conditions):
+            return All(tuple(cast("Expression[bool]", expression(c)) for c in conditions))
+        case Any(conditions):
+            return Any(tuple(cast("Expression[bool]", expression(c)) for c in conditions))
+        case Not(condition):
+            return Not(cast("Expression[bool]", expression(condition)))
+        case Best(items, key, direction):
+            return Best(expression(items), key, direction)
+        case Apply(function, arguments):
+            return Apply(function, tuple(substitute(a, replace) for a in arguments))
+        case _:
+            return replace(node)

@@ -1,0 +1,26 @@
+"""The embedded AWS: what a pipeline needs of AWS, simulated on this machine.
+
+S3, IAM, STS, EventBridge, EventBridge Scheduler and CloudWatch Logs are moto's (schedules and
+rules start nothing). Step Functions is moto's engine with its faults mended. SageMaker
+(training, processing, models, endpoints) and FSx for Lustre are simulated here, and their jobs
+really run, as local processes. What is not simulated answers `NotSimulated`.
+
+How a job can tell that it is not on AWS:
+
+* Whatever its image, it runs with this interpreter and these packages: a training job in the
+  PyTorch training toolkit (or its own `ContainerEntrypoint`), a processing job by its
+  `ContainerEntrypoint`, a model under the PyTorch inference toolkit's contract.
+* `/opt/ml` is a directory of its own, which `SAGEMAKER_BASE_DIR` names; such paths in the
+  request's hyperparameters, environment, entry point and arguments are rewritten.
+* Each host is a process tree with an address of 127.0.0.0/8; an accelerated instance type has
+  `devices_per_host` accelerators in the toolkit's eyes, and CPUs in fact.
+* Time is scaled. Limits on what really runs (`MaxRuntimeInSeconds`, a task's `TimeoutSeconds`)
+  are never scaled below 30 s.
+* `AWS_*` entries of a request's environment are left out: they could lead to the real AWS.
+"""
+
+from orchestration.local.embedded import EmbeddedAws
+from orchestration.local.environment import refuse_real_aws
+from orchestration.local.records import Fault, RecordedCall
+
+__all__ = ["EmbeddedAws", "Fault", "RecordedCall", "refuse_real_aws"]

@@ -1,0 +1,53 @@
+"""The AWS clients that executions call with: one per service, over HTTP, so that calls are seen."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+from orchestration.local.environment import ACCESS_KEY, SECRET_KEY
+
+_ENDPOINT: list[str] = []
+
+
+@functools.cache
+def client(service: str, region: str) -> Any:
+    """A client of this embedded AWS; it neither checks parameters nor retries."""
+    import boto3
+    from botocore.config import Config
+    from botocore.handlers import handle_copy_source_param
+
+    connection = boto3.session.Session().client(
+        service,
+        region_name=region,
+        endpoint_url=_ENDPOINT[0],
+        aws_access_key_id=ACCESS_KEY,
+        aws_secret_access_key=SECRET_KEY,
+        config=Config(
+            parameter_validation=False,
+            retries={"total_max_attempts": 1},
+            user_agent_extra="orchestration-local-step-functions",
+            max_pool_connections=50,
+            read_timeout=900,
+        ),
+    )
+    # Step Functions hands the header on as it is; botocore would encode it once more.
+    connection.meta.events.unregister(
+        "before-parameter-build.s3.CopyObject", handle_copy_source_param
+    )
+    return connection
+
+
+def _boto_client_for(region: str, service: str, state_credentials: Any = None) -> Any:  # noqa: ARG001
+    return client(service, region)
+
+
+def install(endpoint_url: str) -> None:
+    """Make the engine's integrations use these clients (stock: a new client per call)."""
+    _ENDPOINT[:] = [endpoint_url]
+    for module in list(sys.modules.values()):
+        if getattr(module, "__name__", "").startswith(
+            "moto.stepfunctions."
+        ) and "boto_client_for" in vars(module):
+            vars(module)["boto_client_for"] = _boto_client_for

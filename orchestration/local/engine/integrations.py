@@ -1,0 +1,289 @@
+"""Service integrations: `aws-sdk:*`, the optimised SageMaker ones with `.sync`, and `states`."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from botocore import xform_name
+from botocore.exceptions import ClientError
+from moto.stepfunctions.parser.api import HistoryEventType, TaskFailedEventDetails
+from moto.stepfunctions.parser.asl.component.common.error_name.custom_error_name import (
+    CustomErrorName,
+)
+from moto.stepfunctions.parser.asl.component.common.error_name.failure_event import (
+    FailureEvent,
+    FailureEventException,
+)
+from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name import (
+    StatesErrorName,
+)
+from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name_type import (
+    StatesErrorNameType,
+)
+from moto.stepfunctions.parser.asl.component.state.exec.state_task import state_task_factory
+from moto.stepfunctions.parser.asl.component.state.exec.state_task.service import (
+    state_task_service_aws_sdk,
+    state_task_service_callback,
+    state_task_service_sfn,
+)
+from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.resource import (
+    ResourceCondition,
+)
+from moto.stepfunctions.parser.asl.eval.program_state import ProgramEnded, ProgramRunning
+
+from orchestration.local.engine.clients import client
+from orchestration.local.engine.seams import replace
+from orchestration.local.engine.services import ERROR_PREFIXES, SYNC_JOBS, api_name, boto_name
+from orchestration.local.engine.values import (
+    from_member_names,
+    json_value,
+    milliseconds,
+    to_member_names,
+)
+
+# AWS is told of a job's end by an event; this is how soon it is noticed here.
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What one task asks for."""
+
+    service: str
+    operation: str
+    region: str
+
+    def send(self, request: dict[str, Any]) -> dict[str, Any]:
+        made = client(self.service, self.region)
+        response: dict[str, Any] = getattr(made, xform_name(self.operation))(**request)
+        response.pop("ResponseMetadata", None)
+        return response
+
+    @property
+    def model(self) -> Any:
+        return client(self.service, self.region).meta.service_model.operation_model(self.operation)
+
+
+class _Plain(state_task_service_callback.StateTaskServiceCallback):
+    """A `.sync` that polls; moto's own needs a callback endpoint that a retry finds stale."""
+
+    def _eval_integration_pattern(
+        self,
+        env: Any,
+        resource_runtime_part: Any,
+        normalised_parameters: Any,
+        state_credentials: Any,
+    ) -> None:
+        arguments: dict[str, Any] = {
+            "env": env,
+            "resource_runtime_part": resource_runtime_part,
+            "normalised_parameters": normalised_parameters,
+            "state_credentials": state_credentials,
+        }
+        if self.resource.condition == ResourceCondition.WaitForTaskToken:
+            super()._eval_integration_pattern(**arguments)
+            return
+        is_first = self.resource.condition == ResourceCondition.Sync
+        build = self._build_sync_resolver if is_first else self._build_sync2_resolver
+        resolve: Any = build(**arguments)
+        while env.is_running():
+            result = resolve()
+            if result:
+                env.stack.append(result)
+                return
+            time.sleep(_POLL_S)
+        # A task that only ran out of its own time leaves its job running, as on AWS.
+        if not isinstance(env.program_state(), (ProgramEnded, ProgramRunning)):
+            self._abandon(env, resource_runtime_part, normalised_parameters)
+
+    def _abandon(self, env: Any, resource_runtime_part: Any, parameters: Any) -> None:
+        """The execution was stopped while the job ran."""
+
+
+class AwsSdk(state_task_service_aws_sdk.StateTaskServiceAwsSdk):
+    """`arn:aws:states:::aws-sdk:service:operation`."""
+
+    @staticmethod
+    def _normalise_service_error_name(service_name: str) -> str:
+        return error_prefix(service_name)
+
+    def _eval_service_task(
+        self,
+        env: Any,
+        resource_runtime_part: Any,
+        normalised_parameters: dict[str, Any],
+        state_credentials: Any,
+    ) -> None:
+        call = _Call(
+            boto_name(self.resource.api_name),
+            api_name(self.resource.api_action),
+            resource_runtime_part.region,
+        )
+        request = to_member_names(normalised_parameters, call.model.input_shape)
+        response = call.send(_with_blobs(request, call.model.input_shape))
+        answer = from_member_names(response, call.model.output_shape)
+        env.stack.append(json_value(answer))
+
+
+def _with_blobs(request: dict[str, Any], shape: Any) -> dict[str, Any]:
+    """Bytes where the API takes bytes: a state can only write a string or JSON there."""
+    members = shape.members if shape else {}
+    return {
+        key: _bytes(value) if key in members and members[key].type_name == "blob" else value
+        for key, value in request.items()
+    }
+
+
+def _bytes(value: Any) -> bytes:
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    return text.encode()
+
+
+def error_prefix(service_name: str) -> str:
+    """The service's name in error names: `S3`, `SageMakerRuntime`, `FSx`."""
+    known = ERROR_PREFIXES.get(service_name.lower())
+    if known:
+        return known
+    identifier: str = client(boto_name(service_name), "us-east-1").meta.service_model.service_id
+    words = identifier.replace("-", " ").split()
+    return "".join(word.capitalize() if word.isupper() else word for word in words)
+
+
+class SageMaker(_Plain):
+    """`arn:aws:states:::sagemaker:operation` and `….sync`."""
+
+    def __init__(self) -> None:
+        patterns: Any = {ResourceCondition.Sync}
+        super().__init__(supported_integration_patterns=patterns)
+
+    def _validate_service_integration_is_supported(self) -> None:
+        """Nothing here: `definitions` checks every integration."""
+
+    def _call(self, operation: str, resource_runtime_part: Any) -> _Call:
+        return _Call("sagemaker", operation, resource_runtime_part.region)
+
+    def _eval_service_task(
+        self,
+        env: Any,
+        resource_runtime_part: Any,
+        normalised_parameters: dict[str, Any],
+        state_credentials: Any,
+    ) -> None:
+        call = self._call(api_name(self.resource.api_action), resource_runtime_part)
+        env.stack.append(json_value(call.send(normalised_parameters), time=milliseconds))
+
+    def _from_error(self, env: Any, ex: Exception) -> Any:
+        if not isinstance(ex, ClientError):
+            return super()._from_error(env=env, ex=ex)
+        error = ex.response["Error"]
+        metadata = ex.response["ResponseMetadata"]
+        modelled = type(ex) is not ClientError
+        name = f"{error['Code']}Exception" if modelled else "AmazonSageMakerException"
+        cause = (
+            f"{error['Message']} (Service: AmazonSageMaker; "
+            f"Status Code: {metadata['HTTPStatusCode']}; Error Code: {error['Code']}; "
+            f"Request ID: {metadata.get('RequestId', '')}; Proxy: null)"
+        )
+        return self._failure(env, CustomErrorName(f"SageMaker.{name}"), cause)
+
+    def _failure(self, env: Any, name: Any, cause: str) -> FailureEvent:
+        failed = TaskFailedEventDetails(
+            error=name.error_name,
+            cause=cause,
+            resource=self._get_sfn_resource(),
+            resourceType=self._get_sfn_resource_type(),
+        )
+        details: Any = {"taskFailedEventDetails": failed}
+        return FailureEvent(
+            env=env,
+            error_name=name,
+            event_type=HistoryEventType.TaskFailed,
+            event_details=details,
+        )
+
+    def _build_sync_resolver(
+        self,
+        env: Any,
+        resource_runtime_part: Any,
+        normalised_parameters: Any,
+        state_credentials: Any,
+    ) -> Callable[[], Any]:
+        env.stack.pop()
+        job = SYNC_JOBS[api_name(self.resource.api_action)]
+        name = normalised_parameters[job.name_member]
+        call = self._call(job.describe, resource_runtime_part)
+
+        def resolve() -> Any:
+            described = json_value(call.send({job.name_member: name}), time=milliseconds)
+            status = described[job.status_member]
+            if status == "Completed":
+                return described
+            if status in ("Failed", "Stopped"):
+                failed = StatesErrorName(typ=StatesErrorNameType.StatesTaskFailed)
+                cause = json.dumps(described, separators=(",", ":"))
+                raise FailureEventException(self._failure(env, failed, cause))
+            return None
+
+        return resolve
+
+    def _abandon(self, env: Any, resource_runtime_part: Any, parameters: Any) -> None:
+        job = SYNC_JOBS[api_name(self.resource.api_action)]
+        call = self._call(job.stop, resource_runtime_part)
+        try:
+            call.send({job.name_member: parameters[job.name_member]})
+        except ClientError:
+            # It ended in the meantime; AWS promises its best effort only.
+            return
+
+
+class States(_Plain, state_task_service_sfn.StateTaskServiceSfn):
+    """`arn:aws:states:::states:startExecution` and `….sync`, `….sync:2`."""
+
+    def _normalise_parameters(self, parameters: Any, *args: Any, **kwargs: Any) -> None:
+        super()._normalise_parameters(parameters, *args, **kwargs)
+        parameters.setdefault("Name", str(uuid.uuid4()))
+        for key in list(parameters):
+            parameters[key[:1].lower() + key[1:]] = parameters.pop(key)
+
+    def _eval_service_task(self, env: Any, *args: Any, **kwargs: Any) -> None:
+        super()._eval_service_task(env, *args, **kwargs)
+        env.stack.append(_capitalised(env.stack.pop()))
+
+    def _normalise_response(self, response: Any, *_: Any, **__: Any) -> None:
+        if isinstance(response, dict):
+            renamed = _capitalised(response)
+            response.clear()
+            response.update(renamed)
+
+    def _abandon(self, env: Any, resource_runtime_part: Any, parameters: Any) -> None:
+        machine, name = parameters["stateMachineArn"], parameters["name"]
+        arn = machine.replace(":stateMachine:", ":execution:") + f":{name}"
+        call = _Call("stepfunctions", "StopExecution", resource_runtime_part.region)
+        try:
+            call.send({"executionArn": arn})
+        except ClientError:
+            return
+
+
+def _capitalised(response: dict[str, Any]) -> dict[str, Any]:
+    return {key[:1].upper() + key[1:]: json_value(value) for key, value in response.items()}
+
+
+def install() -> None:
+    """Make the engine use these integrations."""
+    ours: dict[str, Callable[[], Any]] = {
+        "aws-sdk": AwsSdk,
+        "sagemaker": SageMaker,
+        "states": States,
+    }
+    stock: Any = state_task_factory.state_task_service_for
+
+    def state_task_service_for(service_name: str) -> Any:
+        return ours[service_name]() if service_name in ours else stock(service_name)
+
+    replace(state_task_factory, "state_task_service_for", state_task_service_for)

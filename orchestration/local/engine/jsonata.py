@@ -1,0 +1,194 @@
+"""JSONata for the engine: `jsonata-python` with the functions that AWS adds.
+
+moto writes variables into the text of an expression and needs a Java machine to evaluate it.
+Here an expression is compiled once and evaluated with bound variables.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+import random
+import threading
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import jsonata
+from jsonata.utils import Utils
+from moto.stepfunctions.parser.asl.component.common.query_language import QueryLanguageMode
+from moto.stepfunctions.parser.asl.component.common.string import string_expression
+from moto.stepfunctions.parser.asl.component.state.choice.comparison import comparison
+
+from orchestration.local.engine.failures import query_failure
+from orchestration.local.engine.seams import replace
+
+_ALGORITHMS = {
+    "MD5": "md5",
+    "SHA-1": "sha1",
+    "SHA-256": "sha256",
+    "SHA-384": "sha384",
+    "SHA-512": "sha512",
+}
+_LONGEST_RANGE = 1000
+
+
+class JsonataError(ValueError):
+    """An expression could not be compiled or evaluated."""
+
+
+class Undefined(JsonataError):
+    """An expression has no value."""
+
+
+def evaluate(expression: str, variables: Mapping[str, Any]) -> Any:
+    """The JSON value of an expression, given the values of its variables (without `$`)."""
+    bindings = {
+        name: Utils.NULL_VALUE if value is None else value for name, value in variables.items()
+    }
+    with _ONE_AT_A_TIME:
+        try:
+            compiled = _compile(expression)
+            # The library keeps "the expression being evaluated" per thread, and takes the last
+            # one that was compiled there.
+            jsonata.Jsonata.CURRENT.jsonata = compiled
+            value = compiled.evaluate(None, bindings)
+        except RecursionError as error:
+            raise JsonataError("it recurses too deeply") from error
+        except Exception as error:
+            raise JsonataError(str(error) or type(error).__name__) from error
+    if value is None:
+        raise Undefined("returned nothing (undefined).")
+    return _json_value(value)
+
+
+# The library's parser and evaluator share state between expressions.
+_ONE_AT_A_TIME = threading.RLock()
+
+
+@functools.lru_cache(maxsize=4096)
+def _compile(expression: str) -> jsonata.Jsonata:
+    compiled = jsonata.Jsonata(expression)
+    # Tells null from undefined.
+    compiled.set_output_convert_nulls(False)
+    for name, function in _FUNCTIONS.items():
+        compiled.register_lambda(name, function)
+    return compiled
+
+
+def _json_value(value: Any) -> Any:
+    """A JSON value that shares nothing with the variables it came from."""
+    if value is None or value is Utils.NULL_VALUE:
+        return None
+    if isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise JsonataError("the result is not a finite number")
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if isinstance(value, Mapping):
+        return {str(key): _json_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_value(item) for item in value]
+    raise JsonataError("returned an unsupported result type.")
+
+
+def _partition(values: Any, size: Any, *_: Any) -> Any:
+    if not isinstance(values, list) or not isinstance(size, (int, float)) or size < 1:
+        raise JsonataError("$partition takes an array and a size of 1 or more")
+    step = int(size)
+    return [values[start : start + step] for start in range(0, len(values), step)]
+
+
+def _range(first: Any, last: Any, step: Any, *_: Any) -> Any:
+    if not step:
+        raise JsonataError("$range takes a step other than 0")
+    count = int((last - first) // step) + 1
+    if count > _LONGEST_RANGE:
+        raise JsonataError(f"$range makes at most {_LONGEST_RANGE} numbers")
+    return [first + index * step for index in range(max(0, count))]
+
+
+def _hash(content: Any, algorithm: Any = None, *_: Any) -> str:
+    if not isinstance(content, str) or algorithm not in _ALGORITHMS:
+        raise JsonataError(f"$hash takes a string and one of {', '.join(_ALGORITHMS)}")
+    return hashlib.new(_ALGORITHMS[algorithm], content.encode()).hexdigest()
+
+
+def _random(seed: Any = None, *_: Any) -> float:
+    # The language's $random is not for secrets either.
+    return random.random() if seed is None else random.Random(seed).random()  # noqa: S311
+
+
+def _parse(text: Any, *_: Any) -> Any:
+    if not isinstance(text, str):
+        raise JsonataError("$parse takes a string of JSON")
+    value = json.loads(text)
+    return Utils.NULL_VALUE if value is None else value
+
+
+def _eval(*_: Any) -> Any:
+    raise JsonataError("$eval is not available in Step Functions")
+
+
+_FUNCTIONS = {
+    "partition": _partition,
+    "range": _range,
+    "hash": _hash,
+    "random": _random,
+    "uuid": lambda *_: str(uuid.uuid4()),
+    "parse": _parse,
+    "eval": _eval,
+}
+
+
+def _variables(env: Any) -> dict[str, Any]:
+    store = env.variable_store
+    return {**store._outer_scope, **store._inner_scope}
+
+
+def _states(env: Any) -> dict[str, Any]:
+    data = env.states._states_data
+    states = {"input": data["input"], "context": data["context"]}
+    # Absent, not null, where a state has no result or no error.
+    for name in ("result", "errorOutput"):
+        if data.get(name) is not None:
+            states[name] = data[name]
+    return states
+
+
+def _evaluate_in(env: Any, expression: str, variables: Mapping[str, Any]) -> None:
+    try:
+        env.stack.append(evaluate(expression, variables))
+    except Undefined as error:
+        raise query_failure(env, expression, str(error)) from error
+    except JsonataError as error:
+        raise query_failure(env, expression, f"failed: {error}") from error
+
+
+def _string_jsonata(self: Any, env: Any) -> None:
+    _evaluate_in(env, self.expression, {**_variables(env), "states": _states(env)})
+
+
+def _variable_sample(self: Any, env: Any) -> None:
+    variables = _variables(env)
+    if self.query_language_mode == QueryLanguageMode.JSONata:
+        variables["states"] = _states(env)
+    _evaluate_in(env, self.expression, variables)
+
+
+def _condition(self: Any, env: Any) -> None:
+    self.string_jsonata.eval(env=env)
+    result = env.stack[-1]
+    if not isinstance(result, bool):
+        why = f"is a condition and returned {json.dumps(result)}, which is neither true nor false."
+        raise query_failure(env, self.string_jsonata.expression, why)
+
+
+def install() -> None:
+    """Make the engine evaluate with this module."""
+    replace(string_expression.StringJSONata, "_eval_body", _string_jsonata)
+    replace(string_expression.StringVariableSample, "_eval_body", _variable_sample)
+    replace(comparison.ConditionStringJSONata, "_eval_body", _condition)

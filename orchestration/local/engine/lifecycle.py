@@ -1,0 +1,113 @@
+"""Executions: their names, their times, the scope of variables, and the query language."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Any
+
+from moto.stepfunctions.exceptions import InvalidExecutionInput
+from moto.stepfunctions.parser.asl.component.common.assign.assign_decl import AssignDecl
+from moto.stepfunctions.parser.asl.component.state import state as state_module
+from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
+from moto.stepfunctions.parser.backend.execution import Execution
+from moto.stepfunctions.parser.backend.execution_worker import ExecutionWorker
+from moto.stepfunctions.parser.models import StepFunctionsParserBackend
+from moto.stepfunctions.parser.quotas import is_within_size_quota
+
+from orchestration.local.engine.seams import replace
+from orchestration.local.engine.values import iso
+
+_STARTS_WITHIN_S = 5.0
+_PENDING = "_pending_assignments"
+
+
+class _PerInstance:
+    """A list of each instance's own where the class had one for all of them."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> list[Any]:
+        if instance is None:
+            return []
+        scopes: list[Any] = instance.__dict__.setdefault("_scopes", [])
+        return scopes
+
+
+def _assign(self: Any, env: Any) -> None:
+    """Evaluate the assignments; they count from the end of the state.
+
+    A state's Output still sees the values from before its own Assign.
+    """
+    values: dict[str, Any] = {}
+    for binding in self.declaration_bindings:
+        binding.eval(env=env)
+        values.update(env.stack.pop())
+    setattr(env.variable_store, _PENDING, values)
+
+
+def _commit(env: Any) -> None:
+    values = getattr(env.variable_store, _PENDING, {})
+    setattr(env.variable_store, _PENDING, {})
+    for name, value in values.items():
+        env.variable_store.set(variable_identifier=name, variable_value=value)
+
+
+def _commit_after(method: Any) -> Any:
+    def eval_state_output(self: Any, env: Any) -> None:
+        method(self, env)
+        _commit(env)
+
+    return eval_state_output
+
+
+def _subclasses(cls: type) -> list[type]:
+    children: list[type] = cls.__subclasses__()
+    return [cls, *(below for child in children for below in _subclasses(child))]
+
+
+def _start_details(method: Any) -> Any:
+    def get_start_execution_details(self: Any) -> Any:
+        details = method(self)
+        details.start_time = iso(details.start_time)
+        return details
+
+    return get_start_execution_details
+
+
+def _start(method: Any) -> Any:
+    def start_execution(
+        self: Any,
+        state_machine_arn: str,
+        name: str | None = None,
+        execution_input: str | None = None,
+        trace_header: Any = None,
+    ) -> Any:
+        if execution_input and not is_within_size_quota(execution_input):
+            raise InvalidExecutionInput("The input is longer than 262144 bytes")
+        return method(
+            self, state_machine_arn, name or str(uuid.uuid4()), execution_input, trace_header
+        )
+
+    return start_execution
+
+
+def _stop(self: Any, stop_date: Any, error: str | None, cause: str | None) -> None:
+    # A worker that has only just started has no environment to stop yet.
+    end = time.monotonic() + _STARTS_WITHIN_S
+    while (self.env is None or self.env.program_state() is None) and time.monotonic() < end:
+        time.sleep(0.005)
+    self.env.set_stop(stop_date=stop_date, cause=cause, error=error)
+
+
+def install() -> None:
+    """Mend the engine's executions."""
+    replace(Preprocessor, "_query_language_per_scope", _PerInstance())
+    replace(AssignDecl, "_eval_body", _assign)
+    for cls in _subclasses(state_module.CommonStateField):
+        if "_eval_state_output" in vars(cls):
+            method = vars(cls)["_eval_state_output"]
+            replace(cls, "_eval_state_output", _commit_after(method))
+    details = Execution.get_start_execution_details
+    replace(Execution, "get_start_execution_details", _start_details(details))
+    start = StepFunctionsParserBackend.start_execution
+    replace(StepFunctionsParserBackend, "start_execution", _start(start))
+    replace(ExecutionWorker, "stop", _stop)

@@ -1,0 +1,106 @@
+"""Which integrations Step Functions has, as far as they matter here, and how it names things.
+
+Sources, read November 2026:
+<https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html>,
+<https://docs.aws.amazon.com/step-functions/latest/dg/connect-sagemaker.html>.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+# The name in a Resource, where it is not botocore's.
+_BOTO_NAMES = {
+    "applicationautoscaling": "application-autoscaling",
+    "cloudwatchlogs": "logs",
+    "eventbridge": "events",
+    "sagemakerruntime": "sagemaker-runtime",
+    "sagemakerfeaturestoreruntime": "sagemaker-featurestore-runtime",
+    "servicequotas": "service-quotas",
+    "sfn": "stepfunctions",
+    "elasticloadbalancingv2": "elbv2",
+}
+# The prefix of error names, where it is not the service id's words.
+ERROR_PREFIXES = {
+    "cloudwatchlogs": "CloudWatchLogs",
+    "dynamodb": "DynamoDb",
+    "ec2": "Ec2",
+    "ecr": "Ecr",
+    "ecs": "Ecs",
+    "efs": "Efs",
+    "fsx": "FSx",
+    "iam": "Iam",
+    "kms": "Kms",
+    "s3": "S3",
+    "sfn": "Sfn",
+    "sns": "Sns",
+    "sqs": "Sqs",
+    "ssm": "Ssm",
+    "sts": "Sts",
+}
+# moto's integrations beside those of this package.
+OPTIMISED_BY_MOTO = (
+    "apigateway",
+    "batch",
+    "dynamodb",
+    "ecs",
+    "events",
+    "glue",
+    "lambda",
+    "sns",
+    "sqs",
+    "states",
+)
+
+
+@dataclass(frozen=True)
+class SyncJob:
+    """A kind of job that `.sync` follows to its end."""
+
+    name_member: str
+    status_member: str
+    describe: str
+    stop: str
+
+
+SYNC_JOBS = {
+    f"Create{kind}Job": SyncJob(
+        f"{kind}JobName", f"{kind}JobStatus", f"Describe{kind}Job", f"Stop{kind}Job"
+    )
+    for kind in ("Training", "Processing", "Transform")
+}
+# Supported without `.sync`.
+OPTIMISED_SAGEMAKER = {
+    *SYNC_JOBS,
+    "CreateEndpoint",
+    "CreateEndpointConfig",
+    "CreateHyperParameterTuningJob",
+    "CreateLabelingJob",
+    "CreateModel",
+    "UpdateEndpoint",
+}
+
+
+def boto_name(service: str) -> str:
+    """The name that botocore has for a service in a Resource."""
+    return _BOTO_NAMES.get(service.lower(), service)
+
+
+def api_name(action: str) -> str:
+    """The API's name of an action in a Resource: `createTrainingJob` is `CreateTrainingJob`."""
+    return action[:1].upper() + action[1:]
+
+
+@functools.cache
+def operations(service: str) -> frozenset[str] | None:
+    """The operations of a service by its name in a Resource, or None where it is unknown."""
+    import botocore.exceptions
+    import botocore.session
+
+    session: Any = botocore.session.Session()
+    try:
+        return frozenset(session.get_service_model(boto_name(service)).operation_names)
+    except botocore.exceptions.UnknownServiceError:
+        return None

@@ -1,0 +1,52 @@
+"""Tags of the SageMaker resources that are simulated here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from orchestration.local.protocol import JsonObject, Operation, ServiceError
+
+
+class Tags:
+    """Tags by ARN; `exists` says whether an ARN is of a resource of ours."""
+
+    def __init__(self, exists: Callable[[str], bool]) -> None:
+        self._exists = exists
+        self._tags: dict[str, dict[str, str]] = {}
+
+    def operations(self) -> dict[str, Operation]:
+        """The operations by their names."""
+        return {"AddTags": self._add, "ListTags": self._list, "DeleteTags": self._delete}
+
+    def add(self, arn: str, tags: list[JsonObject]) -> None:
+        """Set tags."""
+        self._tags.setdefault(arn, {}).update({tag["Key"]: tag["Value"] for tag in tags})
+
+    def of(self, arn: str) -> list[JsonObject]:
+        """The tags of a resource, by key."""
+        found = sorted(self._tags.get(arn, {}).items())
+        return [{"Key": key, "Value": value} for key, value in found]
+
+    def forget(self, arn: str) -> None:
+        """A resource is gone."""
+        self._tags.pop(arn, None)
+
+    def _checked(self, request: JsonObject) -> str:
+        arn = str(request["ResourceArn"])
+        if not self._exists(arn):
+            raise ServiceError("ValidationException", f"Could not find resource '{arn}'.")
+        return arn
+
+    def _add(self, request: JsonObject) -> JsonObject:
+        arn = self._checked(request)
+        self.add(arn, request["Tags"])
+        return {"Tags": self.of(arn)}
+
+    def _list(self, request: JsonObject) -> JsonObject:
+        return {"Tags": self.of(self._checked(request))}
+
+    def _delete(self, request: JsonObject) -> JsonObject:
+        arn = self._checked(request)
+        for key in request["TagKeys"]:
+            self._tags.get(arn, {}).pop(key, None)
+        return {}

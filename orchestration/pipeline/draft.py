@@ -1,0 +1,173 @@
+"""As much of a pipeline as could be read, so that one mistake does not hide the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+from orchestration.expressions import walk
+from orchestration.expressions.syntax import parse
+from orchestration.refs import Expression
+from orchestration.stages import Stage
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from orchestration.pipeline.model import Parameter, Pipeline, Schedule
+
+
+SAMPLE_WORKSPACE = "s3://bucket"
+SAMPLE_ROLE = "arn:aws:iam::111122223333:role/sample"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A stage as it was written, whole or not."""
+
+    name: str
+    stage: Stage | None
+    """``None`` where it could not be read."""
+    kind: type[Stage] | None
+    references: tuple[tuple[str, Expression[object]], ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """The parts of a pipeline that could be read."""
+
+    name: str
+    workspace: Any
+    role: Any
+    tags: Mapping[str, str]
+    parameters: Mapping[str, Parameter | None]
+    """``None`` where only the name is known."""
+    schedule: Schedule | None
+    stages: tuple[Written, ...]
+
+    @classmethod
+    def of(cls, pipeline: Pipeline) -> Draft:
+        """A pipeline that is whole."""
+        return cls(
+            name=pipeline.name,
+            workspace=pipeline.workspace,
+            role=pipeline.role,
+            tags=pipeline.tags,
+            parameters=pipeline.declared_parameters(),
+            schedule=pipeline.schedule,
+            stages=tuple(_whole(stage) for stage in pipeline.stages),
+        )
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> Draft:
+        """What can be read of data that is not whole. Its stages are a list of named ones."""
+        from orchestration.expressions import parameter
+        from orchestration.pipeline.model import Parameter
+
+        given = data.get("parameters")
+        parameters = {
+            str(name): _try("parameters", value, name=str(name))
+            for name, value in (given.items() if isinstance(given, Mapping) else ())
+        }
+        if data.get("role", parameter("role")) == parameter("role"):
+            parameters.setdefault("role", Parameter())
+        stages = data.get("stages")
+        listed = stages if isinstance(stages, Sequence) and not isinstance(stages, str) else ()
+        return cls(
+            # What can't be read is reported already; a sample that is right stands for it.
+            name=_read("name", data, "pipeline"),
+            workspace=_read("workspace", data, SAMPLE_WORKSPACE),
+            role=_read("role", data, SAMPLE_ROLE),
+            tags=_read("tags", data, {}),
+            parameters=parameters,
+            schedule=_read("schedule", data, None),
+            stages=tuple(_written(stage) for stage in listed if _has_name(stage)),
+        )
+
+
+def _whole(stage: Stage) -> Written:
+    return Written(
+        name=stage.name,
+        stage=stage,
+        kind=type(stage),
+        references=tuple(stage.references()),
+        after=stage.after,
+    )
+
+
+def _has_name(stage: object) -> bool:
+    return isinstance(stage, Stage) or (
+        isinstance(stage, Mapping) and isinstance(stage.get("name"), str)
+    )
+
+
+def _written(data: Any) -> Written:
+    stage = data if isinstance(data, Stage) else _try("stages", [data])
+    if stage is not None:
+        return _whole(stage if isinstance(stage, Stage) else stage[0])
+    after = data.get("after")
+    names = after if isinstance(after, list | tuple) else ()
+    return Written(
+        name=data["name"],
+        stage=None,
+        kind=_kinds().get(str(data.get("kind"))),
+        references=tuple(_references(data, "")),
+        after=tuple(name for name in names if isinstance(name, str)),
+    )
+
+
+def _references(value: Any, path: str) -> Iterator[tuple[str, Expression[object]]]:
+    """What is certainly meant as a reference in data, by its path."""
+    if isinstance(value, Expression):
+        yield from ((path, node) for node in walk(value))
+    elif isinstance(value, Mapping):
+        try:
+            found = parse(value)
+        except ValueError:
+            for key, item in value.items():
+                yield from _references(item, f"{path}.{key}" if path else str(key))
+        else:
+            yield from ((path, node) for node in walk(found))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _references(item, f"{path}[{index}]")
+
+
+def _read(field: str, data: Mapping[str, Any], sample: Any) -> Any:
+    value = _try(field, data.get(field))
+    return sample if value is None else value
+
+
+def _try(field: str, value: Any, *, name: str | None = None) -> Any:
+    """The value of a field of a pipeline, ``None`` where it is wrong."""
+    from pydantic import ValidationError
+
+    try:
+        read = _adapter(field).validate_python({name: value} if name is not None else value)
+    except ValidationError:
+        return None
+    return read[name] if name is not None else read
+
+
+@cache
+def _adapter(field: str) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    from orchestration.pipeline.model import Pipeline
+
+    info = Pipeline.model_fields[field]
+    annotated: Any = Annotated[info.annotation, info]
+    return TypeAdapter(annotated)
+
+
+@cache
+def _kinds() -> Mapping[str, type[Stage]]:
+    from orchestration.pipeline.model import Pipeline
+    from orchestration.pipeline.wording import models_in
+
+    found = models_in(Pipeline.model_fields["stages"].annotation)
+    return {
+        model.model_fields["kind"].default: model for model in found if issubclass(model, Stage)
+    }

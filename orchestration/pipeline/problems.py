@@ -1,0 +1,145 @@
+"""Everything that is wrong with a pipeline beyond its types, with paths into the description."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from orchestration.errors import Problem, near
+from orchestration.expressions import Item, Parameter, Result, walk
+from orchestration.pipeline.draft import Draft, Written
+from orchestration.refs import Ref
+from orchestration.stages.values import Scalar, Source, s3_problem
+
+_MOST_IN_NAMES = 63 - len("--") - 12 - len("-99")
+"""Characters of the pipeline's and a stage's name together: SageMaker's names have 63 at the most,
+12 are the run's identity, and a job that a person starts anew gets a number."""
+
+
+def problems(draft: Draft) -> list[Problem]:
+    """Everything that is wrong with what could be read."""
+    return [*_of_pipeline(draft), *_of_stages(draft)]
+
+
+def _of_stages(draft: Draft) -> Iterator[Problem]:
+    for name, count in Counter(written.name for written in draft.stages).items():
+        if count > 1:
+            yield Problem(f"stages.{name}", f"{count} stages have this name")
+    stages = {written.name: written for written in draft.stages}
+    for written in draft.stages:
+        for problem in _of_stage(written, stages, draft):
+            yield Problem(f"stages.{written.name}.{problem.path}", problem.message)
+
+
+def _of_stage(written: Written, stages: Mapping[str, Written], draft: Draft) -> Iterator[Problem]:
+    together = len(draft.name) + len(written.name)
+    if together > _MOST_IN_NAMES:
+        yield Problem(
+            "name",
+            f"has {together} characters together with the pipeline's name; the most is "
+            f"{_MOST_IN_NAMES}, so that SageMaker's 63 hold both and the run's identity",
+        )
+    for path, node in written.references:
+        yield from _reference(path, node, stages, draft.parameters)
+    for other in written.after:
+        if other not in stages:
+            yield Problem("after", f"there is no stage {other!r}{near(other, stages)}")
+    if written.stage is not None:
+        yield from written.stage.check()
+        for field, source in written.stage.sources():
+            yield from _source(field, source)
+
+
+def _source(path: str, source: Source) -> Iterator[Problem]:
+    if source.uri is not None or source.sha256 is not None:
+        return
+    if source.directory is None:
+        yield Problem(path, "needs a directory (a folder of code) or a uri (a prefix in S3)")
+    elif not Path(source.directory).is_dir():
+        yield Problem(
+            f"{path}.directory",
+            f"there is no folder {source.directory}, and no lock file knows its digest; run "
+            "`orchestrate lock FILE` where the folder is",
+        )
+    else:
+        yield Problem(
+            path,
+            "the digest of its folder is not known; load the pipeline from its YAML file, or write "
+            "Source.at(directory, entry_point)",
+        )
+
+
+def _reference(
+    path: str, node: object, stages: Mapping[str, Written], parameters: Mapping[str, object]
+) -> Iterator[Problem]:
+    match node:
+        case Ref(stage, _) if stage not in stages:
+            yield Problem(path, f"there is no stage {stage!r}{near(stage, stages)}")
+        case Ref(stage, output):
+            yield from _output(path, stages[stage], output)
+        case Parameter(name) if name not in parameters:
+            yield Problem(path, f"there is no parameter {name!r}{near(name, parameters)}")
+        case Result() | Item():
+            yield Problem(path, "only {ref: <stage>.<output>} can be used in a pipeline")
+        case _:
+            pass
+
+
+def _output(path: str, of: Written, output: str) -> Iterator[Problem]:
+    if of.kind is None:
+        return
+    declared = of.kind.output_names
+    given = of.stage.given_outputs() if of.stage is not None else frozenset(declared)
+    if output not in declared:
+        hint = near(output, given)
+        yield Problem(path, f"stage {of.name!r} has no output {output!r}{hint}")
+    elif output not in given:
+        yield Problem(path, f"stage {of.name!r} gives no output {output!r}{_how(output)}")
+
+
+def _how(output: str) -> str:
+    ways = {
+        "checkpoints": "; give it checkpoints: {}",
+        "answer": "; give it a smoke_test",
+        "file_system": "; its destination is S3, so use location",
+        "file_system_id": "; its destination is S3, so use location",
+    }
+    return ways.get(output, "; its destination is a file system, so use file_system")
+
+
+def _of_pipeline(draft: Draft) -> Iterator[Problem]:
+    yield from s3_problem("workspace", draft.workspace)
+    if isinstance(draft.workspace, str) and draft.workspace.endswith("/"):
+        yield Problem("workspace", "leave the slash at its end away")
+    for field, value in (("workspace", draft.workspace), ("role", draft.role)):
+        for node in walk(value):
+            if isinstance(node, Ref):
+                yield Problem(field, "an output of a stage is known too late for this")
+            else:
+                yield from _reference(field, node, {}, draft.parameters)
+    for key in draft.tags:
+        if key.lower().startswith("aws:"):
+            yield Problem(f"tags.{key}", "tags that begin with aws: are AWS's own")
+    yield from _schedule(draft)
+
+
+def _schedule(draft: Draft) -> Iterator[Problem]:
+    from orchestration.pipeline import cron
+
+    if draft.schedule is None:
+        return
+    for problem in cron.problems(draft.schedule.cron, draft.schedule.timezone):
+        yield Problem(f"schedule.{problem.path}", problem.message)
+    for name, value in draft.schedule.parameters.items():
+        path = f"schedule.parameters.{name}"
+        if name not in draft.parameters:
+            yield Problem(path, f"there is no such parameter{near(name, draft.parameters)}")
+        else:
+            yield from _typed(path, value, draft, name)
+
+
+def _typed(path: str, value: Scalar, draft: Draft, name: str) -> Iterator[Problem]:
+    declared = draft.parameters[name]
+    if declared is not None and not declared.fits(value):
+        yield Problem(path, f"is {value!r}, and the parameter is a {declared.type}")

@@ -1,0 +1,158 @@
+"""Pydantic's errors in the words of a pipeline file, with paths into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import BaseModel
+
+from orchestration.errors import Problem, near
+from orchestration.refs import STAGE_NAME
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+Location = tuple[str | int, ...]
+
+PIPELINE_NAME = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
+_PATTERNS = {
+    PIPELINE_NAME: "lower-case letters, digits and single hyphens, a letter first",
+    f"^{STAGE_NAME.pattern}$": "lower-case letters, digits and single underscores, a letter first",
+}
+_EXPECTED = {
+    "bool": "true or false",
+    "date": "a date",
+    "dict": "a mapping",
+    "float": "a number",
+    "int": "a whole number",
+    "list": "a list",
+    "model": "a mapping",
+    "string": "text (in quotes where YAML would take it for something else)",
+    "tuple": "a list",
+}
+
+
+def from_validation(error: ValidationError, data: Mapping[str, Any]) -> list[Problem]:
+    """Everything that Pydantic found wrong. ``data`` has its stages as a list of named ones."""
+    found: dict[str, list[str]] = {}
+    for item in error.errors(include_url=False, include_context=True):
+        given = item["input"]
+        if item["type"] == "too_short" and len(given) >= item["ctx"]["min_length"]:
+            continue  # Entries that are wrong themselves are not counted; each is reported.
+        path = path_of(item["loc"], data, missing=item["type"] == "missing")
+        found.setdefault(path, []).append(_message(item))
+    return [Problem(path, "; or ".join(dict.fromkeys(texts))) for path, texts in found.items()]
+
+
+def path_of(location: Location, data: Mapping[str, Any], *, missing: bool = False) -> str:
+    """A location in the user's own terms: without the members of unions that Pydantic names."""
+    path = ""
+    here: Any = data
+    for position, part in enumerate(location):
+        is_entry = isinstance(part, int) and isinstance(here, list | tuple) and part < len(here)
+        if is_entry:
+            here = here[part]
+            named = path == "stages" and (name := _name(here)) is not None
+            path += f".{name}" if named else f"[{part}]"
+        elif isinstance(here, Mapping) and part in here:
+            here = here[part]
+            path += f".{part}" if path else str(part)
+        elif missing and position == len(location) - 1:
+            path += f".{part}" if path else str(part)
+    return path
+
+
+def _name(stage: object) -> str | None:
+    name = stage.get("name") if isinstance(stage, Mapping) else getattr(stage, "name", None)
+    return name if isinstance(name, str) else None
+
+
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models anywhere in a type."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from models_in(inner)
+
+
+def _models_at(location: Location) -> tuple[type[BaseModel], ...]:
+    """The models that may stand at a location."""
+    from orchestration.pipeline.model import Pipeline
+
+    models: tuple[type[BaseModel], ...] = (Pipeline,)
+    for part in location:
+        fields = [m.model_fields[str(part)] for m in models if part in m.model_fields]
+        if fields:
+            models = tuple(model for f in fields for model in models_in(f.annotation))
+        else:
+            tagged = tuple(m for m in models if _kind(m) == part)
+            models = tagged or models
+    return models
+
+
+def _kind(model: type[BaseModel]) -> object:
+    return model.model_fields["kind"].default if "kind" in model.model_fields else None
+
+
+def _keys(location: Location) -> list[str]:
+    return sorted({name for model in _models_at(location) for name in model.model_fields})
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _message(item: Any) -> str:
+    kind, given, context = str(item["type"]), item["input"], item.get("ctx", {})
+    match kind:
+        case "extra_forbidden":
+            return f"is unknown{near(str(item['loc'][-1]), _keys(item['loc'][:-1]))}"
+        case "missing":
+            return "is required"
+        case "union_tag_not_found":
+            kinds = (str(_kind(model)) for model in _models_at(item["loc"]))
+            return f"has no kind; give it one of kind: {', '.join(dict.fromkeys(kinds))}"
+        case "union_tag_invalid":
+            kinds = (str(_kind(model)) for model in _models_at(item["loc"]))
+            return f"there is no kind {context['tag']!r}{near(str(context['tag']), kinds)}"
+        case "string_pattern_mismatch":
+            words = _PATTERNS.get(context["pattern"], f"what matches {context['pattern']}")
+            return f"is {_shown(given)}; it has to be {words}"
+        case "literal_error":
+            return f"is {_shown(given)}; it has to be {context['expected']}"
+        case "value_error":
+            return str(context["error"])
+    if (bound := _bound(kind, context)) is not None:
+        return f"{_size(kind, given)}; {bound}"
+    expected = _EXPECTED.get(kind.split("_")[0])
+    if expected is not None and kind.split("_")[-1] in ("type", "parsing", "float"):
+        keys = _keys(item["loc"]) if expected == "a mapping" and kind.startswith("model") else []
+        of = f" with the keys {', '.join(keys)}" if 0 < len(keys) <= 12 else ""
+        return f"is {_shown(given)}; it has to be {expected}{of}"
+    return str(item["msg"])
+
+
+def _bound(kind: str, context: Mapping[str, Any]) -> str | None:
+    match kind:
+        case "greater_than_equal":
+            return f"the least is {context['ge']}"
+        case "less_than_equal":
+            return f"the most is {context['le']}"
+        case "too_short" | "string_too_short":
+            return f"the least is {context['min_length']}"
+        case "too_long" | "string_too_long":
+            return f"the most is {context['max_length']}"
+        case "multiple_of":
+            return f"it has to be a multiple of {context['multiple_of']}"
+        case _:
+            return None
+
+
+def _size(kind: str, given: Any) -> str:
+    if kind.startswith("string_too"):
+        return f"has {len(given)} characters"
+    if kind.startswith("too_") and isinstance(given, Sequence | Mapping):
+        return f"has {len(given)} entries"
+    return f"is {_shown(given)}"

@@ -1,0 +1,76 @@
+"""Checkpoints on the disk: whether they are whole, and which are best."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from . import files
+
+MANIFEST = "manifest.json"
+METRICS = "metrics.json"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint on the disk."""
+
+    path: Path
+    number: int
+    """The step or epoch after which it was saved."""
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The finite metrics that it was saved with."""
+        values = files.load(self.path / METRICS)
+        if not isinstance(values, dict):
+            return {}
+        return {
+            name: float(value)
+            for name, value in values.items()
+            if name != "step" and isinstance(value, (int, float)) and math.isfinite(value)
+        }
+
+    def is_whole(self, *, verify: bool = False) -> bool:
+        """Whether every file of the manifest is there in its full size.
+
+        `verify`: and has its SHA-256, where the manifest was written with one.
+        """
+        manifest = files.load(self.path / MANIFEST)
+        try:
+            sizes: dict[str, int] = manifest["files"]
+            digests: dict[str, str] = manifest.get("sha256", {}) if verify else {}
+            return all(
+                _is_inside(name) and files.size(self.path / name) == size
+                for name, size in sizes.items()
+            ) and all(files.sha256(self.path / name) == digests[name] for name in digests)
+        except (AttributeError, KeyError, OSError, TypeError):
+            return False
+
+
+@dataclass(frozen=True)
+class Best:
+    """The checkpoints to keep beside the newest: the best `count` by a metric."""
+
+    metric: str
+    direction: str
+    """`max` or `min`."""
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        if self.direction not in ("max", "min") or self.count < 1:
+            raise ValueError(f"{self}: direction is 'max' or 'min', and count at least 1")
+
+    def of(self, checkpoints: list[Checkpoint]) -> list[Checkpoint]:
+        """The best first; of equals the newer. One without the metric is never among them."""
+        sign = 1 if self.direction == "max" else -1
+        measured = [(one.metrics.get(self.metric), one) for one in checkpoints]
+        ranked = [(sign * value, one.number, one) for value, one in measured if value is not None]
+        ranked.sort(key=lambda entry: entry[:2], reverse=True)
+        return [one for _value, _number, one in ranked[: self.count]]
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts

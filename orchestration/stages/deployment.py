@@ -1,0 +1,333 @@
+"""Deployment of a checkpoint behind a SageMaker endpoint, verified by asking it.
+
+https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateEndpoint.html
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, JsonValue
+from typing_extensions import override
+
+from orchestration.errors import Problem
+from orchestration.expressions import Compare, Function, Result, Tree, apply, join
+from orchestration.graph import (
+    Adopt,
+    Call,
+    Choose,
+    ErrorPattern,
+    Fail,
+    Graph,
+    Operation,
+    Output,
+    Recovery,
+    Step,
+    Until,
+)
+from orchestration.refs import Ref
+from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage, outputs
+from orchestration.stages.values import (
+    Count,
+    Extra,
+    ExtraRequest,
+    Model,
+    Seconds,
+    Text,
+    Vpc,
+    s3_problem,
+)
+
+_SETTLED = frozenset(["InService", "Failed", "OutOfService", "UpdateRollbackFailed"])
+_EXISTS = ErrorPattern("ValidationException", "already existing")
+_ABSENT = ErrorPattern("ValidationException", "Could not find endpoint")
+
+
+class SmokeTest(Model):
+    """A real request that the deployed endpoint has to answer before the run counts as done."""
+
+    request: JsonValue
+    """The body, as JSON."""
+    content_type: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentOutputs:
+    """References to what a :class:`Deployment` gives."""
+
+    endpoint_name: Ref[str]
+    endpoint_config_name: Ref[str]
+    model_name: Ref[str]
+    answer: Ref[object]
+    """What the endpoint answered to the smoke test, parsed as JSON."""
+
+
+class Deployment(Stage):
+    """Serves a checkpoint: the endpoint is created the first time and updated from then on.
+
+    The run goes on once the endpoint serves this very configuration; an update that SageMaker
+    rolled back fails the run with ``EndpointRolledBack``, though the endpoint is in service.
+    """
+
+    kind: Literal["deployment"] = "deployment"
+    model_data: Text
+    """S3 URI of a directory with the model's files (``evaluate.outputs.best_checkpoint``), or of a
+    ``model.tar.gz`` (``model_archive: true``)."""
+    model_archive: bool = False
+    image: Text
+    """The inference container, by its registry path."""
+    endpoint_name: Text | None = None
+    """By default the pipeline's and the stage's name; it outlives the run."""
+    instance_type: Text
+    instance_count: Count = 1
+    environment: dict[str, Text] = Field(default={}, max_length=100)
+    smoke_test: SmokeTest | None = None
+    timeout_s: Seconds = 3600
+    poll_interval_s: Seconds = 30
+    vpc: Vpc | None = None
+    enable_network_isolation: bool = False
+    extra_request: Extra = {}
+    """Further fields of ``CreateEndpointConfig``."""
+
+    output_names: ClassVar[tuple[str, ...]] = (
+        "endpoint_name",
+        "endpoint_config_name",
+        "model_name",
+        "answer",
+    )
+
+    @property
+    def outputs(self) -> DeploymentOutputs:
+        """References to what this stage gives."""
+        return outputs(DeploymentOutputs, self.name)
+
+    @override
+    def given_outputs(self) -> frozenset[str]:
+        every = frozenset(self.output_names)
+        return every if self.smoke_test is not None else every - {"answer"}
+
+    @override
+    def check(self) -> Iterator[Problem]:
+        yield from s3_problem("model_data", self.model_data)
+        try:
+            self._config_request(SAMPLE)
+        except ValueError as error:
+            yield Problem("extra_request", str(error))
+
+    @override
+    def lower(self, context: Context) -> Fragment:
+        name = self.name
+        endpoint = self._endpoint(context)
+        steps: list[Step] = [
+            self._model(context),
+            self._config(context),
+            self._look(endpoint),
+            self._apply(context, endpoint),
+            self._settled(endpoint),
+            self._verified(context),
+        ]
+        given: dict[str, Tree] = {
+            "endpoint_name": endpoint,
+            "endpoint_config_name": context.resource_name(name),
+            "model_name": context.resource_name(name),
+        }
+        if self.smoke_test is not None:
+            steps.append(self._invoke(endpoint, self.smoke_test))
+            given["answer"] = Result(f"{name}.invoke", "answer")
+        return Fragment(steps=tuple(steps), outputs=given, shown=tuple(given))
+
+    def _endpoint(self, context: Context) -> Text:
+        if self.endpoint_name is not None:
+            return self.endpoint_name
+        return context.name_prefix(self.name).removesuffix("-")
+
+    def _model(self, context: Context) -> Call:
+        data = self.model_data
+        source = {
+            "S3Uri": data if self.model_archive else apply(Function.DIRECTORY, data),
+            "S3DataType": "S3Object" if self.model_archive else "S3Prefix",
+            "CompressionType": "Gzip" if self.model_archive else "None",
+        }
+        container: dict[str, Any] = {
+            "Image": self.image,
+            "ModelDataSource": {"S3DataSource": source},
+        }
+        if self.environment:
+            container["Environment"] = dict(self.environment)
+        request: dict[str, Any] = {
+            "ModelName": context.resource_name(self.name),
+            "PrimaryContainer": container,
+            "ExecutionRoleArn": context.role,
+            "Tags": context.tag_list(self.name),
+        }
+        if self.vpc is not None:
+            request["VpcConfig"] = self.vpc.request()
+        if self.enable_network_isolation:
+            request["EnableNetworkIsolation"] = True
+        return Call(
+            name=f"{self.name}.model",
+            operation=Operation("sagemaker", "CreateModel", request),
+            adopt=Adopt(exists=_EXISTS),
+        )
+
+    def _config_request(self, context: Context) -> dict[str, Any]:
+        variant: dict[str, Any] = {
+            "VariantName": "main",
+            "ModelName": context.resource_name(self.name),
+            "InstanceType": self.instance_type,
+            "InitialInstanceCount": self.instance_count,
+            "InitialVariantWeight": 1.0,
+        }
+        request = {
+            "EndpointConfigName": context.resource_name(self.name),
+            "ProductionVariants": [variant],
+            "Tags": context.tag_list(self.name),
+        }
+        return ExtraRequest.merged(request, self.extra_request)
+
+    def _config(self, context: Context) -> Call:
+        return Call(
+            name=f"{self.name}.config",
+            operation=Operation("sagemaker", "CreateEndpointConfig", self._config_request(context)),
+            adopt=Adopt(exists=_EXISTS),
+            after=(f"{self.name}.model",),
+        )
+
+    def _wait(self, endpoint: Text) -> tuple[Operation, Until]:
+        described = Operation("sagemaker", "DescribeEndpoint", {"EndpointName": endpoint})
+        return described, Until(
+            poll=described,
+            status=("EndpointStatus",),
+            success=_SETTLED,
+            failure=frozenset(),
+            interval_s=self.poll_interval_s,
+            timeout_s=self.timeout_s,
+            outputs={
+                "status": Output(("EndpointStatus",)),
+                "config": Output(("EndpointConfigName",)),
+                "reason": Output(("FailureReason",), default=""),
+            },
+        )
+
+    def _look(self, endpoint: Text) -> Call:
+        described, until = self._wait(endpoint)
+        absent = Recovery(_ABSENT, {"status": "Absent", "config": "", "reason": ""})
+        return Call(
+            name=f"{self.name}.look",
+            operation=described,
+            until=until,
+            recoveries=(absent,),
+            after=(f"{self.name}.config",),
+        )
+
+    def _apply(self, context: Context, endpoint: Text) -> Choose:
+        name = self.name
+        config = context.resource_name(name)
+        request = {"EndpointName": endpoint, "EndpointConfigName": config}
+        create = Call(
+            name=f"{name}.create",
+            operation=Operation(
+                "sagemaker", "CreateEndpoint", {**request, "Tags": context.tag_list(name)}
+            ),
+            adopt=Adopt(exists=_EXISTS),
+        )
+        update = Call(
+            name=f"{name}.update", operation=Operation("sagemaker", "UpdateEndpoint", request)
+        )
+        broken = Fail(
+            name=f"{name}.broken",
+            error="EndpointNotUsable",
+            cause=join(
+                "endpoint ",
+                endpoint,
+                " is ",
+                Result(f"{name}.look", "status"),
+                " and can't be updated: ",
+                Result(f"{name}.look", "reason"),
+                "; delete it, and run again",
+            ),
+        )
+        serving = Choose(
+            name=f"{name}.serving",
+            condition=Compare("eq", Result(f"{name}.look", "status"), "InService"),
+            then=Graph((update,)),
+            otherwise=Graph((broken,)),
+        )
+        # An earlier attempt of this run may have got this far: then there is nothing to change.
+        changed = Choose(
+            name=f"{name}.changed",
+            condition=Compare("eq", Result(f"{name}.look", "config"), config),
+            then=Graph(),
+            otherwise=Graph((serving,)),
+        )
+        return Choose(
+            name=f"{name}.apply",
+            condition=Compare("eq", Result(f"{name}.look", "status"), "Absent"),
+            then=Graph((create,)),
+            otherwise=Graph((changed,)),
+        )
+
+    def _settled(self, endpoint: Text) -> Call:
+        described, until = self._wait(endpoint)
+        return Call(
+            name=f"{self.name}.settled",
+            operation=described,
+            until=until,
+            after=(f"{self.name}.apply",),
+        )
+
+    def _verified(self, context: Context) -> Choose:
+        name = self.name
+        settled, config = f"{name}.settled", context.resource_name(name)
+        rolled_back = Fail(
+            name=f"{name}.rolled_back",
+            error="EndpointRolledBack",
+            cause=join(
+                "the endpoint serves ",
+                Result(settled, "config"),
+                " instead of ",
+                config,
+                ": ",
+                Result(settled, "reason"),
+            ),
+        )
+        failed = Fail(
+            name=f"{name}.failed",
+            error="EndpointFailed",
+            cause=join(
+                "the endpoint is ", Result(settled, "status"), ": ", Result(settled, "reason")
+            ),
+        )
+        ours = Choose(
+            name=f"{name}.ours",
+            condition=Compare("eq", Result(settled, "config"), config),
+            then=Graph(),
+            otherwise=Graph((rolled_back,)),
+        )
+        return Choose(
+            name=f"{name}.verified",
+            condition=Compare("eq", Result(settled, "status"), "InService"),
+            then=Graph((ours,)),
+            otherwise=Graph((failed,)),
+        )
+
+    def _invoke(self, endpoint: Text, test: SmokeTest) -> Call:
+        body = test.request if isinstance(test.request, str) else json.dumps(test.request)
+        return Call(
+            name=f"{self.name}.invoke",
+            operation=Operation(
+                "sagemaker-runtime",
+                "InvokeEndpoint",
+                {
+                    "EndpointName": endpoint,
+                    "ContentType": test.content_type,
+                    "Accept": "application/json",
+                    "Body": body,
+                },
+            ),
+            outputs={"answer": Output(("Body",), parse=True)},
+            after=(f"{self.name}.verified",),
+        )

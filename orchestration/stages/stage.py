@@ -1,0 +1,143 @@
+"""What a stage is, what it is lowered with, and what it lowers to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal, TypeVar
+
+from orchestration.errors import Problem
+from orchestration.expressions import Tree, join, run_id, walk
+from orchestration.graph import Call, Graph, Step
+from orchestration.refs import Expression, Ref
+from orchestration.stages.values import Model, Name, Source, StageName
+
+O = TypeVar("O")  # noqa: E741 - a type variable for outputs
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A condition that decides whether what depends on the stage happens at all."""
+
+    condition: Expression[bool]
+    on_miss: Literal["fail", "stop"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """Something that lives from before the stage's first reader until after its last."""
+
+    acquire: Call
+    cleanup: Graph
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragment:
+    """A stage, lowered."""
+
+    steps: tuple[Step, ...]
+    outputs: Mapping[str, Tree]
+    gate: Gate | None = None
+    guard: Guard | None = None
+    shown: tuple[str, ...] = ()
+    """The outputs that a run shows at its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a stage needs to know of its pipeline."""
+
+    pipeline: str
+    workspace: Tree
+    """S3 URI without a slash at its end; a run's files lie under ``<workspace>/<run>/<stage>``."""
+    role: Tree
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def resource_name(self, stage: str) -> Expression[str]:
+        """The name of what a stage creates in a run: pipeline, stage, the run's identity."""
+        return join(self.name_prefix(stage), run_id())
+
+    def name_prefix(self, stage: str) -> str:
+        """The part of a stage's resource names that is the same in every run."""
+        return f"{self.pipeline}-{stage.replace('_', '-')}-"
+
+    def location(self, stage: str, *below: str) -> Expression[str]:
+        """Where a stage keeps its files in a run."""
+        return join(_part(self.workspace), "/", run_id(), "/", "/".join([stage, *below]))
+
+    def source(self, source: Source) -> Expression[str] | str:
+        """Where a stage's code lies: a prefix."""
+        if source.uri is not None:
+            return source.uri
+        return join(_part(self.workspace), "/source/", source.sha256 or "")
+
+    def tag_list(self, stage: str) -> list[Tree]:
+        """Tags of everything a stage creates, to find a run's resources by."""
+        own = {"orchestration:pipeline": self.pipeline, "orchestration:stage": stage}
+        plain: list[Tree] = [{"Key": k, "Value": v} for k, v in {**self.tags, **own}.items()]
+        return [*plain, {"Key": "orchestration:run", "Value": run_id()}]
+
+
+SAMPLE = Context(pipeline="pipeline", workspace="s3://bucket", role="role")
+"""A context to try a stage's requests in before there is a pipeline."""
+
+
+def _part(tree: Tree) -> str | Expression[object]:
+    if isinstance(tree, str | Expression):
+        return tree
+    raise TypeError(f"{tree!r} is neither text nor a reference")
+
+
+class Stage(Model):
+    """One stage of a pipeline: it knows AWS requests and no backend."""
+
+    name: StageName
+    """Snake case; it stands in the names of what the stage creates."""
+    after: tuple[Name, ...] = ()
+    """Stages to wait for beside those that are referred to."""
+
+    output_names: ClassVar[tuple[str, ...]] = ()
+
+    def lower(self, context: Context) -> Fragment:  # noqa: ARG002 - the shape all stages share
+        """The stage as steps."""
+        raise TypeError(f"{type(self).__name__} does not say how it is lowered")
+
+    def check(self) -> Iterator[Problem]:
+        """What is wrong with the stage beyond its fields' types, with paths inside the stage."""
+        yield from ()
+
+    def sources(self) -> Iterator[tuple[str, Source]]:
+        """The stage's folders of code, by field."""
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if isinstance(value, Source):
+                yield name, value
+
+    def references(self) -> Iterator[tuple[str, Expression[object]]]:
+        """Every expression a user wrote, with its path inside the stage."""
+        yield from _expressions(self, "")
+
+    def given_outputs(self) -> frozenset[str]:
+        """The outputs this very stage has."""
+        return frozenset(self.output_names)
+
+
+def _expressions(value: Any, path: str) -> Iterator[tuple[str, Expression[object]]]:
+    dot = f"{path}." if path else ""
+    if isinstance(value, Expression):
+        for node in walk(value):
+            yield path, node
+    elif isinstance(value, Model):
+        for name in type(value).model_fields:
+            yield from _expressions(getattr(value, name), f"{dot}{name}")
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _expressions(item, f"{dot}{key}")
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _expressions(item, f"{path}[{index}]")
+
+
+def outputs(kind: type[O], stage: str) -> O:
+    """The references of a stage: one for each field of a dataclass of references."""
+    return kind(**{f.name: Ref(stage, f.name) for f in fields(kind)})  # type: ignore[arg-type]  # kind is a dataclass of Refs

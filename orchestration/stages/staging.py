@@ -1,0 +1,242 @@
+"""Staging of data: S3 to S3, or onto FSx for Lustre."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import Field
+from typing_extensions import override
+
+from orchestration.errors import Problem
+from orchestration.expressions import (
+    All,
+    Compare,
+    Function,
+    Item,
+    Result,
+    apply,
+    field,
+    join,
+)
+from orchestration.graph import Call, Choose, Fail, ForEach, Graph, Operation, Output
+from orchestration.refs import Expression, Ref
+from orchestration.stages.lustre import ExistingFileSystem, NewFileSystem
+from orchestration.stages.stage import Context, Fragment, Stage, outputs
+from orchestration.stages.values import Model, Text, s3_problem
+
+MOST_OBJECTS = 500
+"""Objects that one listing step handles: a Step Functions payload holds 256 KiB, and S3 describes
+an object in up to about 450 bytes."""
+
+
+class S3Destination(Model):
+    """A copy in S3, made and verified object by object, each at most 5 GiB, at most 500 of them.
+
+    For more, put the data on FSx for Lustre, or give the training job's channel the source itself.
+    """
+
+    kind: Literal["s3"] = "s3"
+    uri: Text | None = None
+    """Prefix to copy to; by default the run's own place in the workspace. What lies there already
+    and is not in the source makes the verification fail."""
+    max_concurrency: int = Field(default=8, ge=1, le=40)
+    """Copies at a time."""
+
+
+Destination: TypeAlias = Annotated[
+    S3Destination | NewFileSystem | ExistingFileSystem, Field(discriminator="kind")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class DataStagingOutputs:
+    """References to what a :class:`DataStaging` gives."""
+
+    location: Ref[str]
+    """S3 URI of the staged data (S3 destinations)."""
+    object_count: Ref[int]
+    """Objects copied (S3 destinations)."""
+    total_bytes: Ref[int]
+    """Bytes copied (S3 destinations)."""
+    file_system: Ref[dict[str, str]]
+    """The file system, for a channel of a :class:`TrainingJob` (Lustre destinations)."""
+    file_system_id: Ref[str]
+    """``fs-0123456789abcdef0`` (Lustre destinations)."""
+
+
+class DataStaging(Stage):
+    """Brings data to where training reads it, and verifies that all of it came."""
+
+    kind: Literal["data_staging"] = "data_staging"
+    source: Text | None = None
+    """S3 URI of the data, a prefix without a slash at its end: ``s3://bucket/digits``. Not for
+    ``existing_fsx_lustre``, which holds its data already."""
+    destination: Destination = S3Destination()
+    """Where to: ``s3``, ``fsx_lustre`` (created, and always deleted) or ``existing_fsx_lustre``."""
+
+    output_names: ClassVar[tuple[str, ...]] = (
+        "location",
+        "object_count",
+        "total_bytes",
+        "file_system",
+        "file_system_id",
+    )
+
+    @property
+    def outputs(self) -> DataStagingOutputs:
+        """References to what this stage gives."""
+        return outputs(DataStagingOutputs, self.name)
+
+    @override
+    def given_outputs(self) -> frozenset[str]:
+        if isinstance(self.destination, S3Destination):
+            return frozenset(["location", "object_count", "total_bytes"])
+        return frozenset(["file_system", "file_system_id"])
+
+    @override
+    def check(self) -> Iterator[Problem]:
+        existing = isinstance(self.destination, ExistingFileSystem)
+        if self.source is None and not existing:
+            yield Problem("source", "is required; write s3://bucket/prefix")
+        if self.source is not None and existing:
+            yield Problem(
+                "source",
+                "an existing file system is attached as it is; leave source out, or stage "
+                "onto a new one (kind: fsx_lustre)",
+            )
+        yield from s3_problem("source", self.source)
+        match self.destination:
+            case S3Destination(uri=uri):
+                yield from s3_problem("destination.uri", uri)
+            case NewFileSystem():
+                for problem in self.destination.check():
+                    yield Problem(f"destination.{problem.path}", problem.message)
+            case ExistingFileSystem():
+                pass
+
+    @override
+    def lower(self, context: Context) -> Fragment:
+        source = self.source if self.source is not None else ""
+        match self.destination:
+            case S3Destination():
+                return _copied(self.name, source, self.destination, context)
+            case NewFileSystem():
+                return self.destination.lower(self.name, source, context)
+            case ExistingFileSystem():
+                return self.destination.lower(self.name)
+
+
+def _copied(name: str, source: Text, destination: S3Destination, context: Context) -> Fragment:
+    target = destination.uri if destination.uri is not None else context.location(name)
+    objects = Result(f"{name}.list", "objects")
+    staged = Result(f"{name}.verify", "objects")
+    steps = (
+        _listing(f"{name}.list", source),
+        _some(name, objects),
+        _copying(name, source, target, destination.max_concurrency),
+        _listing(f"{name}.verify", target, after=(f"{name}.copy",)),
+        _equal(name, objects, staged),
+    )
+    return Fragment(
+        steps=steps,
+        outputs={
+            "location": target,
+            "object_count": apply(Function.COUNT, staged),
+            "total_bytes": apply(Function.SUM, staged, "Size"),
+        },
+        shown=("location", "object_count", "total_bytes"),
+    )
+
+
+def prefix_of(uri: Text) -> Expression[object]:
+    """The key prefix of an S3 URI with a slash at its end, so that no sibling shares it."""
+    return apply(Function.S3_KEY, apply(Function.DIRECTORY, uri))
+
+
+def _listing(name: str, uri: Text, after: tuple[str, ...] = ()) -> Call:
+    request: dict[str, Any] = {
+        "Bucket": apply(Function.S3_BUCKET, uri),
+        "Prefix": prefix_of(uri),
+        "MaxKeys": MOST_OBJECTS,
+    }
+    return Call(
+        name=name,
+        operation=Operation("s3", "ListObjectsV2", request),
+        outputs={
+            "objects": Output(("Contents",), kind="list", columns=("Key", "Size"), default=()),
+            "truncated": Output(("IsTruncated",), default=False),
+        },
+        after=after,
+    )
+
+
+def _some(name: str, objects: Result) -> Choose:
+    countable = All(
+        (
+            Compare("gt", apply(Function.COUNT, objects), 0),
+            Compare("eq", Result(f"{name}.list", "truncated"), False),
+        )
+    )
+    cause = join(
+        f"the source of stage {name} holds no object, or more than {MOST_OBJECTS}; objects seen: ",
+        apply(Function.COUNT, objects),
+    )
+    fail = Fail(name=f"{name}.unusable", error="SourceNotUsable", cause=cause)
+    return Choose(
+        name=f"{name}.usable", condition=countable, then=Graph(), otherwise=Graph((fail,))
+    )
+
+
+def _copying(name: str, source: Text, target: Text, max_concurrency: int) -> ForEach:
+    key = field(Item(), "Key")
+    relative = apply(Function.REMOVE_PREFIX, key, prefix_of(source))
+    target_prefix = prefix_of(target)
+    copy = Call(
+        name=f"{name}.copy.object",
+        operation=Operation(
+            "s3",
+            "CopyObject",
+            {
+                "Bucket": apply(Function.S3_BUCKET, target),
+                "Key": join(target_prefix, relative),
+                "CopySource": join(
+                    apply(Function.S3_BUCKET, source),
+                    "/",
+                    apply(Function.URL_PATH, key),
+                ),
+            },
+        ),
+    )
+    return ForEach(
+        name=f"{name}.copy",
+        items=Result(f"{name}.list", "objects"),
+        body=Graph((copy,)),
+        collect={"Key": key},
+        max_concurrency=max_concurrency,
+        after=(f"{name}.usable",),
+    )
+
+
+def _equal(name: str, objects: Result, staged: Result) -> Choose:
+    count, size = Function.COUNT, Function.SUM
+    same = All(
+        (
+            Compare("eq", apply(count, objects), apply(count, staged)),
+            Compare("eq", apply(size, objects, "Size"), apply(size, staged, "Size")),
+        )
+    )
+    cause = join(
+        "source: ",
+        apply(count, objects),
+        " objects, ",
+        apply(size, objects, "Size"),
+        " bytes; staged: ",
+        apply(count, staged),
+        " objects, ",
+        apply(size, staged, "Size"),
+        " bytes",
+    )
+    fail = Fail(name=f"{name}.different", error="StagedDataDiffers", cause=cause)
+    return Choose(name=f"{name}.verified", condition=same, then=Graph(), otherwise=Graph((fail,)))

@@ -1,0 +1,187 @@
+"""Types that several stages share."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self, TypeAlias
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+)
+
+from orchestration.errors import Problem, near
+from orchestration.expressions.syntax import parse, written
+from orchestration.refs import STAGE_NAME, Expression
+
+# The validators below decide before a union is tried, member by member, with a message for each.
+
+
+def _text(value: object) -> object:
+    if isinstance(value, str | Expression):
+        return value
+    if isinstance(value, Mapping):
+        return parse(value)
+    quotes = "; put it in quotes" if isinstance(value, int | float) else ""
+    raise ValueError(f"is {value!r}; it has to be text or a reference{quotes}")
+
+
+def _count(value: object) -> object:
+    if isinstance(value, Mapping):
+        return parse(value)
+    if isinstance(value, Expression) or (type(value) is int and value >= 1):
+        return value
+    raise ValueError(f"is {value!r}; it has to be a whole number from 1 on, or a reference")
+
+
+def _scalar(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"is {value!r}, which JSON has no number for")
+    if isinstance(value, str | int | float):
+        return value
+    raise ValueError(f"is {value!r}; it has to be text, a number, true or false")
+
+
+def _value(value: object) -> object:
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, Mapping):
+        return parse(value)
+    if isinstance(value, list | tuple):
+        raise ValueError(f"is {value!r}; write a list as the text that the script parses")
+    return _scalar(value)
+
+
+Text: TypeAlias = Annotated[str | Expression[Any], BeforeValidator(_text)]
+"""Text, or a reference to one."""
+Count: TypeAlias = Annotated[
+    Annotated[int, Field(ge=1, strict=True)] | Expression[Any], BeforeValidator(_count)
+]
+"""A whole number from 1 on, or a reference to one."""
+Name: TypeAlias = Annotated[
+    str, StringConstraints(pattern=rf"^{STAGE_NAME.pattern}$", max_length=40)
+]
+"""Snake case: ``train``, ``train_large``."""
+StageName: TypeAlias = Annotated[
+    str, StringConstraints(pattern=rf"^{STAGE_NAME.pattern}$", max_length=30)
+]
+"""Snake case, short enough for two of them in the 80 characters of a state's name."""
+Scalar: TypeAlias = Annotated[bool | int | float | str, BeforeValidator(_scalar)]
+Value: TypeAlias = Annotated[bool | int | float | str | Expression[Any], BeforeValidator(_value)]
+"""A scalar, or a reference to one."""
+Seconds: TypeAlias = Annotated[int, Field(ge=1, strict=True)]
+Gibibytes: TypeAlias = Annotated[int, Field(ge=1, strict=True)]
+
+
+class Model(BaseModel):
+    """What users write: frozen, with unknown keys refused, its documentation in the schema."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        arbitrary_types_allowed=False,
+        strict=False,
+        allow_inf_nan=False,
+    )
+
+
+class Vpc(Model):
+    """The network a job runs in.
+
+    For EFA the security groups need a rule to themselves, inbound and outbound; an open egress rule
+    does not cover it.
+    """
+
+    subnets: tuple[Text, ...] = Field(min_length=1, max_length=16)
+    security_groups: tuple[Text, ...] = Field(min_length=1, max_length=5)
+
+    def request(self) -> dict[str, Any]:
+        """``VpcConfig`` of a SageMaker request."""
+        return {"Subnets": list(self.subnets), "SecurityGroupIds": list(self.security_groups)}
+
+
+class Source(Model):
+    """A folder of code for a container, packed reproducibly, uploaded by run and deploy.
+
+    It lies in S3 under its own digest, so what a definition names can't change under it.
+    """
+
+    entry_point: str = Field(min_length=1, max_length=256)
+    """The script to start, relative to the folder: ``train.py``."""
+    directory: str | None = None
+    """The folder, relative to the file that describes the pipeline."""
+    sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
+    """Digest of the folder. Found when a YAML file is loaded, or taken from its lock file."""
+    uri: Text | None = None
+    """Instead of a folder: where the code lies in S3, as a prefix that holds ``sourcedir.tar.gz``
+    and ``files/``."""
+
+    @classmethod
+    def at(cls, directory: str | Path, entry_point: str) -> Self:
+        """The code in a folder as it is now; reads the folder for its digest."""
+        from orchestration.stages.packing import digest, files
+
+        folder = Path(directory).resolve()
+        if not folder.is_dir():
+            raise ValueError(f"there is no folder {directory}")
+        names = [name for name, _ in files(folder)]
+        if entry_point not in names:
+            raise ValueError(f"{directory} holds no {entry_point}{near(entry_point, names)}")
+        return cls(entry_point=entry_point, directory=str(folder), sha256=digest(folder))
+
+
+class ExtraRequest:
+    """Merging of the ``extra_request`` mapping: adds, never overrides."""
+
+    @staticmethod
+    def merged(request: dict[str, Any], extra: dict[str, Any], path: str = "") -> dict[str, Any]:
+        """The request with further fields; ``ValueError`` for one that is set already."""
+        result = dict(request)
+        for key, value in extra.items():
+            where = f"{path}.{key}" if path else key
+            if key not in result:
+                result[key] = value
+            elif isinstance(result[key], dict) and isinstance(value, dict):
+                result[key] = ExtraRequest.merged(result[key], value, where)
+            else:
+                raise ValueError(f"extra_request.{where} is already set by the stage's own fields")
+        return result
+
+
+def _with_references(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        try:
+            return parse(value)
+        except ValueError:
+            return {key: _with_references(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_references(item) for item in value]
+    return value
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Expression):
+        return written(value)
+    if isinstance(value, Mapping):
+        return {key: _written(item) for key, item in value.items()}
+    return [_written(item) for item in value] if isinstance(value, list) else value
+
+
+Extra: TypeAlias = Annotated[
+    dict[str, Any], BeforeValidator(_with_references), PlainSerializer(_written)
+]
+"""Fields of an AWS request, as AWS names them; references may stand anywhere in it."""
+
+
+def s3_problem(path: str, value: object) -> Iterator[Problem]:
+    """What is wrong with a place in S3, as far as it is known."""
+    if isinstance(value, str) and not re.match(r"s3://[^/]", value):
+        yield Problem(path, f"{value!r} is no S3 URI; write s3://bucket/prefix")

@@ -1,0 +1,149 @@
+"""The table of framework images, read on first use."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+DEFAULT_SCOPE = "training"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the table comes from."""
+
+    sdks: tuple[str, ...]
+    """Packages of the SageMaker Python SDK, with versions; the last holds where they differ."""
+    date: str
+    """The day it was made, ``YYYY-MM-DD``."""
+    licence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One image: what is asked for on the left, where it is on the right."""
+
+    framework: str
+    scope: str
+    version: str
+    base: str | None
+    """The framework that a Hugging Face image is built on: ``pytorch2.1.0``."""
+    python: str | None
+    """``py312``; ``None`` where there is no choice."""
+    repository: str
+    tags: Mapping[str, str | None]
+    """Tag by processor or family of instances; under ``""`` the one for any; ``None``: refused."""
+    accounts: Mapping[str, str]
+    """Account of the registry, by region."""
+
+    def uri(self, region: str, tag: str) -> str:
+        """The registry path in a region that has an account."""
+        host = f"{self.accounts[region]}.dkr.ecr.{region}.{suffixes()[region]}"
+        return f"{host}/{self.repository}:{tag}" if tag else f"{host}/{self.repository}"
+
+
+@cache
+def _load() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(
+        resources.files(__package__).joinpath("table.json").read_text(encoding="utf-8")
+    )
+    return content
+
+
+@cache
+def source() -> Source:
+    """Which SDKs the table was made from, and when."""
+    content = _load()["source"]
+    return Source(tuple(content["sdks"]), content["date"], content["licence"])
+
+
+@cache
+def suffixes() -> Mapping[str, str]:
+    """The DNS suffix of every region that the table knows."""
+    listed = _load()["suffixes"].items()
+    return {region: suffix for suffix, regions in listed for region in regions.split()}
+
+
+@cache
+def _accounts(registry: int) -> Mapping[str, str]:
+    listed = _load()["registries"][registry].items()
+    return {region: account for account, regions in listed for region in regions.split()}
+
+
+def frameworks() -> tuple[str, ...]:
+    """Every framework and algorithm, sorted."""
+    return tuple(_load()["frameworks"])
+
+
+def scopes(framework: str) -> tuple[str, ...]:
+    """What the images of a framework are for: ``training``, ``inference``, and others."""
+    return tuple(_load()["frameworks"][framework])
+
+
+def versions(framework: str, scope: str = DEFAULT_SCOPE) -> tuple[str, ...]:
+    """The versions of a framework, newest first; none where there is no such image."""
+    listed = _load()["frameworks"].get(framework, {})
+    if scope not in listed:
+        return ()
+    names = {image.version for image in images(framework, scope)}
+    return tuple(sorted(names, key=_age, reverse=True))
+
+
+def _age(version: str) -> tuple[list[int], str]:
+    return [int(number) for number in re.findall(r"\d+", version)], version
+
+
+def images(framework: str | None = None, scope: str | None = None) -> Iterator[Image]:
+    """Every image of the table, or those of one framework or scope."""
+    for name, listed in _load()["frameworks"].items():
+        if framework not in (None, name):
+            continue
+        for purpose in listed:
+            if scope in (None, purpose):
+                yield from _scope_images(name, purpose)
+
+
+@cache
+def _scope_images(framework: str, scope: str) -> tuple[Image, ...]:
+    listed = _load()["frameworks"][framework]
+    groups = listed[scope]
+    if isinstance(groups, str):  # the same images as for another scope
+        groups = listed[groups]
+    return tuple(
+        _image(framework, scope, group, version, base, python)
+        for group in groups
+        for version in group["versions"]
+        for base in group.get("bases", [""])
+        for python in group.get("pythons", [""])
+    )
+
+
+def _image(
+    framework: str, scope: str, group: dict[str, Any], version: str, base: str, python: str
+) -> Image:
+    # "4.36=4.36.0": asked for by its first half, and the second half stands in the tag.
+    asked, _, shown = version.partition("=")
+    asked_base, _, shown_base = base.partition("=")
+    names = {
+        "version": shown or asked,
+        "base": (shown_base or asked_base).lstrip("abcdefghijklmnopqrstuvwxyz"),
+        "python": python,
+    }
+    return Image(
+        framework=framework,
+        scope=scope,
+        version=asked,
+        base=asked_base or None,
+        python=python or None,
+        repository=group["repository"],
+        tags={
+            processor: None if tag is None else tag.format(**names)
+            for processor, tag in group["tags"].items()
+        },
+        accounts=_accounts(group["registry"]),
+    )

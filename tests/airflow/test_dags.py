@@ -1,0 +1,206 @@
+"""DAGs as Airflow's other parts see them: the processor that parses, the serializer, the UI."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.amazon.aws.operators.sagemaker import SageMakerTrainingOperator
+from airflow.sdk import CronTriggerTimetable
+from airflow.serialization.serialized_objects import DagSerialization
+
+from orchestration.airflow import dag
+from orchestration.errors import PipelineError
+from orchestration.graph import Graph, ParameterSpec, ScheduleSpec, Workflow
+from tests.airflow.workflows import file_system, training, workflow
+from tests.backends.test_airflow import loop, whole
+
+DAG_FILE = """
+from orchestration.airflow import dag
+from tests.backends.test_airflow import whole
+
+dag(whole(), tags=["training"])
+"""
+
+
+def scheduled(**defaults: Any) -> Workflow:
+    return Workflow(
+        name="nightly",
+        graph=Graph((training("a.job"),)),
+        parameters=tuple(
+            ParameterSpec(name=name, default=value) for name, value in defaults.items()
+        ),
+        schedule=ScheduleSpec(
+            cron="0 3 * * *", timezone="Europe/Berlin", parameters={"bucket": "scheduled"}
+        ),
+    )
+
+
+def test_a_dag_survives_serialization() -> None:
+    made = dag(whole())
+    document = DagSerialization.to_dict(made)
+    DagSerialization.validate_schema(document)
+    again = DagSerialization.from_dict(document)
+    assert set(again.task_ids) == set(made.task_ids)
+    assert json.dumps(document)
+
+
+def test_a_dag_file_names_its_pipeline_beside_it() -> None:
+    made = dag("../../dags/digits.yaml")
+    assert made.dag_id == "digits"
+    assert {"inputs", "train.job", "outputs"} <= set(made.task_ids)
+
+
+def test_what_the_run_has_to_show_is_the_result_of_the_dag() -> None:
+    made = dag(workflow(training("a.job")))
+    assert [task.task_id for task in made.tasks if task.returns_dag_result] == ["outputs"]
+
+
+def test_a_change_of_a_request_is_a_new_version() -> None:
+    documents = [
+        DagSerialization.to_dict(dag(workflow(training("a.job", Environment={"X": x}))))
+        for x in ("1", "2")
+    ]
+    assert documents[0] != documents[1]
+
+
+def test_tasks_stand_in_the_group_of_their_stage() -> None:
+    made = dag(whole())
+    groups = {task: made.get_task(task).task_group for task in ("a.job", "a.fs.create")}
+    assert {task: group and group.group_id for task, group in groups.items()} == {
+        "a.job": "a.each-elements",
+        "a.fs.create": "a",
+    }
+    assert made.get_task("a.fs.create").label == "fs.create"
+    assert made.get_task("a.job").max_active_tis_per_dagrun == 3
+
+
+def test_a_task_is_the_providers_operator_with_its_connection() -> None:
+    made = dag(workflow(training("a.job")), aws_conn_id="other", region_name="eu-west-1")
+    task = made.get_task("a.job")
+    assert isinstance(task, SageMakerTrainingOperator)
+    assert task.template_fields == SageMakerTrainingOperator.template_fields
+    assert (task.aws_conn_id, task.region_name, task.retries) == ("other", "eu-west-1", 2)
+
+
+def test_a_schedule_gives_the_params_their_defaults() -> None:
+    made = dag(scheduled(bucket="own", prefix="p"), parameters={"prefix": "given"})
+    assert isinstance(made.timetable, CronTriggerTimetable)
+    assert (made.catchup, made.max_active_runs) == (False, 1)
+    assert made.params.dump() == {"bucket": "scheduled", "prefix": "given"}
+
+
+def test_a_scheduled_dag_has_a_value_for_every_parameter() -> None:
+    with pytest.raises(PipelineError, match="a scheduled run can't ask for it"):
+        dag(scheduled(bucket=None, role=None))
+    assert dag(scheduled(bucket=None, role=None), schedule=None).params.dump()["role"] is None
+
+
+def test_parameters_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(PipelineError, match="did you mean 'bucket'"):
+        dag(workflow(training("a.job"), parameters={"bucket": "b"}), parameters={"buckte": "x"})
+
+
+def test_arguments_go_to_the_dag_and_win() -> None:
+    made = dag(
+        workflow(training("a.job")), dag_id="mine", default_args={"retries": 5}, max_active_runs=4
+    )
+    assert (made.dag_id, made.max_active_runs) == ("mine", 4)
+    task = made.get_task("a.job")
+    assert (task.retries, task.owner) == (5, "orchestration")
+    assert made.fileloc == __file__
+
+
+def test_a_loop_inside_a_guard_is_mapped() -> None:
+    made = dag(workflow(file_system("a.fs", Graph((loop("a.each", training("a.job")),)))))
+    assert made.get_task("a.fs.delete").upstream_task_ids == {
+        "a.fs.create",
+        "a.each",
+        "a.each__items",
+        "a.job",
+    }
+
+
+_PARSE = """
+import sys
+seen = []
+def audit(event, args):
+    if event in ("socket.connect", "socket.getaddrinfo"):
+        seen.append((event, str(args[1:])))
+    if event == "open" and isinstance(args[0], str) and "/.aws/" in args[0]:
+        seen.append((event, args[0]))
+    if event == "import" and args[0] in ("sagemaker",):
+        seen.append((event, args[0]))
+sys.addaudithook(audit)
+from airflow.dag_processing.dagbag import DagBag
+bag = DagBag(sys.argv[1], safe_mode=True)
+import boto3
+assert not bag.import_errors, bag.import_errors
+assert list(bag.dags) == ["hand_built"], bag.dags
+assert boto3.DEFAULT_SESSION is None
+assert bag.dags["hand_built"].tags == {"training"}
+assert bag.dags["hand_built"].fileloc == sys.argv[1]
+assert not seen, seen
+"""
+
+
+def test_parsing_a_dag_file_asks_nobody_for_anything(tmp_path: Path) -> None:
+    path = tmp_path / "nightly.py"
+    path.write_text(DAG_FILE)
+    # Without a home, without credentials: nothing to be found, so nothing may be looked for.
+    environment = {"PYTHONPATH": ".", "AIRFLOW_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", _PARSE, str(path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+_TEST = """
+import sys
+from pathlib import Path
+from airflow.utils.db import initdb
+initdb()
+sys.path.append(sys.argv[1])
+from nightly import made
+run = made.test(run_conf={"seconds": 2})
+print({ti.task_id: ti.state for ti in run.get_task_instances()})
+assert run.state == "success"
+"""
+
+
+def test_airflows_own_test_runs_it(tmp_path: Path) -> None:
+    path = tmp_path / "dags" / "nightly.py"
+    path.parent.mkdir()
+    path.write_text(
+        "from orchestration.airflow import dag\n"
+        "from orchestration.expressions import Parameter, Result\n"
+        "from orchestration.graph import Wait\n"
+        "from tests.airflow.workflows import workflow\n"
+        "from tests.backends.test_airflow import loop\n"
+        "made = dag(workflow(\n"
+        "    loop('a.each', Wait(name='a.wait', seconds=Parameter('seconds'))),\n"
+        "    outputs={'x': Result('a.each', 'items')}, parameters={'seconds': 1}))\n"
+    )
+    environment = {
+        "PYTHONPATH": ".",
+        "AIRFLOW_HOME": str(tmp_path),
+        "HOME": str(tmp_path),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "ORCHESTRATION_TIME_SCALE": "0.001",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", _TEST, str(path.parent)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]

@@ -1,0 +1,66 @@
+"""However often attempts die, one run pays for one job."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestration.local.airflow import AirflowRun
+from tests.airflow.conftest import Run, states
+from tests.airflow.scripted_aws import ScriptedAws
+from tests.airflow.workflows import training, workflow
+
+# One Airflow for all of them.
+pytestmark = pytest.mark.xdist_group("airflow")
+
+
+def tries(ended: AirflowRun, task_id: str) -> int:
+    return next(task.try_number for task in ended.tasks if task.task_id == task_id)
+
+
+def test_a_lost_response_is_adopted(run: Run, aws: ScriptedAws) -> None:
+    aws.faults.append(("CreateTrainingJob", 500, "InternalFailure", True))
+    aws.statuses["train"] = ["InProgress", "Completed"]
+    ended = run(workflow(training("train.job")))
+    assert ended.state == "success", (ended.error, ended.cause)
+    first, second = aws.of("CreateTrainingJob")
+    assert first == second
+    assert len(aws.jobs) == 1
+    assert tries(ended, "train.job") == 1
+
+
+def test_a_retried_task_adopts_what_the_first_try_started(run: Run, aws: ScriptedAws) -> None:
+    fault = ("CreateTrainingJob", 503, "ServiceUnavailable")
+    aws.faults += [(*fault, True), (*fault, False), (*fault, False)]
+    ended = run(workflow(training("train.job")))
+    assert ended.state == "success", (ended.error, ended.cause)
+    assert aws.count()["CreateTrainingJob"] == 4
+    assert len(aws.jobs) == 1
+    assert tries(ended, "train.job") == 2
+
+
+def test_throttling_passes_and_a_refusal_does_not(run: Run, aws: ScriptedAws) -> None:
+    aws.faults.append(("CreateTrainingJob", 400, "ThrottlingException", False))
+    aws.faults.append(("DescribeTrainingJob", 400, "ThrottlingException", False))
+    assert run(workflow(training("train.job"))).state == "success"
+    aws.clear()
+    aws.faults.append(("CreateTrainingJob", 400, "AccessDeniedException", False))
+    ended = run(workflow(training("other.job")))
+    assert (ended.state, ended.error) == ("failed", "AccessDeniedException")
+    assert aws.count() == {"CreateTrainingJob": 1}
+    assert tries(ended, "other.job") == 1
+
+
+def test_a_job_that_fails_is_not_tried_again(run: Run, aws: ScriptedAws) -> None:
+    aws.statuses["train"] = ["InProgress", "Failed"]
+    ended = run(workflow(training("train.job")))
+    assert tries(ended, "train.job") == 1
+    assert aws.count()["CreateTrainingJob"] == 1
+
+
+def test_what_takes_too_long_is_stopped(run: Run, aws: ScriptedAws) -> None:
+    aws.statuses["train"] = ["InProgress"]
+    ended = run(workflow(training("train.job", timeout_s=0.2)))
+    assert (ended.state, ended.error) == ("failed", "TimedOut")
+    assert "0.2 s" in str(ended.cause)
+    assert aws.count()["StopTrainingJob"] == 1
+    assert states(ended)["outputs"] == "upstream_failed"

@@ -1,0 +1,136 @@
+"""Hand-built steps and workflows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestration.expressions import Json, Result, Tree, join, run_id
+from orchestration.graph import (
+    Adopt,
+    Call,
+    ErrorPattern,
+    Graph,
+    Guarded,
+    Operation,
+    Output,
+    ParameterSpec,
+    Retry,
+    Step,
+    Until,
+    Workflow,
+)
+
+
+def training(name: str, *, job: Tree | None = None, timeout_s: float = 3600, **fields: Any) -> Call:
+    """A step that trains; its job is called after it and the run unless ``job`` says otherwise."""
+    named = join(name.replace(".", "-"), "-", run_id()) if job is None else job
+    after = fields.pop("after", ())
+    return Call(
+        name=name,
+        operation=Operation(
+            "sagemaker",
+            "CreateTrainingJob",
+            {
+                "TrainingJobName": named,
+                "RoleArn": "arn:aws:iam::123456789012:role/trainer",
+                "AlgorithmSpecification": {"TrainingInputMode": "File", "TrainingImage": "image"},
+                "OutputDataConfig": {"S3OutputPath": "s3://bucket/out"},
+                "ResourceConfig": {
+                    "InstanceType": "ml.m5.xlarge",
+                    "InstanceCount": 1,
+                    "VolumeSizeInGB": 10,
+                },
+                "StoppingCondition": {"MaxRuntimeInSeconds": 100},
+                **fields,
+            },
+        ),
+        until=Until(
+            poll=Operation("sagemaker", "DescribeTrainingJob", {"TrainingJobName": named}),
+            status=("TrainingJobStatus",),
+            success=frozenset({"Completed"}),
+            failure=frozenset({"Failed", "Stopped"}),
+            reason=("FailureReason",),
+            timeout_s=timeout_s,
+            stop=Operation("sagemaker", "StopTrainingJob", {"TrainingJobName": named}),
+            outputs={
+                "arn": Output(("TrainingJobArn",), kind="string"),
+                "artifacts": Output(("ModelArtifacts", "S3ModelArtifacts")),
+                "started": Output(("CreationTime",)),
+                "metrics": Output(
+                    ("FinalMetricDataList",), kind="list", columns=("MetricName", "Value")
+                ),
+                "spot": Output(("EnableManagedSpotTraining",), default=False),
+            },
+        ),
+        adopt=Adopt(exists=ErrorPattern("ResourceInUse"), name_field="TrainingJobName"),
+        retry=Retry(attempts=3, interval_s=1),
+        after=after,
+    )
+
+
+def file_system(name: str, body: Graph) -> Guarded:
+    """A file system around a body."""
+    acquire = f"{name}.create"
+    identity = Result(acquire, "id")
+    return Guarded(
+        name=name,
+        acquire=Call(
+            name=acquire,
+            operation=Operation(
+                "fsx",
+                "CreateFileSystem",
+                {
+                    "FileSystemType": "LUSTRE",
+                    "StorageCapacity": 1200,
+                    "SubnetIds": ["subnet-0123456789abcdef0"],
+                },
+            ),
+            outputs={"id": Output(("FileSystem", "FileSystemId"))},
+            until=_lifecycle(identity, success={"AVAILABLE"}, failure={"FAILED"}),
+        ),
+        body=body,
+        cleanup=Graph(
+            (
+                Call(
+                    name=f"{name}.delete",
+                    operation=Operation("fsx", "DeleteFileSystem", {"FileSystemId": identity}),
+                    until=_lifecycle(
+                        identity, success=set(), failure={"FAILED"}, gone="FileSystemNotFound"
+                    ),
+                ),
+            )
+        ),
+    )
+
+
+def _lifecycle(
+    identity: Tree, *, success: set[str], failure: set[str], gone: str | None = None
+) -> Until:
+    return Until(
+        poll=Operation("fsx", "DescribeFileSystems", {"FileSystemIds": [identity]}),
+        status=("FileSystems", 0, "Lifecycle"),
+        success=frozenset(success),
+        failure=frozenset(failure),
+        gone=None if gone is None else ErrorPattern(gone),
+    )
+
+
+def workflow(
+    *steps: Step,
+    outputs: Mapping[str, Tree] | None = None,
+    parameters: Mapping[str, Json] | None = None,
+    name: str = "hand_built",
+) -> Workflow:
+    """A workflow of steps; parameters by their defaults."""
+    kinds = {str: "string", bool: "boolean", int: "number", float: "number"}
+    specs: list[Any] = [
+        {"name": key, "type": kinds[type(default)], "default": default}
+        for key, default in (parameters or {}).items()
+    ]
+    return Workflow(
+        name=name,
+        graph=Graph(steps),
+        outputs=outputs or {},
+        parameters=tuple(ParameterSpec(**spec) for spec in specs),
+    )

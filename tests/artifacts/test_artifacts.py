@@ -1,0 +1,90 @@
+"""The files that people use: DAG files, lock files and rendered definitions."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestration import Pipeline
+from orchestration.pipeline.files import lock_path, stale
+from tests.oracles import AslValidators
+
+ROOT = Path(__file__).parents[2]
+PIPELINES = sorted((ROOT / "dags").glob("*.yaml"), key=lambda path: path.name)
+
+
+def definition(pipeline: Path) -> Path:
+    return ROOT / "statemachines" / f"{pipeline.stem}.asl.json"
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda path: path.stem)
+def test_the_rendered_definition_is_fresh(pipeline: Path) -> None:
+    command = [sys.executable, "-m", "orchestration.cli", "render", "step-functions"]
+    checked = subprocess.run(
+        [*command, str(pipeline), "-o", str(definition(pipeline)), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, f"run `make render`\n{checked.stdout}{checked.stderr}"
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda path: path.stem)
+def test_the_public_validators_pass_the_definition(
+    pipeline: Path, asl_validators: AslValidators
+) -> None:
+    assert asl_validators(json.loads(definition(pipeline).read_text())) == []
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda path: path.stem)
+def test_no_account_bucket_or_role_is_burnt_in(pipeline: Path) -> None:
+    text = definition(pipeline).read_text()
+    assert not re.search(r"\d{12}", text)
+    assert "arn:aws:iam" not in text
+    assert not re.findall(r"s3://[a-z0-9]", text)
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda path: path.stem)
+def test_the_lock_file_is_fresh(pipeline: Path) -> None:
+    assert lock_path(pipeline).exists()
+    assert stale(pipeline) == [], f"run `orchestrate lock {pipeline.name}`"
+
+
+def test_dag_files_import_where_only_dags_is_synchronised(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "dags", tmp_path / "dags")
+    script = (
+        "from airflow.dag_processing.dagbag import DagBag\n"
+        "bag = DagBag('dags')\n"
+        "assert not bag.import_errors, bag.import_errors\n"
+        "print(sorted(bag.dags))\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.splitlines()[-1] == "['digits', 'llm-fsx']"
+
+
+def test_the_readmes_pipeline_is_valid(tmp_path: Path) -> None:
+    [example] = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    (tmp_path / "src").mkdir()
+    for script in ("train.py", "evaluate.py"):
+        (tmp_path / "src" / script).touch()
+    (tmp_path / "digits.yaml").write_text(example)
+    workflow = Pipeline.load(tmp_path / "digits.yaml").lower()
+    assert workflow.name == "digits"
+    assert len(example.splitlines()) < 30
+
+
+def test_the_readmes_python_builds_a_pipeline() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    [block] = [text for text in blocks if "Pipeline(" in text]
+    names: dict[str, object] = {}
+    exec(compile(block, "README.md", "exec"), names)
+    assert isinstance(names["pipeline"], Pipeline)

@@ -1,0 +1,170 @@
+"""Random expressions with values to be evaluated with, as JSONata and in Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from orchestration.backends.jsonata import Kind
+from orchestration.backends.stepfunctions.names import Facts, Scope, variable
+from orchestration.expressions import (
+    All,
+    Apply,
+    Best,
+    Compare,
+    Field,
+    Function,
+    Item,
+    Json,
+    Not,
+    Parameter,
+    Result,
+    Run,
+    join,
+    nodes,
+)
+from orchestration.expressions.evaluate import Values
+
+STEPS = ("train", "v", "count", "stage.copy")
+OUTPUTS = ("text", "number", "truth", "rows", "anything", "in")
+PARAMETERS = ("bucket", "or")
+KEYS = ("a", "b c", "in", "it's", "Key.$")
+
+TEXT = st.text(max_size=6)
+URIS = st.builds(
+    "{}{}".format, st.sampled_from(["s3://", "s3:/", "/"]), st.text("ab/%é", max_size=6)
+)
+# jsonata-python 0.7.1 writes numbers from 1e15 on in another way than JSONata does.
+NUMBERS = st.integers(1 - 10**15, 10**15 - 1) | st.floats(-9e14, 9e14)
+SCALARS = st.none() | st.booleans() | NUMBERS | TEXT | URIS
+# No booleans inside: Python takes true for 1 there, and equality is for scalars.
+INNER = st.none() | NUMBERS | TEXT
+ROWS = st.lists(st.dictionaries(st.sampled_from(KEYS), st.integers(-9, 9), max_size=3), max_size=3)
+VALUES = st.one_of(
+    SCALARS,
+    ROWS,
+    st.lists(INNER, max_size=2),
+    st.lists(st.lists(INNER, max_size=2), max_size=2),
+    st.dictionaries(st.sampled_from(KEYS), INNER | ROWS, max_size=3),
+)
+
+LEAVES: st.SearchStrategy[Any] = st.one_of(
+    st.builds(Result, st.sampled_from(STEPS), st.sampled_from(OUTPUTS)),
+    st.builds(Parameter, st.sampled_from(PARAMETERS)),
+    st.just(Run()),
+    st.just(Item()),
+)
+
+
+def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    mixed = inner | SCALARS | st.lists(inner | SCALARS, max_size=2)
+    texts = inner | TEXT | URIS
+    one = st.sampled_from([f for f in Function if f not in (Function.SUM, Function.REMOVE_PREFIX)])
+    return st.one_of(
+        st.builds(lambda f, a: Apply(f, (a,)), one, mixed | texts),
+        st.builds(
+            lambda a, k: Apply(Function.SUM, (a, k)), mixed, st.sampled_from(KEYS) | inner | TEXT
+        ),
+        st.builds(lambda a, p: Apply(Function.REMOVE_PREFIX, (a, p)), texts, texts),
+        st.builds(
+            lambda f, parts: Apply(f, (join("s3://", *parts),)),
+            st.sampled_from([Function.S3_BUCKET, Function.S3_KEY, Function.DIRECTORY]),
+            st.lists(TEXT | URIS | inner, max_size=3),
+        ),
+        st.builds(
+            lambda f, parts: Apply(f, (Apply(Function.DIRECTORY, (join("s3://", *parts),)),)),
+            st.sampled_from([Function.S3_BUCKET, Function.S3_KEY]),
+            st.lists(TEXT | URIS | inner, max_size=3),
+        ),
+    )
+
+
+def _nodes(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    several = st.lists(inner, max_size=3).map(tuple)
+    mixed = inner | SCALARS
+    ops = st.sampled_from(["eq", "ne", "lt", "le", "gt", "ge"])
+    return st.one_of(
+        st.lists(TEXT | inner, max_size=3).map(lambda parts: join(*parts)),
+        st.builds(Field, inner, st.sampled_from(KEYS)),
+        st.builds(Compare, ops, mixed, mixed),
+        st.builds(All, several),
+        st.builds(nodes.Any, several),
+        st.builds(Not, inner),
+        st.builds(Best, inner, st.sampled_from(KEYS), st.sampled_from(["max", "min"])),
+        _apply(inner),
+    )
+
+
+EXPRESSIONS = st.recursive(LEAVES, _nodes, max_leaves=6)
+
+
+@dataclass(frozen=True)
+class OneRun:
+    """The values of one run."""
+
+    values: Values
+    known: bool
+    """Whether the kinds of the values are told to what renders."""
+
+    @property
+    def scope(self) -> Scope:
+        results = self.values.results
+        kinds = {(s, o): _kind(v) for s, outputs in results.items() for o, v in outputs.items()}
+        parameters = {name: _kind(value) for name, value in self.values.parameters.items()}
+        facts = Facts(
+            kinds=kinds if self.known else {},
+            parameters=parameters if self.known else {},
+            readers={},
+            rows=frozenset(),
+        )
+        item = _kind(self.values.current) if self.known else "any"
+        return Scope(facts, {step: f"${variable(step)}" for step in STEPS}, item)
+
+    @property
+    def bindings(self) -> dict[str, Any]:
+        return {
+            **{variable(step): outputs for step, outputs in self.values.results.items()},
+            "parameters": self.values.parameters,
+            "run": self.values.run_token,
+            "item": self.values.current,
+        }
+
+
+def _kind(value: Json) -> Kind:
+    match value:
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case Mapping():
+            return "object"
+        case None:
+            return "any"
+        case _:
+            return "array"
+
+
+RUNS = st.builds(
+    OneRun,
+    st.builds(
+        Values,
+        st.fixed_dictionaries(
+            {step: st.fixed_dictionaries(dict.fromkeys(OUTPUTS, VALUES)) for step in STEPS}
+        ),
+        st.fixed_dictionaries(dict.fromkeys(PARAMETERS, SCALARS)),
+        st.just("0123456789ab"),
+        VALUES,
+    ),
+    st.booleans(),
+)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSONata has it: every number is a double."""
+    return json.loads(json.dumps(value), parse_int=float)

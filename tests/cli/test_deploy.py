@@ -1,0 +1,63 @@
+"""``deploy`` and ``upload`` on the embedded AWS, found as the real one is: by the environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestration.local import EmbeddedAws
+from tests.cli.conftest import Command
+
+BUCKET = "deployed-workspace"
+PARAMETERS = ("-p", f"bucket={BUCKET}", "-p", "role=arn:aws:iam::123456789012:role/SageMaker")
+
+
+@pytest.fixture
+def account(aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch) -> EmbeddedAws:
+    for name, value in aws.environment().items():
+        if name.startswith("AWS_"):
+            monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
+    s3 = aws.client("s3")
+    if BUCKET not in {bucket["Name"] for bucket in s3.list_buckets()["Buckets"]}:
+        s3.create_bucket(Bucket=BUCKET)
+    return aws
+
+
+def test_deploying_twice_changes_nothing_the_second_time(
+    account: EmbeddedAws, orchestrate: Command, training: Path
+) -> None:
+    command = ("deploy", "step-functions", training, *PARAMETERS)
+    planned = orchestrate(*command, "--dry-run")
+    assert planned.status == 0
+    assert "would create state machine training" in planned.out
+    assert "training" not in account.state()["stepfunctions"]
+    done = orchestrate(*command, "--json").document
+    assert "create state machine training" in done["changes"]
+    assert done["state_machine_arn"].endswith(":stateMachine:training")
+    assert "training" in account.state()["stepfunctions"]
+    again = orchestrate(*command)
+    assert again.err == "nothing to change\n"
+    assert again.out == f"{done['state_machine_arn']}\n"
+
+
+def test_deploying_to_airflow_says_how_that_is_done(orchestrate: Command, training: Path) -> None:
+    said = orchestrate("deploy", "airflow", training)
+    assert said.status == 2
+    assert "orchestrate upload" in said.err
+
+
+def test_code_is_uploaded_once(account: EmbeddedAws, orchestrate: Command, training: Path) -> None:
+    (training.parent / "code/train.py").write_text("print('uploaded')\n")
+    sent = orchestrate("upload", training, *PARAMETERS, "--json").document["uploaded"]
+    assert [each["uri"].rpartition("/")[2] for each in sent] == ["train.py", "sourcedir.tar.gz"]
+    again = orchestrate("upload", training, *PARAMETERS)
+    assert (again.status, again.out) == (0, "")
+
+
+def test_refusals_are_json_too(account: EmbeddedAws, orchestrate: Command, training: Path) -> None:
+    said = orchestrate("upload", training, "-p", "bucket=not-there-at-all", "--json")
+    assert said.status == 1
+    assert said.document["error"] == "DeployError"
+    assert said.document["message"] in said.err

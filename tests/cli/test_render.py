@@ -1,0 +1,139 @@
+"""``render``, ``graph``, ``lock``, ``schema``: text on standard output, in files, compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.conftest import ROOT, Command
+
+jsonschema: Any = pytest.importorskip("jsonschema")
+BACKENDS = ("step-functions", "airflow")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_standard_output_is_the_document_itself(
+    orchestrate: Command, staging: Path, backend: str
+) -> None:
+    said = orchestrate("render", backend, staging)
+    assert (said.status, said.err) == (0, "")
+    assert isinstance(said.document, dict)
+    assert said.out.endswith("}\n")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_check_tells_a_fresh_file_from_a_stale_one(
+    orchestrate: Command, staging: Path, tmp_path: Path, backend: str
+) -> None:
+    file = tmp_path / "made" / "definition.json"
+    assert orchestrate("render", backend, staging, "-o", file, "--check").status == 1
+    assert orchestrate("render", backend, staging, "-o", file).status == 0
+    assert file.read_text() == orchestrate("render", backend, staging).out
+    assert orchestrate("render", backend, staging, "-o", file, "--check").status == 0
+    before = file.read_text()
+    staging.write_text(staging.read_text().replace("/copying]", "/elsewhere]"))
+    said = orchestrate("render", backend, staging, "-o", file, "--check")
+    assert said.status == 1
+    assert "is stale; run `orchestrate render" in said.err
+    assert any(line.startswith("-") and "/copying" in line for line in said.out.splitlines())
+    assert any(line.startswith("+") and "/elsewhere" in line for line in said.out.splitlines())
+    assert file.read_text() == before
+
+
+def test_check_without_a_file_is_a_usage_error(orchestrate: Command, staging: Path) -> None:
+    said = orchestrate("render", "airflow", staging, "--check")
+    assert said.status == 2
+    assert "-o FILE" in said.err
+
+
+def test_an_unknown_backend_is_a_usage_error(orchestrate: Command, staging: Path) -> None:
+    said = orchestrate("render", "luigi", staging)
+    assert said.status == 2
+    assert "step-functions" in said.err
+
+
+@pytest.mark.parametrize(("form", "start"), [("mermaid", "---\ntitle"), ("dot", "digraph")])
+def test_graphs_are_drawn(orchestrate: Command, form: str, start: str) -> None:
+    said = orchestrate("graph", ROOT / "dags/digits.yaml", "--format", form)
+    assert said.status == 0
+    assert said.out.startswith(start)
+
+
+def test_lock_writes_what_loading_reads(orchestrate: Command, training: Path) -> None:
+    assert orchestrate("lock", training, "--check").status == 1
+    assert orchestrate("lock", training).status == 0
+    locked = json.loads(training.with_suffix(".lock.json").read_text())
+    assert list(locked["sources"]) == ["train.source"]
+    assert orchestrate("lock", training, "--check").status == 0
+    (training.parent / "code/train.py").write_text("print('changed')\n")
+    assert orchestrate("lock", training, "--check").status == 1
+    assert orchestrate("lock", training).status == 0
+    assert json.loads(training.with_suffix(".lock.json").read_text()) != locked
+
+
+def test_stale_code_is_said_and_not_taken_in_silently(
+    orchestrate: Command, training: Path, tmp_path: Path
+) -> None:
+    orchestrate("lock", training)
+    (training.parent / "code/train.py").write_text("print('changed')\n")
+    said = orchestrate("render", "airflow", training, "-o", tmp_path / "dag.json")
+    assert said.status == 0
+    assert "warning: train.source changed since it was locked" in said.err
+
+
+@pytest.fixture
+def schema(orchestrate: Command) -> Any:
+    said = orchestrate("schema")
+    assert (said.status, said.err) == (0, "")
+    jsonschema.Draft202012Validator.check_schema(said.document)
+    return jsonschema.Draft202012Validator(said.document)
+
+
+def pipeline(name: str = "digits") -> Any:
+    return yaml.safe_load((ROOT / f"dags/{name}.yaml").read_text())
+
+
+@pytest.mark.parametrize("name", ["digits", "llm_fsx"])
+def test_the_schema_takes_the_example_pipelines(schema: Any, name: str) -> None:
+    assert list(schema.iter_errors(pipeline(name))) == []
+
+
+def test_the_schema_takes_stages_as_a_list(schema: Any) -> None:
+    data = pipeline()
+    data["stages"] = [{"name": name, **stage} for name, stage in data["stages"].items()]
+    assert list(schema.iter_errors(data)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "where"),
+    [
+        (("stages", "train", "clutser"), {}, "$.stages.train"),
+        (("stages", "train", "cluster", "instance_cuont"), 2, "$.stages.train.cluster"),
+        (("stages", "train", "kind"), "traning_job", "$.stages.train.kind"),
+        (("stages", "Train"), {"kind": "data_staging", "source": "s3://a/b"}, "$.stages"),
+        (("stages", "staging", "source"), {"reff": "a.b"}, "$.stages.staging.source"),
+        (("stages", "train", "max_runtime_s"), 0, "$.stages.train.max_runtime_s"),
+        (("paramters",), {}, "$"),
+    ],
+)
+def test_the_schema_finds_mistakes_where_they_are(
+    schema: Any, path: tuple[str, ...], value: object, where: str
+) -> None:
+    data = pipeline()
+    at = data
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    assert where in [error.json_path for error in schema.iter_errors(data)]
+
+
+def test_the_schema_requires_a_kind(schema: Any) -> None:
+    data = pipeline()
+    del data["stages"]["deploy"]["kind"]
+    assert [e.json_path for e in schema.iter_errors(data) if "kind" in e.message] == [
+        "$.stages.deploy"
+    ]

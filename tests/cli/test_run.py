@@ -1,0 +1,160 @@
+"""Runs on the embedded AWS: the same report whatever orchestrates, and failures that are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration import LocalError, Pipeline
+from orchestration.errors import DeployError
+from orchestration.local import EmbeddedAws, Fault
+from orchestration.local.run import On, Progress, run
+from tests.cli.conftest import Command
+
+BACKENDS: tuple[On, ...] = ("step-functions", "airflow")
+REFUSED = Fault(
+    service="s3", operation="CopyObject", error_code="AccessDenied", message="not yours", status=403
+)
+
+
+def parameters(name: str) -> dict[str, str]:
+    return {"bucket": f"workspace-{name}", "data": f"s3://data-{name}/set"}
+
+
+@pytest.mark.parametrize("on", BACKENDS)
+def test_a_run_is_reported_by_stage(aws: EmbeddedAws, staging: Path, data: Path, on: On) -> None:
+    changes: list[Progress] = []
+    report = run(
+        Pipeline.load(staging),
+        on=on,
+        parameters=parameters(on),
+        aws=aws,
+        uploads={f"s3://data-{on}/set": data},
+        run_id=f"good-{on}",
+        on_progress=changes.append,
+    )
+    assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+    [stage] = report.stages
+    assert (stage.name, stage.state, stage.job_names) == ("staging", "succeeded", ())
+    assert stage.metrics == {"object_count": 2, "total_bytes": 30}
+    assert stage.duration_s is not None
+    assert 0 < stage.duration_s <= report.duration_s
+    assert report.outputs is not None
+    outputs: Any = report.outputs["staging"]
+    assert outputs["location"].startswith(f"s3://workspace-{on}/copying/")
+    assert {call.operation for call in report.calls} == {"ListObjectsV2", "CopyObject"}
+    # Copying is over when its last object is; what came before the run is not among its calls.
+    order = [change.step for change in changes if change.state == "succeeded"]
+    assert order.index("staging.list") < order.index("staging.copy") < order.index("staging.verify")
+    stored = aws.state()["s3"][f"workspace-{on}"]
+    assert {item["Size"] for key, item in stored.items() if "/staging/" in key} == {10, 20}
+
+
+@pytest.mark.parametrize("on", BACKENDS)
+def test_a_failed_run_is_reported_and_not_raised(
+    aws: EmbeddedAws, staging: Path, data: Path, on: On
+) -> None:
+    aws.inject(REFUSED)
+    name = f"bad-{on}"
+    report = run(
+        Pipeline.load(staging),
+        on=on,
+        parameters=parameters(name),
+        aws=aws,
+        uploads={f"s3://data-{name}/set/": data},
+        run_id=name,
+    )
+    assert report.state == "failed"
+    assert report.outputs is None
+    assert report.cause is not None
+    assert "not yours" in report.cause
+    assert [stage.state for stage in report.stages] == ["failed"]
+    assert report.to_json()["error"] == report.error
+
+
+def test_mistakes_in_parameters_come_before_anything_runs(aws: EmbeddedAws, staging: Path) -> None:
+    pipeline = Pipeline.load(staging)
+    with pytest.raises(DeployError, match="did you mean 'bucket'"):
+        run(pipeline, on="airflow", parameters={"buckt": "workspace"}, aws=aws)
+    with pytest.raises(LocalError, match="has no value for data"):
+        run(pipeline, on="airflow", parameters={"bucket": "workspace"}, aws=aws)
+
+
+def test_the_command_prints_what_the_run_came_to(
+    orchestrate: Command, staging: Path, data: Path
+) -> None:
+    said = orchestrate(
+        *("run", staging, "--on", "step-functions", "--time-scale", "0.005"),
+        *("-p", "bucket=workspace", "-p", "data=s3://dataset/set"),
+        *("--upload", f"{data}=s3://dataset/set"),
+    )
+    assert said.status == 0
+    assert "object_count = 2" in said.out
+    assert "staging.copy" in said.err
+    assert "\x1b" not in said.out + said.err
+
+
+def test_the_command_as_json_fails_with_the_run(orchestrate: Command, staging: Path) -> None:
+    said = orchestrate(
+        *("run", staging, "--on", "step-functions", "--json", "--time-scale", "0.005"),
+        *("-p", "bucket=workspace", "-p", "data=s3://dataset/empty"),
+    )
+    assert said.status == 1
+    assert said.document["state"] == "failed"
+    assert said.document["error"] == "SourceNotUsable"
+    assert "the source of stage staging holds no object" in said.document["cause"]
+    assert [stage["state"] for stage in said.document["stages"]] == ["failed"]
+    assert "failed on step-functions: SourceNotUsable" in said.err
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("limit=three", "limit has to be a number, not 'three'"),
+        ("limit=nan", "limit has to be a number, not 'nan'"),
+        ("strict=perhaps", "strict has to be a boolean"),
+        ("dat=s3://b/d", "there is no parameter 'dat'; did you mean 'data'?"),
+        ("data", "'data' is not NAME=VALUE"),
+    ],
+)
+def test_parameters_are_read_in_their_types(
+    orchestrate: Command, staging: Path, given: str, message: str
+) -> None:
+    said = orchestrate("run", staging, "--on", "airflow", "-p", "bucket=workspace", "-p", given)
+    assert said.status == 2
+    assert message in said.err
+    assert "data is required (S3 URI of the data)" in said.err or given == "data"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("nowhere=s3://b/d", "there is no file or folder nowhere"),
+        ("copying.yaml", "is not LOCAL=s3://bucket/key"),
+    ],
+)
+def test_uploads_are_checked_first(
+    orchestrate: Command,
+    staging: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: str,
+    message: str,
+) -> None:
+    monkeypatch.chdir(staging.parent)
+    said = orchestrate(
+        *("run", staging, "--on", "airflow", "-p", "bucket=b", "-p", "data=s3://b/d"),
+        *("--upload", given),
+    )
+    assert said.status == 2
+    assert message in said.err
+
+
+def test_the_demo_says_where_it_can_run(
+    orchestrate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = orchestrate("demo")
+    assert said.status == 1
+    assert "the demo runs from a checkout of the repository" in said.err

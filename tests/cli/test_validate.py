@@ -1,0 +1,144 @@
+"""``validate``: every mistake at once, each with its path; exit statuses to rely on."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import ROOT, STAGING, Command
+
+WRONG = """\
+name: Wrong Name
+workspace: s3://bucket/wrong
+stages:
+  staging: {kind: data_staging, sorce: s3://bucket/data}
+  train: {kind: traning_job}
+"""
+MODULE = """\
+from orchestration import DataStaging, Pipeline
+
+pipeline = Pipeline(
+    name="copying",
+    workspace="s3://bucket/copying",
+    role="arn:aws:iam::123456789012:role/r",
+    stages=[DataStaging(name="staging", source="s3://bucket/data")],
+)
+number = 7
+"""
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "copying_pipeline", raising=False)
+    (tmp_path / "copying_pipeline.py").write_text(MODULE)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["digits", "llm_fsx"])
+def test_the_example_pipelines_are_valid(orchestrate: Command, name: str) -> None:
+    said = orchestrate("validate", ROOT / f"dags/{name}.yaml")
+    assert (said.status, said.err) == (0, "")
+    assert said.out.endswith(f"{name}.yaml: valid\n")
+
+
+def test_all_mistakes_come_at_once_with_their_paths(orchestrate: Command, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(WRONG)
+    said = orchestrate("validate", path)
+    assert said.status == 1
+    assert said.out == ""
+    assert f"{path}: 3 problems" in said.err
+    for mistake in ("name: ", "stages.staging.sorce: ", "stages.train: "):
+        assert mistake in said.err
+
+
+def test_json_is_one_document_that_names_each_file(
+    orchestrate: Command, tmp_path: Path, staging: Path
+) -> None:
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(WRONG)
+    said = orchestrate("validate", "--json", staging, wrong)
+    assert said.status == 1
+    good, bad = said.document["pipelines"]
+    assert good == {"pipeline": str(staging), "valid": True, "problems": []}
+    assert not bad["valid"]
+    assert {"name", "stages.staging.sorce", "stages.train"} == {p["path"] for p in bad["problems"]}
+
+
+def test_a_file_that_is_missing_does_not_hide_the_others(
+    orchestrate: Command, tmp_path: Path, staging: Path
+) -> None:
+    said = orchestrate("validate", tmp_path / "copyin.yaml", staging)
+    assert said.status == 2
+    assert "No such file or directory; did you mean 'copying.yaml'?" in said.err
+    assert said.out == f"{staging}: valid\n"
+
+
+def test_what_is_no_yaml_is_wrong_where_it_breaks(orchestrate: Command, tmp_path: Path) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_text("name: [")
+    said = orchestrate("validate", path)
+    assert said.status == 1
+    assert "line 1, column 8" in said.err
+
+
+def test_code_that_changed_since_it_was_locked_is_a_problem(
+    orchestrate: Command, training: Path
+) -> None:
+    assert orchestrate("lock", training).status == 0
+    assert orchestrate("validate", training).status == 0
+    (training.parent / "code/train.py").write_text("print('changed')\n")
+    said = orchestrate("validate", training)
+    assert said.status == 1
+    assert "train.source changed since it was locked; run `orchestrate lock" in said.err
+
+
+def test_a_lock_file_is_enough_where_the_code_is_not(orchestrate: Command, training: Path) -> None:
+    assert orchestrate("lock", training).status == 0
+    (training.parent / "code").rename(training.parent / "elsewhere")
+    assert orchestrate("validate", training).status == 0
+
+
+def test_a_pipeline_can_be_an_attribute_of_a_module(orchestrate: Command, modules: Path) -> None:
+    said = orchestrate("validate", "copying_pipeline:pipeline")
+    assert (said.status, said.out) == (0, "copying_pipeline:pipeline: valid\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("copying_pipelines:pipeline", "there is no module 'copying_pipelines'"),
+        ("copying_pipeline:pipelin", "has no 'pipelin'; did you mean 'pipeline'?"),
+        ("copying_pipeline:number", "is a int, not a Pipeline"),
+        ("copying_pipeline", "is neither a YAML file nor module:attribute"),
+    ],
+)
+def test_a_pipeline_that_is_not_there_is_a_usage_error(
+    orchestrate: Command, modules: Path, name: str, message: str
+) -> None:
+    said = orchestrate("validate", name)
+    assert said.status == 2
+    assert message in said.err
+
+
+def test_mistakes_in_a_module_are_told_without_a_traceback(
+    orchestrate: Command, modules: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "bad_pipeline", raising=False)
+    (modules / "bad_pipeline.py").write_text(MODULE.replace("s3://bucket/data", "bucket/data"))
+    said = orchestrate("validate", "bad_pipeline:pipeline")
+    assert said.status == 1
+    assert "stages.staging.source: 'bucket/data' is no S3 URI" in said.err
+
+
+def test_only_the_backend_that_is_asked_for_is_tried(orchestrate: Command, tmp_path: Path) -> None:
+    path = tmp_path / "inputs.yaml"
+    path.write_text(STAGING.replace("  staging:", "  inputs:"))
+    assert orchestrate("validate", path, "--on", "step-functions").status == 0
+    said = orchestrate("validate", path)
+    assert said.status == 1
+    assert "airflow: Airflow's first and last task have this name" in said.err

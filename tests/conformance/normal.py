@@ -1,0 +1,65 @@
+"""What two runs are compared by: their calls and the account, run identity aside."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+READING = ("Describe", "List", "Get", "Head")
+_GENERATED = re.compile(
+    r"""\b(?:[0-9a-f]{12}|fs-[0-9a-f]+|dra-[0-9a-f]+)\b|(?<="/)[0-9a-f]{8}(?=/)"""
+)
+_TIMES = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
+ORCHESTRATORS = ("states", "stepfunctions", "iam", "sts", "logs")
+
+
+def anonymous(value: Any) -> str:
+    """A request as text, with what differs from run to run replaced by what it is."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return _TIMES.sub("<time>", _GENERATED.sub("<id>", text))
+
+
+def changes(calls: Iterable[Any]) -> Counter[str]:
+    """The calls that change the account, however often each was sent."""
+    return Counter(
+        f"{call.service}:{call.operation} {anonymous(call.request)} -> {call.error_code}"
+        for call in calls
+        if not call.operation.startswith(READING) and call.service not in ORCHESTRATORS
+    )
+
+
+def questions(calls: Iterable[Any]) -> set[str]:
+    """The calls that only read; polls are sent as often as the clock says."""
+    return {
+        f"{call.service}:{call.operation} {anonymous(call.request)}"
+        for call in calls
+        if call.operation.startswith(READING) and call.service not in ORCHESTRATORS
+    }
+
+
+def account(state: Mapping[str, Any]) -> Counter[str]:
+    """The account afterwards, but for clocks and what is measured with them."""
+    compared = {service: state[service] for service in ("sagemaker", "fsx", "s3")}
+    return Counter(anonymous(leaf) for leaf in _leaves(compared, ()))
+
+
+_MEASURED = re.compile(r"Time$|TimeInSeconds$|^SecondaryStatusTransitions$|^Timestamp$")
+
+
+def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            # An archive holds the times of its files.
+            clocked = _MEASURED.search(key) or (path and path[-1].endswith(".tar.gz"))
+            if not clocked:
+                yield from _leaves(item, (*path, key))
+            else:
+                yield [*path, key]
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item, path)
+    else:
+        yield [*path, value]

@@ -1,0 +1,143 @@
+"""The pipelines that both backends have to do the same with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from orchestration import (
+    CheckpointEvaluation,
+    Checkpoints,
+    Cluster,
+    DataStaging,
+    Deployment,
+    FileSystemChannel,
+    NewFileSystem,
+    NoStrategy,
+    Parameter,
+    Pipeline,
+    SmokeTest,
+    Source,
+    Threshold,
+    TorchDistributed,
+    TrainingJob,
+    Vpc,
+    join,
+    parameter,
+)
+
+SOURCE = Path(__file__).with_name("src")
+IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/conformance:1"
+LITERAL = "{{ ds }} {% $x %} $.y \"double\" 'single' back\\slash\nline\tπ 漢 😀 %}"
+
+PARAMETERS = {
+    "role": "arn:aws:iam::123456789012:role/SageMakerExecution",
+    "bucket": "workspace",
+    "data": "s3://incoming/set",
+}
+
+
+def training(name: str, data: Any, **fields: Any) -> TrainingJob:
+    given: dict[str, Any] = {
+        "name": name,
+        "image": IMAGE,
+        "source": Source.at(SOURCE, "train.py"),
+        "channels": {"training": data},
+        "cluster": Cluster(instance_type="ml.c5.xlarge"),
+        "checkpoints": Checkpoints(),
+        "max_runtime_s": 600,
+    }
+    return TrainingJob(**{**given, **fields})
+
+
+def evaluation(name: str, train: TrainingJob, **fields: Any) -> CheckpointEvaluation:
+    given: dict[str, Any] = {
+        "name": name,
+        "checkpoints": train.outputs.checkpoints,
+        "checkpoint_prefix": "step-",
+        "data": join(parameter("data"), "/holdout"),
+        "image": IMAGE,
+        "source": Source.at(SOURCE, "evaluate.py"),
+        "instance_type": "ml.c5.xlarge",
+        "metric": "score",
+        "direction": "max",
+    }
+    return CheckpointEvaluation(**{**given, **fields})
+
+
+def deployment(name: str, model_data: Any, **fields: Any) -> Deployment:
+    return Deployment(
+        name=name,
+        model_data=model_data,
+        image=IMAGE,
+        instance_type="ml.c5.xlarge",
+        smoke_test=SmokeTest(request={"text": LITERAL}),
+        **fields,
+    )
+
+
+def pipeline(name: str, *stages: Any) -> Pipeline:
+    return Pipeline(
+        name=name,
+        parameters={"bucket": Parameter(), "data": Parameter()},
+        workspace=join("s3://", parameter("bucket"), "/", name),
+        stages=stages,
+    )
+
+
+def candidates() -> Pipeline:
+    """Two candidates trained side by side, each evaluated, over data with awkward names."""
+    staged = DataStaging(name="staging", source=parameter("data"))
+    data = join(staged.outputs.location, "/train")
+    small = training("small", data, hyperparameters={"scores": "0.4,0.6", "note": LITERAL})
+    large = training(
+        "large",
+        data,
+        cluster=Cluster(instance_type="ml.c5.xlarge", instance_count=2),
+        hyperparameters={"scores": "0.8,0.5", "ratio": 1e-5, "flag": True},
+        environment={"LITERAL": "{{ x }} $.y {% z %}"},
+    )
+    return pipeline(
+        "candidates",
+        staged,
+        small,
+        large,
+        evaluation("evaluate_small", small),
+        evaluation("evaluate_large", large, direction="min"),
+    )
+
+
+def gated(on_miss: str) -> Pipeline:
+    """A gate that no checkpoint passes, before a deployment."""
+    train = training("train", join(parameter("data"), "/train"))
+    threshold = Threshold.model_validate({"value": 0.9, "on_miss": on_miss})
+    evaluate = evaluation("evaluate", train, threshold=threshold)
+    deploy = deployment("deploy", evaluate.outputs.best_checkpoint)
+    return pipeline(f"gate-{on_miss}", train, evaluate, deploy)
+
+
+def served() -> Pipeline:
+    """The best of three checkpoints behind an endpoint."""
+    train = training("train", join(parameter("data"), "/train"))
+    evaluate = evaluation("evaluate", train, threshold=Threshold(value=0.6))
+    return pipeline(
+        "served", train, evaluate, deployment("deploy", evaluate.outputs.best_checkpoint)
+    )
+
+
+def file_system(fail: str = "") -> Pipeline:
+    """Training over a file system of the run's own; told to fail, while it exists."""
+    staged = DataStaging(
+        name="staging",
+        source=parameter("data"),
+        destination=NewFileSystem(subnet="subnet-0123abcd", security_groups=("sg-0123abcd",)),
+    )
+    train = training(
+        "train",
+        FileSystemChannel(file_system=staged.outputs.file_system, path="/train"),
+        vpc=Vpc(subnets=("subnet-0123abcd",), security_groups=("sg-0123abcd",)),
+        # torchrun tells of process ids and times when it fails.
+        strategy=NoStrategy() if fail else TorchDistributed(processes_per_host=1),
+        hyperparameters={"fail": fail, "scores": "0.5"},
+    )
+    return pipeline("file-system", staged, train, evaluation("evaluate", train))

@@ -1,0 +1,116 @@
+"""The pipelines that these tests deploy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from orchestration import (
+    CheckpointEvaluation,
+    Checkpoints,
+    Cluster,
+    DataStaging,
+    Deployment,
+    FileSystemChannel,
+    NewFileSystem,
+    Parameter,
+    Pipeline,
+    S3Channel,
+    SmokeTest,
+    Source,
+    TrainingJob,
+    Vpc,
+    join,
+    parameter,
+)
+from orchestration.deploy import Account
+
+ACCOUNT = Account(id="123456789012", region="us-east-1")
+IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/train:1"
+PARAMETERS = {
+    "role": "arn:aws:iam::123456789012:role/SageMakerExecution",
+    "bucket": "workspace",
+    "data": "s3://incoming/set",
+}
+
+
+def source_folder(directory: Path) -> Path:
+    """A folder of code."""
+    (directory / "lib").mkdir(parents=True, exist_ok=True)
+    (directory / "train.py").write_text("print('training')\n")
+    (directory / "lib" / "naïve name.py").write_text("A = 1\n")
+    return directory
+
+
+def digits(code: Path, endpoint_name: str | None = None, **fields: Any) -> Pipeline:
+    """All four stages, named as the documentation does."""
+    staged = DataStaging(name="staging", source=parameter("data"))
+    train = TrainingJob(
+        name="train",
+        image=IMAGE,
+        source=Source.at(code, "train.py"),
+        channels={"training": S3Channel(uri=staged.outputs.location)},
+        cluster=Cluster(instance_type="ml.c5.xlarge"),
+        checkpoints=Checkpoints(),
+    )
+    evaluate = CheckpointEvaluation(
+        name="evaluate",
+        checkpoints=train.outputs.checkpoints,
+        checkpoint_prefix="epoch-",
+        data=staged.outputs.location,
+        image=IMAGE,
+        source=Source.at(code, "train.py"),
+        instance_type="ml.c5.xlarge",
+        metric="accuracy",
+        direction="max",
+    )
+    deploy = Deployment(
+        name="deploy",
+        model_data=evaluate.outputs.best_checkpoint,
+        image=IMAGE,
+        instance_type="ml.c5.xlarge",
+        endpoint_name=endpoint_name,
+        smoke_test=SmokeTest(request=[1]),
+    )
+    given: dict[str, Any] = {
+        "name": "digits",
+        "parameters": {"bucket": Parameter(), "data": Parameter()},
+        "workspace": join("s3://", parameter("bucket"), "/digits"),
+        "stages": (staged, train, evaluate, deploy),
+    }
+    return Pipeline(**{**given, **fields})
+
+
+def lustre(**fields: Any) -> Pipeline:
+    """Training on a file system of its own."""
+    staged = DataStaging(
+        name="staging",
+        source=parameter("data"),
+        destination=NewFileSystem(
+            subnet="subnet-0123456789abcdef0", security_groups=("sg-0123456789abcdef0",), **fields
+        ),
+    )
+    train = TrainingJob(
+        name="train",
+        image=IMAGE,
+        channels={"training": FileSystemChannel(file_system=staged.outputs.file_system)},
+        cluster=Cluster(instance_type="ml.c5.xlarge"),
+        vpc=Vpc(subnets=("subnet-0123456789abcdef0",), security_groups=("sg-0123456789abcdef0",)),
+    )
+    return Pipeline(
+        name="lustre",
+        parameters={"bucket": Parameter(), "data": Parameter()},
+        workspace=join("s3://", parameter("bucket"), "/lustre"),
+        stages=(staged, train),
+    )
+
+
+def copying(**fields: Any) -> Pipeline:
+    """A staging of data and nothing else: the quickest pipeline there is."""
+    given: dict[str, Any] = {
+        "name": "copying",
+        "parameters": {"bucket": Parameter(), "data": Parameter()},
+        "workspace": join("s3://", parameter("bucket"), "/copying"),
+        "stages": (DataStaging(name="staging", source=parameter("data")),),
+    }
+    return Pipeline(**{**given, **fields})

