@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestration.expressions import Item, Result, Tree, field, join, parameter
+from orchestration.expressions import Field, Item, Result, Tree, join, parameter
 from orchestration.graph import (
     Adopt,
     Call,
@@ -135,7 +135,7 @@ def guarded(name: str, body: Graph, **more: Any) -> Guarded:
 
 def loop(name: str, items: Tree, *more: Step, **settings: Any) -> ForEach:
     """Write an object for each of a list of objects with a ``key``."""
-    key = field(Item(), "key")
+    key = Field(Item(), "key")
     return ForEach(
         name=name,
         items=items,

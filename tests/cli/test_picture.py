@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import Any
 
+import pydot
 import pytest
 
 from orchestration import Pipeline
@@ -116,9 +118,15 @@ def test_what_users_write_stays_text_in_mermaid() -> None:
     assert re.search(r'["<>{}`|\\\]]', label) is None
 
 
+def parsed(text: str) -> Any:
+    graphs = pydot.graph_from_dot_data(text)
+    assert graphs is not None
+    [graph] = graphs
+    return graph
+
+
 def test_what_users_write_stays_text_in_dot() -> None:
-    pydot = pytest.importorskip("pydot")
-    [graph] = pydot.graph_from_dot_data(dot(every_kind()))
+    graph = parsed(dot(every_kind()))
     assert graph.get_name() == '"end\\" --- # `x`"'
     [stage] = graph.get_subgraph("cluster_stage_graph")
     [node] = stage.get_node("step_graph__subgraph")
@@ -129,8 +137,7 @@ def test_what_users_write_stays_text_in_dot() -> None:
 
 @pytest.mark.parametrize("workflow", workflows(), ids=lambda workflow: workflow.name[:6])
 def test_dot_is_read_by_a_parser_of_others(workflow: Workflow) -> None:
-    pydot = pytest.importorskip("pydot")
-    [graph] = pydot.graph_from_dot_data(dot(workflow))
+    graph = parsed(dot(workflow))
     assert len(graph.get_edges()) == mermaid(workflow).count(" --> ")
 
 

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
 from tests.cli.conftest import ROOT, Command
 
-jsonschema: Any = pytest.importorskip("jsonschema")
 BACKENDS = ("step-functions", "airflow")
 
 

@@ -6,13 +6,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
+import policy_sentry.querying.actions as reference
 
 from orchestration.deploy import permissions
 from tests.deploy import pipelines
 from tests.deploy.pipelines import ACCOUNT, PARAMETERS
-
-reference = pytest.importorskip("policy_sentry.querying.actions")
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd"
 SYNC = frozenset(["createTrainingJob", "createProcessingJob"])

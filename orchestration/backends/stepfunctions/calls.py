@@ -140,11 +140,10 @@ class _Sending:
         return self.following
 
     def _recovered(self, helper: str, outputs: Mapping[str, Json]) -> str:
-        passed: State = {"Type": "Pass"}
-        if outputs:
-            passed["Assign"] = {
-                variable(self.step.name): {k: field_value(v) for k, v in outputs.items()}
-            }
+        if not outputs:
+            return self.following
+        given = {name: field_value(value) for name, value in outputs.items()}
+        passed: State = {"Type": "Pass", "Assign": {variable(self.step.name): given}}
         return self.states.add(self._name(helper), passed, self.following)
 
     def _passes(self) -> str:

@@ -12,9 +12,8 @@ from typing import Final
 from orchestration.backends.stepfunctions import recognition, services
 from orchestration.backends.stepfunctions.names import MAX_NAME
 from orchestration.errors import Problem
-from orchestration.expressions import Json, Tree
+from orchestration.expressions import Json
 from orchestration.graph import Call, ForEach, Operation, Until, Wait, Workflow, all_steps
-from orchestration.refs import Expression
 
 MAX_DEFINITION: Final = 1_048_576
 """Characters of a definition."""
@@ -94,16 +93,11 @@ def _operation(name: str, operation: Operation) -> Iterator[Problem]:
         yield Problem(
             name, f"Step Functions has no integration for {operation.service}:{operation.name}"
         )
-    lower = sorted(key for key in _fields(operation.request) if key[:1].islower())
+    lower = sorted(key for key in operation.request if key[:1].islower())
     if lower:
         # It renames the fields of such APIs, but not the keys of maps among them.
         message = f"Step Functions has other names for {', '.join(lower)}"
         yield Problem(name, f"{message} of {operation.service}:{operation.name}")
-
-
-def _fields(request: Mapping[str, Tree]) -> Iterator[str]:
-    if not isinstance(request, Expression):
-        yield from request
 
 
 def _unclear(operation: Operation, code: str) -> str:

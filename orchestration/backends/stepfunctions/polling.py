@@ -40,7 +40,8 @@ class Polling:
         until, name = self._until, self._name("Poll")
         if name in self.states.written:
             return name
-        polling = task(until.poll, self.scope, Retry(), unnamed=until.gone is None)
+        unnamed = until.gone is None or recognition.is_named(until.gone, until.poll)
+        polling = task(until.poll, self.scope, Retry(), unnamed=unnamed)
         if until.gone is not None:
             polling["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": self._gone(until.gone)}]
         return self.states.add(name, polling, self._status(name))
@@ -136,12 +137,12 @@ class Polling:
         return self.states.last(self._name("Gone"), choice(*rules, default=otherwise))
 
     def _finished(self, helper: str, outputs: dict[str, Json]) -> str:
-        passed: State = {"Type": "Pass"}
-        if outputs:
-            mine = variable(self.step.name)
-            # What the call itself gave stays.
-            own = {name: enclosed(field(f"${mine}", name)) for name in self.step.outputs}
-            passed["Assign"] = {mine: {**own, **outputs}}
+        if not outputs:
+            return self.following
+        mine = variable(self.step.name)
+        # What the call itself gave stays.
+        own = {name: enclosed(field(f"${mine}", name)) for name in self.step.outputs}
+        passed: State = {"Type": "Pass", "Assign": {mine: {**own, **outputs}}}
         return self.states.add(self._name(helper), passed, self.following)
 
 

@@ -1,0 +1,83 @@
+"""The narrow waist: a handful of step kinds that stages lower to and backends render.
+
+A :class:`Graph` is a set of steps; its edges come from the results that steps read, and from
+``after``. Steps that do not depend on each other may run at the same time. Read the kinds
+with ``match`` and ``assert_never``, so that a new kind makes the type checker name every renderer
+to finish.
+
+What a step can see: the steps of its own graph and of the graphs around it, the steps inside a
+``Guarded`` or ``Parallel`` of those (both have run whole before anything after them), and ``Item``
+inside a ``ForEach``. What runs inside a ``Choose`` or a ``ForEach`` stays there.
+"""
+
+from orchestration.graph.calls import (
+    JOB_FAILED,
+    TIMED_OUT,
+    Adopt,
+    ErrorPattern,
+    Operation,
+    Output,
+    Path,
+    Recovery,
+    Retry,
+    Until,
+)
+from orchestration.graph.steps import (
+    Call,
+    Choose,
+    Fail,
+    ForEach,
+    Graph,
+    Guarded,
+    Parallel,
+    ParameterSpec,
+    Read,
+    ScheduleSpec,
+    Step,
+    Wait,
+    Workflow,
+)
+from orchestration.graph.walking import (
+    all_steps,
+    bodies,
+    ordered,
+    reads,
+    rewrite,
+    trees,
+    upstream,
+    visible,
+)
+
+__all__ = [
+    "JOB_FAILED",
+    "TIMED_OUT",
+    "Adopt",
+    "Call",
+    "Choose",
+    "ErrorPattern",
+    "Fail",
+    "ForEach",
+    "Graph",
+    "Guarded",
+    "Operation",
+    "Output",
+    "Parallel",
+    "ParameterSpec",
+    "Path",
+    "Read",
+    "Recovery",
+    "Retry",
+    "ScheduleSpec",
+    "Step",
+    "Until",
+    "Wait",
+    "Workflow",
+    "all_steps",
+    "bodies",
+    "ordered",
+    "reads",
+    "rewrite",
+    "trees",
+    "upstream",
+    "visible",
+]

@@ -1,0 +1,132 @@
+"""What a call to an AWS API is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, Literal, TypeAlias
+
+from orchestration.expressions import Json, Tree
+
+JOB_FAILED: Final = "JobFailed"
+"""The error of a job that ran and failed, as opposed to a call that was refused."""
+TIMED_OUT: Final = "TimedOut"
+"""The error of what was not over in time."""
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Where a value stands in a response: ``("FileSystems", 0, "Lifecycle")``."""
+
+
+class _Missing(Enum):
+    """No default. A member of an enumeration stays itself when it is copied or pickled."""
+
+    MISSING = "missing"
+
+
+_MISSING: Final = _Missing.MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A value taken from a response."""
+
+    path: Path
+    kind: Literal["any", "number", "string", "list"] = "any"
+    """What it must be; anything else fails the step."""
+    columns: tuple[str, ...] = ()
+    """For a list of objects: the fields to keep of each (responses are large, payloads are
+    limited)."""
+    default: Json | object = _MISSING
+    """What it is where the response lacks it; without one, its absence fails the step."""
+    parse: bool = False
+    """Whether the value is a text that holds JSON, to be parsed."""
+
+    @property
+    def optional(self) -> bool:
+        """Whether it has a default."""
+        return self.default is not _MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPattern:
+    """An error of an AWS API: its code, and a text that its message holds."""
+
+    code: str
+    """As botocore gives it in ``Error.Code``: ``ValidationException``, ``ResourceInUse``."""
+    message: str = ""
+
+    def matches(self, code: str, message: str) -> bool:
+        """Whether an error is of this kind. Codes are given with and without ``Exception``."""
+        return code.removesuffix("Exception") == self.code.removesuffix("Exception") and (
+            self.message in message
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A request to one operation of an AWS API, as botocore names them."""
+
+    service: str
+    """boto3's client name: ``sagemaker``, ``s3``, ``fsx``, ``sagemaker-runtime``."""
+    name: str
+    """``CreateTrainingJob``."""
+    request: Mapping[str, Tree]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Until:
+    """How to wait for what a call started.
+
+    The poll's request may read the call's own outputs (those of its response, not of the poll).
+    """
+
+    poll: Operation
+    status: Path
+    success: frozenset[str]
+    failure: frozenset[str]
+    """Any status in neither set is waited on."""
+    reason: Path | None = None
+    """Where a failure's reason stands."""
+    interval_s: float = 30.0
+    timeout_s: float = 86_400.0
+    """After so long it is stopped (``stop``) and the step fails with :data:`TIMED_OUT`."""
+    gone: ErrorPattern | None = None
+    """An error of the poll that means it has ended well: what was deleted is no more."""
+    stop: Operation | None = None
+    """How to stop it when the run is aborted or out of time."""
+    outputs: Mapping[str, Output] = field(default_factory=dict)
+    """Taken from the last poll."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopt:
+    """How a create call says that an earlier attempt of this very run got through.
+
+    Names are derived from the run, so what exists under the name is this run's own.
+    """
+
+    exists: ErrorPattern
+    name_field: str | None = None
+    """The request's field with the name, where a job that ended badly may be started anew by a
+    person who clears the task: the new one gets ``-2``, ``-3``, … behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """An error that is an answer: the step ends well with these outputs."""
+
+    error: ErrorPattern
+    outputs: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """Retrying a call (never a job) on errors that pass: throttling, 5xx, connection lost."""
+
+    attempts: int = 5
+    """Calls in all, the first one included."""
+    interval_s: float = 2.0
+    backoff_rate: float = 2.0
+    errors: tuple[ErrorPattern, ...] = ()
+    """Further errors of this call that pass, beside those that pass for every call."""

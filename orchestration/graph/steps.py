@@ -1,0 +1,151 @@
+"""The step kinds, and the graphs and workflows that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from orchestration.expressions import Tree
+from orchestration.graph.calls import Adopt, Operation, Output, Recovery, Retry, Until
+
+if TYPE_CHECKING:
+    from orchestration.refs import Expression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One AWS API operation, waited for where it starts something long."""
+
+    name: str
+    operation: Operation
+    outputs: Mapping[str, Output] = field(default_factory=dict)
+    """Taken from the response of the call itself."""
+    until: Until | None = None
+    adopt: Adopt | None = None
+    recoveries: tuple[Recovery, ...] = ()
+    retry: Retry = field(default_factory=Retry)
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """A JSON object in S3, as outputs."""
+
+    name: str
+    uri: Tree
+    """``s3://bucket/key``."""
+    outputs: Mapping[str, Output]
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choose:
+    """One of two graphs, by a condition. Nothing after it reads what either did."""
+
+    name: str
+    condition: Expression[bool]
+    then: Graph
+    otherwise: Graph
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForEach:
+    """A body for every element of a list; ``items`` holds ``collect`` of each, in order."""
+
+    name: str
+    items: Tree
+    body: Graph
+    collect: Mapping[str, Tree]
+    """Read inside the body: ``Item`` and the results of its steps."""
+    max_concurrency: int
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parallel:
+    """Independent graphs side by side; done when all are."""
+
+    name: str
+    branches: tuple[Graph, ...]
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarded:
+    """Something that costs while it exists: acquired, used by a body, and always released.
+
+    The clean-up runs after success, failure and abort of the body, and never hides a failure; if it
+    fails itself, the run fails. It may read the outputs of ``acquire``.
+    """
+
+    name: str
+    acquire: Call
+    body: Graph
+    cleanup: Graph
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """A pause."""
+
+    name: str
+    seconds: Tree
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fail:
+    """The end of the run, failed, with a name for programs and a cause for people."""
+
+    name: str
+    error: str
+    cause: Tree
+    after: tuple[str, ...] = ()
+
+
+Step: TypeAlias = Call | Read | Choose | ForEach | Parallel | Guarded | Wait | Fail
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Steps, in no particular order."""
+
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterSpec:
+    """A parameter of a workflow."""
+
+    name: str
+    type: Literal["string", "number", "boolean"] = "string"
+    default: str | float | bool | None = None
+    """``None``: required."""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleSpec:
+    """When a workflow runs by itself."""
+
+    cron: str
+    """Five fields: minute hour day-of-month month day-of-week."""
+    timezone: str
+    """IANA name: ``Europe/Berlin``."""
+    parameters: Mapping[str, str | float | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workflow:
+    """A whole pipeline, lowered: what a backend is given."""
+
+    name: str
+    graph: Graph
+    parameters: tuple[ParameterSpec, ...] = ()
+    outputs: Mapping[str, Tree] = field(default_factory=dict)
+    """What a run has to show at the end. Only steps that every successful run reaches."""
+    description: str = ""
+    schedule: ScheduleSpec | None = None

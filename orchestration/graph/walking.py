@@ -1,0 +1,171 @@
+"""What is inside a step, what it reads, and what waits for what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, assert_never, cast
+
+from orchestration.errors import GraphError, Problem
+from orchestration.expressions import Result, Tree, walk
+from orchestration.graph.calls import Operation
+from orchestration.graph.steps import (
+    Call,
+    Choose,
+    Fail,
+    ForEach,
+    Graph,
+    Guarded,
+    Parallel,
+    Read,
+    Step,
+    Wait,
+)
+
+
+def bodies(step: Step) -> tuple[Graph, ...]:
+    """The graphs inside a step."""
+    match step:
+        case Choose():
+            return (step.then, step.otherwise)
+        case ForEach():
+            return (step.body,)
+        case Parallel():
+            return step.branches
+        case Guarded():
+            return (Graph((step.acquire,)), step.body, step.cleanup)
+        case Call() | Read() | Wait() | Fail():
+            return ()
+
+
+def trees(step: Step) -> Iterator[Tree]:
+    """Every tree of a step's own (not those inside its bodies)."""
+    match step:
+        case Call():
+            yield step.operation.request
+            if step.until is not None:
+                yield step.until.poll.request
+                if step.until.stop is not None:
+                    yield step.until.stop.request
+        case Read():
+            yield step.uri
+        case Choose():
+            yield step.condition
+        case ForEach():
+            yield step.items
+            yield step.collect
+        case Wait():
+            yield step.seconds
+        case Fail():
+            yield step.cause
+        case Parallel() | Guarded():
+            pass
+
+
+def all_steps(graph: Graph) -> Iterator[Step]:
+    """Every step of a graph, those inside others too, outermost first."""
+    for step in graph.steps:
+        yield step
+        for body in bodies(step):
+            yield from all_steps(body)
+
+
+def rewrite(  # noqa: C901 - one arm for each kind of step
+    step: Step, tree: Callable[[Any], Any]
+) -> Step:
+    """The step with every tree of it, and of the steps inside it, replaced."""
+
+    def operation(old: Operation) -> Operation:
+        return replace(old, request=tree(old.request))
+
+    def graph(old: Graph) -> Graph:
+        return Graph(tuple(rewrite(inner, tree) for inner in old.steps))
+
+    match step:
+        case Call(until=until):
+            if until is not None:
+                stop = operation(until.stop) if until.stop is not None else None
+                until = replace(until, poll=operation(until.poll), stop=stop)
+            return replace(step, operation=operation(step.operation), until=until)
+        case Read():
+            return replace(step, uri=tree(step.uri))
+        case Choose():
+            return replace(
+                step,
+                condition=tree(step.condition),
+                then=graph(step.then),
+                otherwise=graph(step.otherwise),
+            )
+        case ForEach():
+            return replace(
+                step, items=tree(step.items), body=graph(step.body), collect=tree(step.collect)
+            )
+        case Parallel():
+            return replace(step, branches=tuple(graph(branch) for branch in step.branches))
+        case Guarded():
+            return replace(
+                step,
+                acquire=cast(Call, rewrite(step.acquire, tree)),
+                body=graph(step.body),
+                cleanup=graph(step.cleanup),
+            )
+        case Wait():
+            return replace(step, seconds=tree(step.seconds))
+        case Fail():
+            return replace(step, cause=tree(step.cause))
+        case _:
+            assert_never(step)
+
+
+def reads(step: Step) -> frozenset[str]:
+    """The names of all steps whose results a step reads, itself or inside its bodies."""
+    own = {node.step for tree in trees(step) for node in walk(tree) if isinstance(node, Result)}
+    inner = {name for body in bodies(step) for s in body.steps for name in reads(s)}
+    after = {name for body in bodies(step) for s in all_steps(body) for name in s.after}
+    return frozenset(own | inner | after | set(step.after))
+
+
+def visible(step: Step) -> frozenset[str]:
+    """The names under which a step's results are read from outside of it."""
+    names = {step.name}
+    if isinstance(step, Parallel | Guarded):
+        names |= {n for body in bodies(step) for inner in body.steps for n in visible(inner)}
+    return frozenset(names)
+
+
+def upstream(graph: Graph) -> dict[str, frozenset[str]]:
+    """For every step of a graph (not inside others), the steps of that graph it waits for."""
+    owner = {name: step.name for step in graph.steps for name in visible(step)}
+    return {
+        step.name: frozenset(
+            owner[name] for name in reads(step) if name in owner and owner[name] != step.name
+        )
+        for step in graph.steps
+    }
+
+
+def ordered(graph: Graph) -> tuple[Step, ...]:
+    """The steps so that each comes after what it waits for, ties by their order in the graph.
+
+    Raises :class:`GraphError` naming the members of a cycle.
+    """
+    before = upstream(graph)
+    done: dict[str, Step] = {}
+    left = list(graph.steps)
+    while left:
+        ready = [step for step in left if before[step.name] <= done.keys()]
+        if not ready:
+            raise GraphError([Problem("", f"these wait for each other: {_cycle(before, done)}")])
+        done |= {step.name: step for step in ready}
+        left = [step for step in left if step.name not in done]
+    return tuple(done.values())
+
+
+def _cycle(before: Mapping[str, frozenset[str]], done: Mapping[str, Step]) -> str:
+    path = [next(name for name in before if name not in done)]
+    while True:
+        # Every step left waits for another one left, so following them must come round.
+        following = min(name for name in before[path[-1]] if name not in done)
+        if following in path:
+            return " -> ".join([*path[path.index(following) :], following])
+        path.append(following)
