@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestration.cli.output import Commands, document, say, use_json
+from orchestration.cli.output import Commands, say, use_json
 from orchestration.cli.rendering import Backend, Format
 
 app = typer.Typer(
@@ -62,7 +62,9 @@ def _options(
 
 @app.command()
 def validate(
-    pipelines: Annotated[list[str], typer.Argument(metavar="PIPELINE...")],
+    pipelines: Annotated[
+        list[str], typer.Argument(metavar="PIPELINE", help="YAML files or module:attribute.")
+    ],
     on: Annotated[
         list[Backend] | None,
         typer.Option("--on", help="Only for this backend; else for both."),
@@ -114,11 +116,34 @@ def lock(pipeline: Pipeline, check: Check = False) -> None:
 
 
 @app.command()
-def schema() -> None:
-    """Write the JSON Schema of YAML files."""
-    from orchestration.cli.schema import pipeline_schema
+def schema(output: Output = None, check: Check = False) -> None:
+    """Write the JSON Schema of YAML files.
 
-    document(pipeline_schema())
+    An editor with a YAML language server completes and checks a file whose first line is
+    `# yaml-language-server: $schema=FILE`.
+    """
+    from orchestration.cli import rendering
+
+    rendering.schema(output, check=check)
+
+
+@app.command("vendor-runtime")
+def vendor_runtime(
+    directory: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIRECTORY", exists=True, file_okay=False, help="Folder of a job's code."
+        ),
+    ],
+) -> None:
+    """Copy the runtime of training scripts.
+
+    To DIRECTORY/orchestration_runtime, which needs nothing but the standard library of Python 3.8.
+    Run again, it refreshes the copy.
+    """
+    from orchestration.cli import vendoring
+
+    vendoring.vendor_runtime(directory)
 
 
 @app.command()
@@ -207,7 +232,8 @@ def upload(
 ) -> None:
     """Upload its code to S3.
 
-    Into the pipeline's workspace, where jobs look for it; for Airflow, since `deploy` does it too.
+    Into the pipeline's workspace, where jobs look for it. For Airflow: `deploy step-functions` does
+    it by itself.
     """
     from orchestration.cli import deployment
 

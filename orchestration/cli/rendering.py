@@ -1,4 +1,4 @@
-"""``orchestrate render``, ``graph`` and ``lock``: text made of pipelines, written or compared."""
+"""``orchestrate render``, ``graph``, ``lock`` and ``schema``: text, written or compared."""
 
 from __future__ import annotations
 
@@ -79,6 +79,14 @@ def lock(pipeline: str, *, check: bool) -> None:
     text = json.dumps(files.lock(which.path), indent=2) + "\n"
     path = files.lock_path(which.path)
     _deliver(text, path, check=check, again=f"orchestrate lock {pipeline}")
+
+
+def schema(output: Path | None, *, check: bool) -> None:
+    """Write the JSON Schema of pipeline files, or compare it with a file."""
+    from orchestration.cli.schema import pipeline_schema
+
+    text = json.dumps(pipeline_schema(), indent=2, ensure_ascii=False) + "\n"
+    _deliver(text, output, check=check, again=f"orchestrate schema -o {output}")
 
 
 def locked(which: Named) -> None:

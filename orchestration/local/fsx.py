@@ -163,6 +163,8 @@ class FileSystems(Service):
             raise ServiceError("InvalidImportPath", f"The import path {path} is not accessible.")
 
     def _become_available(self, system: FileSystem) -> None:
+        if system.lifecycle != "CREATING":
+            return
         reason = self._account.faults.for_job("CreateFileSystem", system.id)
         if reason:
             system.lifecycle = "FAILED"

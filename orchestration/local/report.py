@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from orchestration.expressions import Json
+from orchestration.expressions.evaluate import run_token
 from orchestration.local.records import RecordedCall
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ class RunReport:
     outputs: Mapping[str, Json] | None
     """What the pipeline has to show, by stage; None where it failed."""
     calls: tuple[RecordedCall, ...]
-    """The AWS calls of the orchestrator, in the order in which they arrived."""
+    """The orchestrators' calls that arrived in the account during the run, in order; where others
+    run at the same time, theirs too."""
     log: str = ""
     """The last of what Airflow wrote; empty for a state machine."""
 
@@ -154,29 +156,28 @@ def stages(
     account: Mapping[str, Any],
 ) -> tuple[StageReport, ...]:
     """A report for each stage, in the order of ``names``."""
+    known = {**account["sagemaker"]["TrainingJobs"], **account["sagemaker"]["ProcessingJobs"]}
     jobs: dict[str, list[str]] = {}
-    for call in calls:
-        if call.operation in _JOBS and call.status < 400:
-            name = str(call.request[_JOBS[call.operation]])
-            made = jobs.setdefault(_tags(call).get("orchestration:stage", ""), [])
-            made += [name] if name not in made else []
+    for stage, job in _sent(calls, run_token(followed.identity)):
+        made = jobs.setdefault(stage, [])
+        made += [job] if job in known and job not in made else []
     return tuple(_stage(name, followed, tuple(jobs.get(name, ())), account) for name in names)
 
 
-def of_run(calls: Iterable[RecordedCall], token: str) -> list[str]:
-    """The names of the jobs that a run created, told by their tags."""
-    return [
-        str(call.request[_JOBS[call.operation]])
-        for call in calls
-        if call.operation in _JOBS
-        and call.status < 400
-        and _tags(call).get("orchestration:run") == token
-    ]
+def _sent(calls: Iterable[RecordedCall], token: str) -> Iterator[tuple[str, str]]:
+    """Stage and name of each job that a run asked for, told by their tags.
+
+    Whatever was answered: a job may exist though its response was lost.
+    """
+    for call in calls:
+        tags = _tags(call) if call.operation in _JOBS else {}
+        if tags.get("orchestration:run") == token:
+            yield tags.get("orchestration:stage", ""), str(call.request[_JOBS[call.operation]])
 
 
 def stop_jobs(aws: EmbeddedAws, token: str) -> None:
     """Stop what a run left running."""
-    started = set(of_run(aws.calls(service="sagemaker"), token))
+    started = {job for _, job in _sent(aws.calls(service="sagemaker"), token)}
     found = aws.state()["sagemaker"]
     sagemaker = aws.client("sagemaker")
     for kind in ("Training", "Processing"):

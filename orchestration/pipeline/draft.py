@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
@@ -104,9 +105,12 @@ def _has_name(stage: object) -> bool:
 
 
 def _written(data: Any) -> Written:
-    stage = data if isinstance(data, Stage) else _try("stages", [data])
-    if stage is not None:
-        return _whole(stage if isinstance(stage, Stage) else stage[0])
+    if isinstance(data, Stage):
+        return _whole(data)
+    # A misspelt key is reported already; what is wrong with the rest still has to be.
+    read = _try("stages", [data]) or _try("stages", [_without_unknown(data)])
+    if read:
+        return _whole(read[0])
     after = data.get("after")
     names = after if isinstance(after, list | tuple) else ()
     return Written(
@@ -116,6 +120,30 @@ def _written(data: Any) -> Written:
         references=tuple(_references(data, "")),
         after=tuple(name for name in names if isinstance(name, str)),
     )
+
+
+def _without_unknown(data: Mapping[str, Any]) -> Any:
+    """A stage's data without the keys that its models do not have."""
+    from pydantic import ValidationError
+
+    kept = deepcopy(dict(data))
+    try:
+        _adapter("stages").validate_python([data])
+    except ValidationError as error:
+        for item in error.errors(include_url=False, include_input=False):
+            if item["type"] == "extra_forbidden":
+                _remove(kept, item["loc"][1:])
+    return kept
+
+
+def _remove(data: Any, location: Sequence[str | int]) -> None:
+    *parents, last = location
+    for part in parents:
+        inside = part in data if isinstance(data, Mapping) else isinstance(part, int)
+        # Pydantic also names the member of a union that it tried.
+        data = data[part] if inside else data
+    if isinstance(data, dict):
+        data.pop(last, None)
 
 
 def _references(value: Any, path: str) -> Iterator[tuple[str, Expression[object]]]:

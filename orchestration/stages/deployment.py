@@ -44,6 +44,9 @@ from orchestration.stages.values import (
 _SETTLED = frozenset(["InService", "Failed", "OutOfService", "UpdateRollbackFailed"])
 _EXISTS = ErrorPattern("ValidationException", "already existing")
 _ABSENT = ErrorPattern("ValidationException", "Could not find endpoint")
+# What an update that was sent before, and whose response was lost, makes of the next one. Should
+# it be someone else's, the endpoint ends up with another configuration, which fails the run.
+_UPDATING = ErrorPattern("ValidationException", "Cannot update in-progress endpoint")
 
 
 class SmokeTest(Model):
@@ -235,7 +238,9 @@ class Deployment(Stage):
             adopt=Adopt(exists=_EXISTS),
         )
         update = Call(
-            name=f"{name}.update", operation=Operation("sagemaker", "UpdateEndpoint", request)
+            name=f"{name}.update",
+            operation=Operation("sagemaker", "UpdateEndpoint", request),
+            adopt=Adopt(exists=_UPDATING),
         )
         broken = Fail(
             name=f"{name}.broken",

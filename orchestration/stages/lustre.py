@@ -20,6 +20,7 @@ from orchestration.graph import (
     Output,
     Path,
     Recovery,
+    Retry,
     Until,
 )
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Guard
@@ -28,6 +29,8 @@ from orchestration.stages.values import Extra, ExtraRequest, Model, Text
 _LIFECYCLE: Path = ("FileSystems", 0, "Lifecycle")
 _FAILED = frozenset(["FAILED", "MISCONFIGURED", "MISCONFIGURED_UNAVAILABLE", "DELETING"])
 _NOT_FOUND = ErrorPattern("FileSystemNotFound")
+# About 15 minutes: giving up on either call may leave a file system behind, and it costs.
+_PERSISTENT = Retry(attempts=10)
 
 
 class NewFileSystem(Model):
@@ -101,6 +104,7 @@ class NewFileSystem(Model):
                 "fsx", "CreateFileSystem", ExtraRequest.merged(request, self.extra_request)
             ),
             outputs={"file_system_id": Output(("FileSystem", "FileSystemId"))},
+            retry=_PERSISTENT,
         )
 
     def _associate(self, stage: str, system: Result, source: Text, context: Context) -> Call:
@@ -152,6 +156,7 @@ class NewFileSystem(Model):
                         },
                     ),
                     recoveries=(Recovery(_NOT_FOUND, {}),),
+                    retry=_PERSISTENT,
                     until=Until(
                         poll=described,
                         status=_LIFECYCLE,

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestration import Pipeline
 from orchestration.pipeline.files import lock_path, stale
 from tests.oracles import AslValidators
 
@@ -69,22 +68,3 @@ def test_dag_files_import_where_only_dags_is_synchronised(tmp_path: Path) -> Non
     )
     assert found.returncode == 0, found.stderr
     assert found.stdout.splitlines()[-1] == "['digits', 'llm-fsx']"
-
-
-def test_the_readmes_pipeline_is_valid(tmp_path: Path) -> None:
-    [example] = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    (tmp_path / "src").mkdir()
-    for script in ("train.py", "evaluate.py"):
-        (tmp_path / "src" / script).touch()
-    (tmp_path / "digits.yaml").write_text(example)
-    workflow = Pipeline.load(tmp_path / "digits.yaml").lower()
-    assert workflow.name == "digits"
-    assert len(example.splitlines()) < 30
-
-
-def test_the_readmes_python_builds_a_pipeline() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    [block] = [text for text in blocks if "Pipeline(" in text]
-    names: dict[str, object] = {}
-    exec(compile(block, "README.md", "exec"), names)
-    assert isinstance(names["pipeline"], Pipeline)

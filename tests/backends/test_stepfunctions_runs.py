@@ -388,7 +388,7 @@ def test_what_was_started_is_followed_to_its_end(execute: Execute) -> None:
     assert ended.output["identifier"].startswith("fs-")
     assert ended.calls[0] == "CreateFileSystem"
     assert ended.calls[-1] == "PutObject end"
-    assert {"share-Wait", "delete-Gone"} <= set(ended.states)
+    assert {"share-Wait", "delete-Trouble"} <= set(ended.states)
 
 
 def test_what_takes_too_long_is_stopped(execute: Execute) -> None:

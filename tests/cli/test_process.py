@@ -18,7 +18,10 @@ import pytest
 from orchestration import __version__
 from tests.cli.conftest import ROOT
 
-COMMANDS = ("validate", "render", "graph", "lock", "schema", "run", "demo", "deploy", "upload")
+COMMANDS = (
+    *("validate", "render", "graph", "lock", "schema", "vendor-runtime"),
+    *("run", "demo", "deploy", "upload"),
+)
 COMMAND = (sys.executable, "-m", "orchestration.cli")
 
 

@@ -41,12 +41,12 @@ def questions(calls: Iterable[Any]) -> set[str]:
 
 
 def account(state: Mapping[str, Any]) -> Counter[str]:
-    """The account afterwards, but for clocks and what is measured with them."""
+    """The account afterwards, but for clocks, what they measure, and random names."""
     compared = {service: state[service] for service in ("sagemaker", "fsx", "s3")}
     return Counter(anonymous(leaf) for leaf in _leaves(compared, ()))
 
 
-_MEASURED = re.compile(r"Time$|TimeInSeconds$|^SecondaryStatusTransitions$|^Timestamp$")
+_MEASURED = re.compile(r"Time$|TimeInSeconds$|^SecondaryStatusTransitions$|^Timestamp$|^MountName$")
 
 
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:

@@ -11,6 +11,7 @@ from orchestration import (
     Cluster,
     DataStaging,
     Deployment,
+    ExistingFileSystem,
     FileSystemChannel,
     NewFileSystem,
     NoStrategy,
@@ -141,3 +142,22 @@ def file_system(fail: str = "") -> Pipeline:
         hyperparameters={"fail": fail, "scores": "0.5"},
     )
     return pipeline("file-system", staged, train, evaluation("evaluate", train))
+
+
+def attached(file_system_id: str) -> Pipeline:
+    """Training over a file system that someone else keeps."""
+    staged = DataStaging(
+        name="attach",
+        destination=ExistingFileSystem(file_system_id=file_system_id, mount_path="/kept"),
+    )
+    train = training(
+        "train",
+        FileSystemChannel(file_system=staged.outputs.file_system, path="/train"),
+        vpc=Vpc(subnets=("subnet-0123abcd",), security_groups=("sg-0123abcd",)),
+    )
+    return pipeline("attached", staged, train)
+
+
+def deployed(name: str = "deployed") -> Pipeline:
+    """A model that lies in S3, behind an endpoint."""
+    return pipeline(name, deployment("deploy", join(parameter("data"), "/model")))

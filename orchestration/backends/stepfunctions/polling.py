@@ -13,7 +13,7 @@ from orchestration.backends.stepfunctions.outputs import defaults, taken
 from orchestration.backends.stepfunctions.states import State, States, choice, fail, reraised
 from orchestration.backends.stepfunctions.tasks import task
 from orchestration.expressions import Json, Tree, join
-from orchestration.graph import JOB_FAILED, TIMED_OUT, Call, ErrorPattern, Retry, Until
+from orchestration.graph import JOB_FAILED, TIMED_OUT, Call, Retry, Until
 from orchestration.refs import Expression
 
 MOST_POLLS = 2000
@@ -42,8 +42,7 @@ class Polling:
             return name
         unnamed = until.gone is None or recognition.is_named(until.gone, until.poll)
         polling = task(until.poll, self.scope, Retry(), unnamed=unnamed)
-        if until.gone is not None:
-            polling["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": self._gone(until.gone)}]
+        polling["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": self._troubled()}]
         return self.states.add(name, polling, self._status(name))
 
     def late(self) -> str:
@@ -127,14 +126,16 @@ class Polling:
         longer = ceil((self._until.timeout_s - half * self._interval_s) / half)
         return enclosed(f"${self._polls} < {half} ? {self._interval_s} : {longer}")
 
-    def _gone(self, gone: ErrorPattern) -> str:
-        until, poll = self._until, self._until.poll
-        ended = self._finished("Ended", defaults(until.outputs))
-        rules = [(recognition.matches(gone, poll), ended)]
-        if not recognition.is_named(gone, poll):
-            rules.append((recognition.PASSES, self._name("Wait")))
+    def _troubled(self) -> str:
+        """Write what a poll's error means: the end, trouble that passes, or failure."""
+        until, rules = self._until, list[tuple[str, str]]()
+        if until.gone is not None:
+            ended = self._finished("Ended", defaults(until.outputs))
+            rules.append((recognition.matches(until.gone, until.poll), ended))
+        # Counted with the other polls, so that an outage lasts no longer than the time allowed.
+        rules.append((recognition.passing(until.poll), self._name("Wait")))
         otherwise = reraised(self.states, self._name("PollReraise"))
-        return self.states.last(self._name("Gone"), choice(*rules, default=otherwise))
+        return self.states.last(self._name("Trouble"), choice(*rules, default=otherwise))
 
     def _finished(self, helper: str, outputs: dict[str, Json]) -> str:
         if not outputs:

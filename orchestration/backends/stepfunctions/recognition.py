@@ -59,6 +59,14 @@ def retriers(operation: Operation, retry: Retry, *, unnamed: bool) -> list[Json]
     return [retrier]
 
 
+def passing(operation: Operation) -> str:
+    """Whether the error in a state's input is one that passes, by its name or its cause."""
+    known = service(operation.service)
+    named = [n for n in _PASSING_WHERE_NAMED if is_named(ErrorPattern(n), operation)]
+    names = [f"{known.prefix}.{end}" for end in (*_PASSING, *named)]
+    return f"$states.input.Error in {literal(names)} or {PASSES}"
+
+
 def answers(step: Call) -> tuple[ErrorPattern, ...]:
     """The errors that are an answer to a call."""
     adopted = (step.adopt.exists,) if step.adopt is not None else ()

@@ -219,7 +219,13 @@ class SageMaker(_Plain):
         call = self._call(job.describe, resource_runtime_part)
 
         def resolve() -> Any:
-            described = json_value(call.send({job.name_member: name}), time=milliseconds)
+            try:
+                response = call.send({job.name_member: name})
+            except ClientError as error:
+                if _passes(error):
+                    return None
+                raise
+            described = json_value(response, time=milliseconds)
             status = described[job.status_member]
             if status == "Completed":
                 return described
@@ -268,6 +274,12 @@ class States(_Plain, state_task_service_sfn.StateTaskServiceSfn):
             call.send({"executionArn": arn})
         except ClientError:
             return
+
+
+def _passes(error: ClientError) -> bool:
+    """Whether a poll met trouble that passes: AWS looks again, and the job is none the worse."""
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return status >= 500 or "Throttl" in error.response.get("Error", {}).get("Code", "")
 
 
 def _capitalised(response: dict[str, Any]) -> dict[str, Any]:

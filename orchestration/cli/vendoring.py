@@ -1,0 +1,20 @@
+"""``orchestrate vendor-runtime``: the runtime of training scripts, copied beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from orchestration.cli.output import note, say
+from orchestration.errors import OrchestrationError
+
+
+def vendor_runtime(directory: Path) -> None:
+    """Copy the runtime into a folder of code, and say which folder it went to."""
+    from orchestration.stages.vendoring import vendor
+
+    try:
+        files = vendor(directory)
+    except OSError as error:
+        raise OrchestrationError(f"the runtime can't be copied: {error}") from error
+    say(str(files[0].parent))
+    note(f"{len(files)} files; where a pipeline is locked, lock it again: `orchestrate lock`")

@@ -1,0 +1,111 @@
+"""What the README shows is what comes out."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from orchestration import Pipeline
+from orchestration.cli.app import app
+from orchestration.graph import Fail, all_steps
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+SLIPS = {
+    "    channels: {training: {ref: staging.location}}": (
+        "    channels: {training: {ref: stagin.location}}"
+    ),
+    "    checkpoints: {}": "    checkpoints: {}\n    spot: {max_wait_s: 3600}",
+    "    threshold: {value: 0.95}": "    thresholds: {value: 0.95}",
+}
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def block(language: str, what: str = "") -> str:
+    [found] = [text for text in blocks(language) if what in text]
+    return textwrap.dedent(found)
+
+
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The pipeline of the README, with its code, in the current folder."""
+    (tmp_path / "src").mkdir()
+    for script in ("train.py", "evaluate.py"):
+        (tmp_path / "src" / script).touch()
+    (tmp_path / "digits.yaml").write_text(block("yaml"))
+    monkeypatch.chdir(tmp_path)
+    return Path("digits.yaml")
+
+
+def said(*arguments: str) -> str:
+    return CliRunner().invoke(app, list(arguments)).output
+
+
+def test_the_pipeline_is_valid_and_short(example: Path) -> None:
+    assert Pipeline.load(example).lower().name == "digits"
+    assert len(example.read_text().splitlines()) < 30
+
+
+def test_the_python_builds_a_pipeline() -> None:
+    names: dict[str, object] = {}
+    exec(compile(block("python", "Pipeline("), "README.md", "exec"), names)
+    assert isinstance(names["pipeline"], Pipeline)
+
+
+def test_the_rendered_state_is_real(example: Path) -> None:
+    shown = textwrap.indent(block("json"), "    ")
+    assert shown in said("render", "step-functions", str(example))
+
+
+def test_the_graph_is_real(example: Path) -> None:
+    assert said("graph", str(example)) == block("mermaid")
+
+
+def test_the_mistakes_are_told_as_shown(example: Path) -> None:
+    text = example.read_text()
+    for right, wrong in SLIPS.items():
+        assert f"{right}\n" in text
+        text = text.replace(f"{right}\n", f"{wrong}\n")
+    example.write_text(text)
+    command, _, shown = block("console", "3 problems").partition("\n")
+    assert said(*command.removeprefix("$ orchestrate ").split()) == shown
+
+
+def test_every_command_is_shown_and_exists() -> None:
+    console = "".join(blocks("console"))
+    known = set(get_command(app).commands)  # type: ignore[attr-defined]  # a group
+    assert set(re.findall(r"^\s*\$ orchestrate ([a-z-]+)", console, re.MULTILINE)) == known - {
+        "demo"  # which `make demo` runs
+    }
+
+
+def test_every_option_exists() -> None:
+    console = "".join(blocks("console"))
+    for command, rest in re.findall(r"\$ orchestrate ([a-z-]+)((?:[^\n]*\\\n)*[^\n]*)", console):
+        options = said(command, "--help")
+        for option in re.findall(r"(?<= )--?[a-z][a-z-]*", rest.partition("#")[0]):
+            assert re.search(rf"(^|[ ,]){option}\b", options, re.MULTILINE), (command, option)
+
+
+def test_every_test_that_is_named_exists() -> None:
+    folder = ROOT / "tests" / "conformance"
+    written = "".join(path.read_text() for path in folder.glob("test_*.py"))
+    named = re.findall(r"`(test_\w+)`", README)
+    assert named
+    assert [name for name in named if f"def {name}(" not in written] == []
+
+
+def test_every_error_of_the_stages_is_explained() -> None:
+    steps = all_steps(Pipeline.load(ROOT / "dags" / "digits.yaml").lower().graph)
+    errors = {step.error for step in steps if isinstance(step, Fail)}
+    assert errors | {"InvalidInput", "JobFailed", "TimedOut"} == set(
+        re.findall(r"^\| `([A-Z]\w+)` \|", README, re.MULTILINE)
+    )
