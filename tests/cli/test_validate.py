@@ -51,8 +51,13 @@ def test_all_mistakes_come_at_once_with_their_paths(orchestrate: Command, tmp_pa
     said = orchestrate("validate", path)
     assert said.status == 1
     assert said.out == ""
-    assert f"{path}: 3 problems" in said.err
-    for mistake in ("name: ", "stages.staging.sorce: ", "stages.train: "):
+    assert f"{path}: 4 problems" in said.err
+    for mistake in (
+        "name: ",
+        "stages.staging.sorce: ",
+        "stages.staging.source: ",
+        "stages.train: ",
+    ):
         assert mistake in said.err
 
 
@@ -66,7 +71,12 @@ def test_json_is_one_document_that_names_each_file(
     good, bad = said.document["pipelines"]
     assert good == {"pipeline": str(staging), "valid": True, "problems": []}
     assert not bad["valid"]
-    assert {"name", "stages.staging.sorce", "stages.train"} == {p["path"] for p in bad["problems"]}
+    assert {p["path"] for p in bad["problems"]} == {
+        "name",
+        "stages.staging.sorce",
+        "stages.staging.source",
+        "stages.train",
+    }
 
 
 def test_a_file_that_is_missing_does_not_hide_the_others(
