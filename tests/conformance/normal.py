@@ -13,12 +13,16 @@ _GENERATED = re.compile(
     r"""\b(?:[0-9a-f]{12}|fs-[0-9a-f]+|dra-[0-9a-f]+)\b|(?<="/)[0-9a-f]{8}(?=/)"""
 )
 _TIMES = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
+# The toolkit reads a script's last words in pieces, and breaks lines where a piece happens to end.
+_TOLD = re.compile(r"AlgorithmError.*?exit code")
+_BREAKS = re.compile(r"(?:\\+n|[\s:])+")
 ORCHESTRATORS = ("states", "stepfunctions", "iam", "sts", "logs")
 
 
 def anonymous(value: Any) -> str:
     """A request as text, with what differs from run to run replaced by what it is."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    text = _TOLD.sub(lambda match: _BREAKS.sub(" ", match[0]), text)
     return _TIMES.sub("<time>", _GENERATED.sub("<id>", text))
 
 
