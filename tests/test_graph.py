@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from orchestration.errors import GraphError
 from orchestration.expressions import Compare, Item, Result, parameter, substitute
 from orchestration.graph import (
+    Alternative,
     Call,
     Choose,
     ErrorPattern,
     Fail,
+    Fallback,
     ForEach,
     Graph,
     Guarded,
@@ -30,6 +32,8 @@ from orchestration.graph import (
     Wait,
     all_steps,
     bodies,
+    candidates,
+    operations,
     ordered,
     reads,
     rewrite,
@@ -55,9 +59,11 @@ def every_kind() -> Graph:
     op = Operation("fsx", "DescribeFileSystems", {"x": seen})
     until = Until(poll=op, status=("a",), success=frozenset(), failure=frozenset(), stop=op)
     acquire = replace(call("guard.acquire"), operation=op, until=until)
+    other = Alternative(label=seen, operation=op, poll=op, stop=op)
+    fallback = Fallback(label=seen, alternatives=(other, replace(other, stop=None)))
     return Graph(
         (
-            replace(call("call"), operation=op, until=until),
+            replace(call("call"), operation=op, until=until, fallback=fallback),
             Read(name="read", uri=seen, outputs={}),
             Choose(
                 name="choose",
@@ -169,7 +175,25 @@ def test_rewriting_reaches_every_tree() -> None:
     after = Graph(tuple(rewrite(step, known) for step in every_kind().steps))
     left = [tree for step in all_steps(after) for tree in trees(step)]
     assert "Parameter" not in repr(left)
-    assert repr(left).count("known") == 15
+    assert repr(left).count("known") == 23
+
+
+def test_what_a_call_asks_for_in_order_is_itself_and_each_alternative() -> None:
+    step = every_kind().steps[0]
+    assert isinstance(step, Call)
+    asked = candidates(step)
+    assert [c.fallback.alternatives for c in asked if c.fallback is not None] == [(), (), ()]
+    assert [c.until.stop is None for c in asked if c.until is not None] == [False, False, True]
+    assert {c.name for c in asked} == {"call"}
+    assert len(list(operations(step))) == 3 + 3 + 2
+    assert candidates(asked[1]) == (asked[1],)
+
+
+def test_only_the_beginning_of_a_reason_tells_of_want_of_capacity() -> None:
+    fallback = Fallback(label="", alternatives=(), reasons=("CapacityError",))
+    assert fallback.lacks("CapacityError: Unable to provision")
+    assert not fallback.lacks("AlgorithmError: CapacityError: Unable to provision")
+    assert not fallback.lacks(None)
 
 
 def test_all_steps_goes_into_every_body() -> None:

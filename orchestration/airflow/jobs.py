@@ -33,6 +33,12 @@ class Job:
         name = self.request.parameters.get(named) if named is not None else None
         return f"{self.request.operation} {name or self.call.name}"
 
+    @property
+    def label(self) -> str:
+        """What it asks for, in the words of people, where there are alternatives to it."""
+        fallback = self.call.fallback
+        return "" if fallback is None else str(evaluate(fallback.label, self.values))
+
     def numbered(self, number: int) -> Job:
         """The same under the name of its n-th try: ``digits-train-0a1b-2``."""
         adopt = self.call.adopt

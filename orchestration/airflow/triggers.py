@@ -18,7 +18,7 @@ from orchestration.airflow.timing import pause
 from orchestration.airflow.watching import Ended, Failed
 from orchestration.backends.airflow.calls import decode_call
 from orchestration.expressions import Json
-from orchestration.graph import Until
+from orchestration.graph import Call
 
 
 class UntilTrigger(BaseTrigger):
@@ -40,6 +40,7 @@ class UntilTrigger(BaseTrigger):
         adopted: bool,
         deadline: float,
         hook: Mapping[str, Any],
+        place: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
         self.subject = subject
@@ -50,6 +51,7 @@ class UntilTrigger(BaseTrigger):
         self.adopted = adopted
         self.deadline = deadline
         self.hook = hook
+        self.place = place
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """The class and the arguments that make this trigger again."""
@@ -64,31 +66,36 @@ class UntilTrigger(BaseTrigger):
                 "adopted": self.adopted,
                 "deadline": self.deadline,
                 "hook": self.hook,
+                "place": self.place,
             },
         )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yield one event: the step's outputs, or its error and cause."""
         call = decode_call(self.subject, self.call, {})
-        assert call.until is not None  # noqa: S101 (the operator defers only to wait)
         verdict: Ended | Failed | None = None
         while verdict is None:
             async with await self._client(self.poll["service"]) as connection:
-                verdict = await self._watch(connection, call.until)
+                verdict = await self._watch(connection, call)
+        yield TriggerEvent({**self._found(verdict), "place": self.place})  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
+
+    def _found(self, verdict: Ended | Failed) -> dict[str, Any]:
         match verdict:
             case Ended(outputs):
-                yield TriggerEvent({"outputs": {**self.outputs, **outputs}})  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
-            case Failed(error, cause):
-                yield TriggerEvent({"error": error, "cause": cause, "adopted": self.adopted})  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
+                return {"outputs": {**self.outputs, **outputs}}
+            case Failed(error, cause, lacking):
+                told = {"error": error, "cause": cause, "adopted": self.adopted}
+                return told | {"lacking": lacking}
 
     async def on_kill(self) -> None:
         """Stop what is waited for: a person has marked or cleared the task."""
         await self._stop()
 
-    async def _watch(self, connection: Any, until: Until) -> Ended | Failed | None:
+    async def _watch(self, connection: Any, call: Call) -> Ended | Failed | None:
         """The end, ``None`` where a new connection is needed first."""
+        until, retry = call.until, call.retry
+        assert until is not None  # noqa: S101 (the operator defers only to wait)
         request = Request.from_json(self.poll)
-        retry = decode_call(self.subject, self.call, {}).retry
         while True:
             left = self.deadline - time.time()
             await asyncio.sleep(max(0.0, min(pause(until.interval_s), left)))
@@ -101,7 +108,7 @@ class UntilTrigger(BaseTrigger):
                     return watching.judged_error(until, error, self.subject)
                 self.log.warning("%s: %s; polling on", self.subject, error)
             else:
-                verdict = watching.judged(until, response, self.subject)
+                verdict = watching.judged(until, response, self.subject, call.fallback)
                 if verdict is not None:
                     return verdict
             if time.time() >= self.deadline:

@@ -10,7 +10,7 @@ from orchestration.airflow.outputs import MISSING, at, defaults, taken
 from orchestration.airflow.sending import told
 from orchestration.errors import RunError
 from orchestration.expressions import Json
-from orchestration.graph import JOB_FAILED, TIMED_OUT, Until
+from orchestration.graph import JOB_FAILED, TIMED_OUT, Fallback, Until
 
 if TYPE_CHECKING:
     from botocore.exceptions import BotoCoreError, ClientError
@@ -29,9 +29,13 @@ class Failed:
 
     error: str
     cause: str
+    lacking: bool = False
+    """Whether it failed for want of capacity, so that an alternative may have some."""
 
 
-def judged(until: Until, response: Json, subject: str) -> Ended | Failed | None:
+def judged(
+    until: Until, response: Json, subject: str, fallback: Fallback | None = None
+) -> Ended | Failed | None:
     """The end that a poll's response tells of, ``None`` while it goes on.
 
     ``subject`` names what is waited for: ``CreateTrainingJob digits-train-0a1b``.
@@ -46,7 +50,8 @@ def judged(until: Until, response: Json, subject: str) -> Ended | Failed | None:
     if status in until.failure:
         reason = MISSING if until.reason is None else at(response, until.reason)
         told_reason = "" if reason is MISSING else f": {reason}"
-        return Failed(JOB_FAILED, f"{subject} ended as {status}{told_reason}")
+        lacking = fallback is not None and fallback.lacks(reason)
+        return Failed(JOB_FAILED, f"{subject} ended as {status}{told_reason}", lacking)
     if status is MISSING:
         return Failed("MissingOutput", f"{source} has no {'.'.join(map(str, until.status))}")
     return None

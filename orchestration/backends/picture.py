@@ -24,6 +24,7 @@ from orchestration.graph import (
     Step,
     Wait,
     Workflow,
+    candidates,
     ordered,
     upstream,
 )
@@ -137,9 +138,9 @@ class _Drawing:
 
     def _step(self, step: Step) -> tuple[_Node | _Box, ...]:
         match step:
-            case Call(operation=operation, until=until):
-                lines = (step.name, f"{operation.service}:{operation.name}")
-                return (_Node(_id("step", step.name), lines, "call" if until is None else "job"),)
+            case Call(until=until):
+                shape: _Shape = "call" if until is None else "job"
+                return (_Node(_id("step", step.name), _called(step), shape),)
             case Read():
                 return (_Node(_id("step", step.name), (step.name, "read JSON from S3"), "read"),)
             case Wait():
@@ -220,6 +221,16 @@ def _reduced(graph: Graph) -> dict[str, set[str]]:
         name: set(sources).difference(*(whole[source] for source in sources))
         for name, sources in before.items()
     }
+
+
+def _called(step: Call) -> tuple[str, ...]:
+    lines = (step.name, f"{step.operation.service}:{step.operation.name}")
+    if step.fallback is None:
+        return lines
+    labels = (candidate.fallback.label for candidate in candidates(step) if candidate.fallback)
+    # What a label says that is no text is known in a run only.
+    told = [label if isinstance(label, str) else "other machines" for label in labels]
+    return (*lines, told[0], *(f"else {label}" for label in told[1:]))
 
 
 def _is_check(step: Choose) -> bool:

@@ -17,6 +17,7 @@ from orchestration.graph import (
     Workflow,
     all_steps,
     bodies,
+    candidates,
     trees,
     visible,
 )
@@ -107,7 +108,13 @@ class _Readers:
         else:
             yield Problem(where, f"waits for the unknown step {name!r}{near(name, seen)}")
 
-    def _call(self, step: Call, others: frozenset[str], *, looping: bool) -> Iterator[Problem]:
+    def _call(self, call: Call, others: frozenset[str], *, looping: bool) -> Iterator[Problem]:
+        for step in candidates(call):
+            yield from self._candidate(step, others, looping=looping)
+            if step.fallback is not None:
+                yield from self.tree(step.name, step.fallback.label, others, looping=looping)
+
+    def _candidate(self, step: Call, others: frozenset[str], *, looping: bool) -> Iterator[Problem]:
         yield from self.tree(step.name, step.operation.request, others, looping=looping)
         if step.until is None:
             return

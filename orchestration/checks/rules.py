@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
+from orchestration.checks.fallbacks import fallbacks
 from orchestration.checks.references import outputs_of, references
 from orchestration.checks.requests import has_output, places, violations
 from orchestration.errors import GraphError, Problem
@@ -23,6 +24,7 @@ from orchestration.graph import (
     Workflow,
     all_steps,
     bodies,
+    candidates,
     ordered,
 )
 
@@ -68,14 +70,14 @@ def loops_do_not_nest(workflow: Workflow) -> Iterator[Problem]:
 def requests(workflow: Workflow) -> Iterator[Problem]:
     """Every request keeps to botocore's shapes, and every output can be in its response."""
     for step in all_steps(workflow.graph):
-        if isinstance(step, Call):
-            yield from _operation(step.name, step.operation, step.outputs)
-            if step.until is not None:
-                yield from _operation(step.name, step.until.poll, step.until.outputs)
-                status = {"status": Output(step.until.status)}
-                yield from _operation(step.name, step.until.poll, status, request=False)
-                if step.until.stop is not None:
-                    yield from _operation(step.name, step.until.stop, {})
+        for call in candidates(step) if isinstance(step, Call) else ():
+            yield from _operation(call.name, call.operation, call.outputs)
+            if call.until is not None:
+                yield from _operation(call.name, call.until.poll, call.until.outputs)
+                status = {"status": Output(call.until.status)}
+                yield from _operation(call.name, call.until.poll, status, request=False)
+                if call.until.stop is not None:
+                    yield from _operation(call.name, call.until.stop, {})
 
 
 def _operation(
@@ -103,8 +105,8 @@ def parameter_types(workflow: Workflow) -> Iterator[Problem]:
     }
     types = {spec.name: spec.type for spec in workflow.parameters}
     for step in all_steps(workflow.graph):
-        if isinstance(step, Call):
-            operation = step.operation
+        for call in candidates(step) if isinstance(step, Call) else ():
+            operation = call.operation
             for path, kind, node in places(operation.service, operation.name, operation.request):
                 if isinstance(node, Parameter) and node.name in types:
                     given, needed = types[node.name], wanted.get(kind)
@@ -154,6 +156,7 @@ RULES: tuple[Callable[[Workflow], Iterator[Problem]], ...] = (
     requests,
     parameter_types,
     adoption,
+    fallbacks,
     shapes,
 )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,6 +13,9 @@ from orchestration.cli.output import FAILED, USAGE, document, note, problem_data
 from orchestration.cli.rendering import BACKENDS, Backend, rendered
 from orchestration.errors import OrchestrationError, Problem
 
+if TYPE_CHECKING:
+    from orchestration.pipeline import Pipeline
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -19,6 +23,9 @@ class Verdict:
 
     pipeline: str
     problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...] = ()
+    facts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Sizes of clusters and batches, by stage."""
     readable: bool = True
 
     def data(self) -> dict[str, object]:
@@ -27,6 +34,8 @@ class Verdict:
             "pipeline": self.pipeline,
             "valid": not self.problems,
             "problems": problem_data(self.problems),
+            "warnings": problem_data(self.warnings),
+            "facts": {stage: list(lines) for stage, lines in self.facts.items()},
         }
 
 
@@ -51,15 +60,23 @@ def validate(pipelines: Sequence[str], backends: Sequence[Backend], *, as_json: 
 def _verdict(text: str, backends: Sequence[Backend]) -> Verdict:
     try:
         which = named(text)
-        return Verdict(text, tuple(_problems(which, backends)))
+        pipeline = which.load()
+    except OrchestrationError as error:
+        return Verdict(text, tuple(_of(error)))
     except typer.BadParameter as error:
         # The other pipelines are looked at all the same.
         return Verdict(text, (Problem("", error.message),), readable=False)
+    return Verdict(
+        text,
+        tuple(_problems(which, pipeline, backends)),
+        tuple(pipeline.warnings()),
+        pipeline.facts(),
+    )
 
 
-def _problems(which: Named, backends: Sequence[Backend]) -> list[Problem]:
+def _problems(which: Named, pipeline: Pipeline, backends: Sequence[Backend]) -> list[Problem]:
     try:
-        workflow = which.load().lower()
+        workflow = pipeline.lower()
         found = [
             Problem(
                 "",
@@ -85,11 +102,13 @@ def _of(error: OrchestrationError) -> list[Problem]:
 
 
 def _tell(verdict: Verdict, *, as_json: bool) -> None:
-    if not verdict.problems:
-        if not as_json:
-            say(f"{verdict.pipeline}: valid")
-        return
-    count = len(verdict.problems)
-    note(f"{verdict.pipeline}: {count} problem{'s' if count > 1 else ''}")
-    for problem in verdict.problems:
-        note("  " + str(problem).replace("\n", "\n    "))
+    if not verdict.problems and not as_json:
+        say(f"{verdict.pipeline}: valid")
+        for stage, lines in verdict.facts.items():
+            for line in lines:
+                say(f"  {stage}: {line}")
+    for word, found in (("problem", verdict.problems), ("warning", verdict.warnings)):
+        if found:
+            note(f"{verdict.pipeline}: {len(found)} {word}{'s' if len(found) > 1 else ''}")
+        for problem in found:
+            note("  " + str(problem).replace("\n", "\n    "))

@@ -24,7 +24,7 @@ from orchestration.deploy.patterns import ANY, Known, iam, listings, pattern
 from orchestration.deploy.statements import Statement, merged
 from orchestration.errors import Problem, UnsupportedError
 from orchestration.expressions import Function, Json, Tree, apply
-from orchestration.graph import Call, ForEach, Graph, Operation, Read, Workflow, bodies
+from orchestration.graph import Call, ForEach, Graph, Operation, Read, Workflow, bodies, operations
 
 Runs: TypeAlias = Sequence[Mapping[str, Json]]
 """The parameters of each kind of run that the policy allows; ``None``: it may be anything."""
@@ -125,11 +125,9 @@ def _statements(
 def _operations(graph: Graph, known: Known) -> Iterator[tuple[str, Operation, Known]]:
     for step in graph.steps:
         match step:
-            case Call(until=until):
-                yield step.name, step.operation, known
-                for operation in (until.poll, until.stop) if until is not None else ():
-                    if operation is not None:
-                        yield step.name, operation, known
+            case Call():
+                for operation in operations(step):
+                    yield step.name, operation, known
             case Read(uri=uri):
                 request: dict[str, Tree] = {
                     "Bucket": apply(Function.S3_BUCKET, uri),

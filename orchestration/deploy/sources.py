@@ -25,7 +25,7 @@ ARCHIVE = "sourcedir.tar.gz"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFolder:
-    """A folder of code, and where it has to lie."""
+    """A folder of code (or an archive of one), and where it has to lie."""
 
     used_by: tuple[str, ...]
     """Stages and their fields: ``train.source``."""
@@ -46,14 +46,14 @@ class SourceFolder:
         from orchestration.stages.packing import archive, digest, files
 
         directory = self.directory
-        if directory is None or not directory.is_dir():
+        if directory is None or not directory.exists():
             raise DeployError(
-                f"{self.uri}{ARCHIVE} is not there, and neither is the folder of "
+                f"{self.uri}{ARCHIVE} is not there, and neither is the code of "
                 f"{', '.join(self.used_by)} ({directory}); deploy once where the folder is"
             )
         if digest(directory) != self.sha256:
             raise DeployError(
-                f"the folder {directory} ({', '.join(self.used_by)}) is not the one that the "
+                f"the code in {directory} ({', '.join(self.used_by)}) is not what the "
                 "pipeline was locked with; run `orchestrate lock` to take it as it is now"
             )
         found = {f"{self.prefix}files/{name}": path.read_bytes() for name, path in files(directory)}
@@ -77,7 +77,8 @@ def folders(pipeline: Pipeline, parameters: Mapping[str, Json]) -> tuple[SourceF
         for name, source in stage.sources():
             if source.uri is None and source.sha256 is not None:
                 used.setdefault(source.sha256, []).append(f"{stage.name}.{name}")
-                directory = Path(source.directory) if source.directory is not None else None
+                given = source.directory or source.archive
+                directory = Path(given) if given is not None else None
                 directories[source.sha256] = directory or directories.get(source.sha256)
     if not used:
         return ()

@@ -12,9 +12,12 @@ inside a ``ForEach``. What runs inside a ``Choose`` or a ``ForEach`` stays there
 
 from orchestration.graph.calls import (
     JOB_FAILED,
+    NO_CAPACITY,
     TIMED_OUT,
     Adopt,
+    Alternative,
     ErrorPattern,
+    Fallback,
     Operation,
     Output,
     Path,
@@ -40,6 +43,8 @@ from orchestration.graph.steps import (
 from orchestration.graph.walking import (
     all_steps,
     bodies,
+    candidates,
+    operations,
     ordered,
     reads,
     rewrite,
@@ -50,12 +55,15 @@ from orchestration.graph.walking import (
 
 __all__ = [
     "JOB_FAILED",
+    "NO_CAPACITY",
     "TIMED_OUT",
     "Adopt",
+    "Alternative",
     "Call",
     "Choose",
     "ErrorPattern",
     "Fail",
+    "Fallback",
     "ForEach",
     "Graph",
     "Guarded",
@@ -74,6 +82,8 @@ __all__ = [
     "Workflow",
     "all_steps",
     "bodies",
+    "candidates",
+    "operations",
     "ordered",
     "reads",
     "rewrite",

@@ -13,6 +13,8 @@ JOB_FAILED: Final = "JobFailed"
 """The error of a job that ran and failed, as opposed to a call that was refused."""
 TIMED_OUT: Final = "TimedOut"
 """The error of what was not over in time."""
+NO_CAPACITY: Final = "NoCapacity"
+"""The error of a call none of whose alternatives found the machines that it asks for."""
 
 Path: TypeAlias = tuple[str | int, ...]
 """Where a value stands in a response: ``("FileSystems", 0, "Lifecycle")``."""
@@ -110,6 +112,48 @@ class Adopt:
     name_field: str | None = None
     """The request's field with the name, where a job that ended badly may be started anew by a
     person who clears the task: the new one gets ``-2``, ``-3``, … behind it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """The same work asked for in another way: other machines, under a name of its own."""
+
+    label: Tree
+    """What it asks for, in the words of people: ``8 x ml.p4d.24xlarge``."""
+    operation: Operation
+    """The same operation as the call's, with a whole request of its own."""
+    poll: Operation
+    stop: Operation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fallback:
+    """What to ask for instead, in order, where there is no capacity for a call's own request.
+
+    Only want of capacity leads to the next request: whatever else fails a job fails the step. The
+    step's outputs are those of the job that completes; where none finds capacity, it fails with
+    :data:`NO_CAPACITY` and a cause that names them all.
+    """
+
+    label: Tree
+    """What the call itself asks for: ``4 x ml.p5.48xlarge``."""
+    alternatives: tuple[Alternative, ...]
+    reasons: tuple[str, ...] = ()
+    """What a failed job's reason begins with (``until.reason``). What a script has to say stands
+    further on in it, so no text of a user's is taken for want of capacity."""
+    refusals: tuple[ErrorPattern, ...] = ()
+    """Errors of the call. Each is believed only where nothing has the request's name: a response
+    may have been lost, and the job it tells of be what uses up the quota."""
+    absent: tuple[ErrorPattern, ...] = ()
+    """Errors of the poll that say that nothing has the name."""
+
+    def lacks(self, reason: object) -> bool:
+        """Whether a job failed for want of capacity."""
+        return isinstance(reason, str) and reason.startswith(self.reasons)
+
+    def refused(self, code: str, message: str) -> ErrorPattern | None:
+        """The kind of refusal for want of capacity that an error is, if it is one."""
+        return next((p for p in self.refusals if p.matches(code, message)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from orchestration.expressions import Tree
-from orchestration.graph.calls import Adopt, Operation, Output, Recovery, Retry, Until
+from orchestration.graph.calls import (
+    Adopt,
+    Fallback,
+    Operation,
+    Output,
+    Recovery,
+    Retry,
+    Until,
+)
 
 if TYPE_CHECKING:
     from orchestration.refs import Expression
@@ -25,6 +33,7 @@ class Call:
     adopt: Adopt | None = None
     recoveries: tuple[Recovery, ...] = ()
     retry: Retry = field(default_factory=Retry)
+    fallback: Fallback | None = None
     after: tuple[str, ...] = ()
 
 

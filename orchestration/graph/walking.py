@@ -8,7 +8,7 @@ from typing import Any, assert_never, cast
 
 from orchestration.errors import GraphError, Problem
 from orchestration.expressions import Result, Tree, walk
-from orchestration.graph.calls import Operation
+from orchestration.graph.calls import Alternative, Operation
 from orchestration.graph.steps import (
     Call,
     Choose,
@@ -38,15 +38,41 @@ def bodies(step: Step) -> tuple[Graph, ...]:
             return ()
 
 
+def candidates(call: Call) -> tuple[Call, ...]:
+    """What a call asks for, in order: itself, then each alternative as a call without any."""
+    until, fallback = call.until, call.fallback
+    if until is None or fallback is None:
+        return (call,)
+    return (
+        replace(call, fallback=replace(fallback, alternatives=())),
+        *(
+            replace(
+                call,
+                operation=other.operation,
+                until=replace(until, poll=other.poll, stop=other.stop),
+                fallback=replace(fallback, label=other.label, alternatives=()),
+            )
+            for other in fallback.alternatives
+        ),
+    )
+
+
+def operations(call: Call) -> Iterator[Operation]:
+    """Every operation that a call may send: its own, its polls and stops, its alternatives'."""
+    for candidate in candidates(call):
+        yield candidate.operation
+        if candidate.until is not None:
+            yield candidate.until.poll
+            if candidate.until.stop is not None:
+                yield candidate.until.stop
+
+
 def trees(step: Step) -> Iterator[Tree]:
     """Every tree of a step's own (not those inside its bodies)."""
     match step:
         case Call():
-            yield step.operation.request
-            if step.until is not None:
-                yield step.until.poll.request
-                if step.until.stop is not None:
-                    yield step.until.stop.request
+            yield from (operation.request for operation in operations(step))
+            yield from (c.fallback.label for c in candidates(step) if c.fallback is not None)
         case Read():
             yield step.uri
         case Choose():
@@ -78,15 +104,30 @@ def rewrite(  # noqa: C901 - one arm for each kind of step
     def operation(old: Operation) -> Operation:
         return replace(old, request=tree(old.request))
 
+    def stop(old: Operation | None) -> Operation | None:
+        return None if old is None else operation(old)
+
+    def alternative(old: Alternative) -> Alternative:
+        return Alternative(
+            label=tree(old.label),
+            operation=operation(old.operation),
+            poll=operation(old.poll),
+            stop=stop(old.stop),
+        )
+
     def graph(old: Graph) -> Graph:
         return Graph(tuple(rewrite(inner, tree) for inner in old.steps))
 
     match step:
-        case Call(until=until):
+        case Call(until=until, fallback=fallback):
             if until is not None:
-                stop = operation(until.stop) if until.stop is not None else None
-                until = replace(until, poll=operation(until.poll), stop=stop)
-            return replace(step, operation=operation(step.operation), until=until)
+                until = replace(until, poll=operation(until.poll), stop=stop(until.stop))
+            if fallback is not None:
+                others = tuple(alternative(other) for other in fallback.alternatives)
+                fallback = replace(fallback, label=tree(fallback.label), alternatives=others)
+            return replace(
+                step, operation=operation(step.operation), until=until, fallback=fallback
+            )
         case Read():
             return replace(step, uri=tree(step.uri))
         case Choose():

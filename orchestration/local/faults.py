@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from orchestration.local.decoding import Request
 from orchestration.local.records import Fault
@@ -30,8 +31,12 @@ class Faults:
 
     def for_job(self, operation: str, name: str) -> str | None:
         """Why this job is to fail, if it is."""
-        fault = self._take(lambda fault: fault.matches_job(operation, name))
+        fault = self.job_fault(operation, name, {})
         return fault.message if fault else None
+
+    def job_fault(self, operation: str, name: str, request: Mapping[str, Any]) -> Fault | None:
+        """The fault that a job meets which a request asks for, used up once, if any."""
+        return self._take(lambda fault: fault.matches_job(operation, name, request))
 
     def _take(self, wanted: Callable[[Fault], bool]) -> Fault | None:
         with self._lock:

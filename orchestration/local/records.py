@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 JsonObject = dict[str, Any]
@@ -48,7 +48,8 @@ class Fault:
 
     `after_effect` lets the call take effect and loses its response: the caller sees the error,
     the account has the change. `matching` is a subset of the request that must be equal.
-    AWS clients retry statuses of 500 and above themselves.
+    `instance_type` narrows it to requests for such machines, alone or in a group. AWS clients retry
+    statuses of 500 and above themselves.
     """
 
     service: str
@@ -59,6 +60,9 @@ class Fault:
     times: int = 1
     after_effect: bool = False
     matching: Mapping[str, Any] | None = field(default=None)
+    instance_type: str = ""
+    delay_s: float = 0.0
+    """Seconds of AWS that a job waits for its machines before it fails."""
 
     @classmethod
     def job(
@@ -83,9 +87,38 @@ class Fault:
         )
 
     @classmethod
-    def capacity(cls, name_contains: str, *, times: int = 1) -> Fault:
-        """The next job whose name contains a text finds no instances (`CapacityError`)."""
-        return cls.job(name_contains, reason=CAPACITY_REASON, times=times)
+    def capacity(
+        cls,
+        name_contains: str = "",
+        *,
+        instance_type: str = "",
+        after_s: float = 0.0,
+        times: int = 1,
+    ) -> Fault:
+        """The next job whose name contains a text finds no instances (`CapacityError`).
+
+        `instance_type` narrows it to jobs that ask for such; they wait for `after_s` seconds of AWS
+        (`Starting`, where they can be stopped) before they fail.
+        """
+        fault = cls.job(name_contains, reason=CAPACITY_REASON, times=times)
+        return replace(fault, instance_type=instance_type, delay_s=after_s)
+
+    @classmethod
+    def quota(cls, instance_type: str, *, limit: int = 0, times: int = 1000) -> Fault:
+        """Training jobs on an instance type are refused: the account may have `limit` of them."""
+        text = (
+            f"The account-level service limit '{instance_type} for training job usage' is {limit} "
+            f"Instances, with current utilization of {limit} Instances and a request delta of 1 "
+            "Instances. Please use AWS Service Quotas to request an increase for this quota."
+        )
+        return cls(
+            service="sagemaker",
+            operation="CreateTrainingJob",
+            error_code="ResourceLimitExceeded",
+            message=text,
+            times=times,
+            instance_type=instance_type,
+        )
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Fault:
@@ -98,16 +131,35 @@ class Fault:
 
     def matches(self, service: str, operation: str, request: Mapping[str, Any]) -> bool:
         """Whether a call is one that this fault is for."""
-        return (service, operation) == (self.service, self.operation) and _is_subset(
-            self.matching or {}, request
+        return (
+            (service, operation) == (self.service, self.operation)
+            and _is_subset(self.matching or {}, request)
+            and self._on(request)
         )
 
-    def matches_job(self, operation: str, name: str) -> bool:
-        """Whether a job is one that this fault is for."""
-        if self.operation != JOB_OPERATION:
+    def matches_job(
+        self, operation: str, name: str, request: Mapping[str, Any] | None = None
+    ) -> bool:
+        """Whether a job is one that this fault is for; `request` is what asked for it."""
+        if self.operation != JOB_OPERATION or not self._on(request or {}):
             return False
         wanted = dict(self.matching or {})
         return wanted["name"] in name and wanted.get("operation", "") in ("", operation)
+
+    def _on(self, request: Mapping[str, Any]) -> bool:
+        return self.instance_type in ("", *_instance_types(request))
+
+
+def _instance_types(tree: Any) -> Iterator[str]:
+    """Every instance type that a request names, wherever."""
+    if isinstance(tree, Mapping):
+        if "InstanceType" in tree:
+            yield tree["InstanceType"]
+        for value in tree.values():
+            yield from _instance_types(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from _instance_types(value)
 
 
 def _is_subset(part: Any, whole: Any) -> bool:

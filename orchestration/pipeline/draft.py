@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
-from orchestration.expressions import walk
+from orchestration.expressions import Json, walk
 from orchestration.expressions.syntax import parse
 from orchestration.refs import Expression
-from orchestration.stages import Stage
+from orchestration.stages import Context, Stage
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SAMPLE_WORKSPACE = "s3://bucket"
 SAMPLE_ROLE = "arn:aws:iam::111122223333:role/sample"
+SAMPLE_REGION = "us-east-1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +43,26 @@ class Draft:
     name: str
     workspace: Any
     role: Any
+    region: str | None
     tags: Mapping[str, str]
     parameters: Mapping[str, Parameter | None]
     """``None`` where only the name is known."""
     schedule: Schedule | None
     stages: tuple[Written, ...]
+
+    def context(self, wrong: Container[str] = ()) -> Context:
+        """What stages are lowered with; samples stand for fields that are wrong."""
+        return Context(
+            pipeline=self.name,
+            workspace=SAMPLE_WORKSPACE if "workspace" in wrong else self.workspace,
+            role=SAMPLE_ROLE if "role" in wrong else self.role,
+            region=SAMPLE_REGION if "region" in wrong else self.region,
+        )
+
+    def defaults(self) -> dict[str, Json]:
+        """The parameters that a run may leave out, with the values that they then have."""
+        known = {name: read for name, read in self.parameters.items() if read is not None}
+        return {name: read.default for name, read in known.items() if read.default is not None}
 
     @classmethod
     def of(cls, pipeline: Pipeline) -> Draft:
@@ -55,6 +71,7 @@ class Draft:
             name=pipeline.name,
             workspace=pipeline.workspace,
             role=pipeline.role,
+            region=pipeline.region,
             tags=pipeline.tags,
             parameters=pipeline.declared_parameters(),
             schedule=pipeline.schedule,
@@ -81,6 +98,7 @@ class Draft:
             name=_read("name", data, "pipeline"),
             workspace=_read("workspace", data, SAMPLE_WORKSPACE),
             role=_read("role", data, SAMPLE_ROLE),
+            region=_read("region", data, SAMPLE_REGION if data.get("region") else None),
             tags=_read("tags", data, {}),
             parameters=parameters,
             schedule=_read("schedule", data, None),

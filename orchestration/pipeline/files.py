@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestration.errors import PipelineError, Problem, near
-from orchestration.stages.packing import digest, files
+from orchestration.pipeline import plans
+from orchestration.stages.packing import contents, digest
+
+if TYPE_CHECKING:
+    from orchestration.planning.plan import Plans
 
 
 def read(path: Path) -> tuple[dict[str, Any], list[Problem]]:
@@ -21,29 +26,27 @@ def read(path: Path) -> tuple[dict[str, Any], list[Problem]]:
 
     data = load(path)
     locked = _lock(path)
-    found: list[Problem] = []
-    for key, source in _sources(data):
-        directory = source.get("directory")
-        if not isinstance(directory, str):
-            continue
-        folder = (path.parent / directory).resolve()
-        source["directory"] = str(folder)
-        if folder.is_dir():
-            found += _entry(f"stages.{key}", folder, directory, source["entry_point"])
+    found = plans.settle(data, path.parent, locked.plans)
+    for key, source, field in _sources(data):
+        given = source[field]
+        place = (path.parent / given).resolve()
+        source[field] = str(place)
+        if place.exists():
+            found += _entry(f"stages.{key}", place, given, source["entry_point"])
         if "sha256" in source:
             continue
-        if key in locked:
-            source["sha256"] = locked[key]
-        elif folder.is_dir():
-            source["sha256"] = digest(folder)
+        if key in locked.sources:
+            source["sha256"] = locked.sources[key]
+        elif place.exists():
+            source["sha256"] = digest(place)
     return data, found
 
 
-def _entry(path: str, folder: Path, directory: str, entry_point: object) -> Iterator[Problem]:
-    names = [name for name, _ in files(folder)]
+def _entry(path: str, place: Path, given: str, entry_point: object) -> Iterator[Problem]:
+    names = contents(place)
     if isinstance(entry_point, str) and entry_point not in names:
         yield Problem(
-            f"{path}.entry_point", f"{directory} holds no {entry_point!r}{near(entry_point, names)}"
+            f"{path}.entry_point", f"{given} holds no {entry_point!r}{near(entry_point, names)}"
         )
 
 
@@ -52,50 +55,74 @@ def lock_path(path: Path) -> Path:
     return path.with_suffix(".lock.json")
 
 
-def lock(path: Path) -> dict[str, dict[str, str]]:
-    """What the lock file has to hold by the folders as they are now."""
+def lock(path: Path) -> dict[str, Any]:
+    """What the lock file has to hold by the folders as they are now; its plans stay as they are."""
     from orchestration.pipeline.yaml import load
 
     digests: dict[str, str] = {}
     missing: list[Problem] = []
-    for key, source in _sources(load(path)):
-        directory = source.get("directory")
-        if isinstance(directory, str) and "sha256" not in source:
-            folder = path.parent / directory
-            if folder.is_dir():
-                digests[key] = digest(folder)
+    for key, source, field in _sources(load(path)):
+        if "sha256" not in source:
+            place = path.parent / source[field]
+            if place.exists():
+                digests[key] = digest(place)
             else:
+                what = "folder" if field == "directory" else "file"
                 missing.append(
-                    Problem(f"stages.{key}.directory", f"there is no folder {directory}")
+                    Problem(f"stages.{key}.{field}", f"there is no {what} {source[field]}")
                 )
     if missing:
         raise PipelineError(missing)
-    return {"sources": dict(sorted(digests.items()))}
+    return document(digests, _lock(path).plans)
+
+
+def document(digests: Mapping[str, str], pins: Mapping[str, plans.Pinned]) -> dict[str, Any]:
+    """The content of a lock file."""
+    content: dict[str, Any] = {"sources": dict(sorted(digests.items()))}
+    return content | ({"plans": dict(sorted(pins.items()))} if pins else {})
+
+
+def planned(path: Path) -> tuple[dict[str, Plans], dict[str, Any]]:
+    """What the planner finds for a file's stages, and the lock file that pins what it chose."""
+    from orchestration.pipeline.yaml import load
+
+    found, pins = plans.pins(load(path), path.parent)
+    return found, document(_lock(path).sources, pins)
 
 
 def stale(path: Path) -> list[str]:
     """The folders of code that changed since the lock file was written, by stage and field."""
     if not lock_path(path).exists():
         return []
-    now, then = lock(path)["sources"], _lock(path)
+    now, then = lock(path)["sources"], _lock(path).sources
     return sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key))
 
 
-def _lock(path: Path) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class _Locked:
+    sources: Mapping[str, str]
+    """Digests of code, by stage and field."""
+    plans: Mapping[str, plans.Pinned]
+    """What the planner picked, by stage."""
+
+
+def _lock(path: Path) -> _Locked:
     lock_file = lock_path(path)
     if not lock_file.exists():
-        return {}
+        return _Locked({}, {})
     try:
-        digests = json.loads(lock_file.read_text(encoding="utf-8"))["sources"]
-    except (ValueError, KeyError, TypeError):
-        digests = None
-    if not isinstance(digests, dict):
+        content = json.loads(lock_file.read_text(encoding="utf-8"))
+        digests, pins = content["sources"], content.get("plans", {})
+    except (ValueError, KeyError, TypeError, AttributeError):
+        digests, pins = None, None
+    if not isinstance(digests, dict) or not isinstance(pins, dict):
         message = f"is no lock file; write it again: `orchestrate lock {path.name}`"
         raise PipelineError([Problem(lock_file.name, message)])
-    return digests
+    return _Locked(digests, pins)
 
 
-def _sources(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _sources(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """What names code on this machine: where it stands, itself, and its field with the path."""
     stages = data.get("stages")
     if isinstance(stages, Mapping):
         pairs = list(stages.items())
@@ -107,4 +134,6 @@ def _sources(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         if isinstance(stage, dict):
             for field, value in stage.items():
                 if isinstance(value, dict) and "entry_point" in value:
-                    yield f"{name}.{field}", value
+                    for place in ("directory", "archive"):
+                        if isinstance(value.get(place), str):
+                            yield f"{name}.{field}", value, place

@@ -11,11 +11,11 @@ from orchestration.checks import rules
 from orchestration.errors import ExpressionError, PipelineError, Problem
 from orchestration.expressions import Tree, substitute
 from orchestration.graph import Call, Graph, Workflow, rewrite, upstream
-from orchestration.pipeline.draft import SAMPLE_ROLE, SAMPLE_WORKSPACE, Draft
+from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.plan import leaves, plan
 from orchestration.pipeline.problems import problems
 from orchestration.refs import Expression, Ref
-from orchestration.stages import Context, Fragment, Stage
+from orchestration.stages import Fragment, Stage
 
 if TYPE_CHECKING:
     from orchestration.pipeline.model import Pipeline
@@ -50,11 +50,7 @@ def lower(pipeline: Pipeline) -> Workflow:
 def of_requests(draft: Draft, found: Iterable[Problem]) -> list[Problem]:
     """What AWS would refuse of the stages that nothing else was found wrong with."""
     wrong = {".".join(problem.path.split(".")[:2]) for problem in found}
-    context = Context(
-        pipeline=draft.name,
-        workspace=SAMPLE_WORKSPACE if "workspace" in wrong else draft.workspace,
-        role=SAMPLE_ROLE if "role" in wrong else draft.role,
-    )
+    context = draft.context(wrong)
     result: list[Problem] = []
     for written in draft.stages:
         if written.stage is not None and f"stages.{written.name}" not in wrong:

@@ -78,6 +78,9 @@ class Pipeline(Model):
     role: Text = parameter("role")
     """ARN of the role that SageMaker's jobs and endpoints assume; by default the parameter
     ``role``."""
+    region: str | None = Field(default=None, pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")
+    """The AWS region it runs in: ``us-west-2``. Needed where a stage names a ``framework`` and no
+    image, which every region has under another path."""
     stages: tuple[AnyStage, ...] = Field(min_length=1)
     """A list, or a mapping from names to stages."""
     tags: dict[str, str] = Field(default={}, max_length=40)
@@ -127,7 +130,36 @@ class Pipeline(Model):
 
     def context(self) -> Context:
         """What stages are lowered with."""
-        return Context(pipeline=self.name, workspace=self.workspace, role=self.role, tags=self.tags)
+        return Context(
+            pipeline=self.name,
+            workspace=self.workspace,
+            role=self.role,
+            region=self.region,
+            tags=self.tags,
+        )
+
+    def warnings(self) -> list[Problem]:
+        """What may well be wrong, or is not known to work."""
+        return [
+            Problem(f"stages.{stage.name}.{found.path}", found.message)
+            for stage in self._by_default()
+            for found in stage.warnings()
+        ]
+
+    def facts(self) -> dict[str, list[str]]:
+        """What follows from the numbers of each stage: the sizes of clusters and batches.
+
+        Where they are parameters, from the defaults.
+        """
+        told = {stage.name: list(stage.facts()) for stage in self._by_default()}
+        return {name: lines for name, lines in told.items() if lines}
+
+    def _by_default(self) -> list[Stage]:
+        from orchestration.pipeline.draft import Draft
+        from orchestration.stages.assuming import assuming
+
+        defaults = Draft.of(self).defaults()
+        return [assuming(stage, defaults) for stage in self.stages]
 
     def parameter_specs(self) -> tuple[ParameterSpec, ...]:
         """The parameters of the workflow."""

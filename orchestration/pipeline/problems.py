@@ -10,11 +10,14 @@ from orchestration.errors import Problem, near
 from orchestration.expressions import Item, Parameter, Result, walk
 from orchestration.pipeline.draft import Draft, Written
 from orchestration.refs import Ref
+from orchestration.stages import Stage
+from orchestration.stages.assuming import assuming
 from orchestration.stages.values import Scalar, Source, s3_problem
 
-_MOST_IN_NAMES = 63 - len("--") - 12 - len("-99")
+_MOST_IN_NAMES = 63 - len("--") - 12 - len("-b") - len("-99")
 """Characters of the pipeline's and a stage's name together: SageMaker's names have 63 at the most,
-12 are the run's identity, and a job that a person starts anew gets a number."""
+12 are the run's identity, a fallback cluster's job gets a letter, and one that a person starts anew
+a number."""
 
 
 def problems(draft: Draft) -> list[Problem]:
@@ -46,17 +49,37 @@ def _of_stage(written: Written, stages: Mapping[str, Written], draft: Draft) -> 
         if other not in stages:
             yield Problem("after", f"there is no stage {other!r}{near(other, stages)}")
     if written.stage is not None:
-        yield from written.stage.check()
+        yield from _checked(written.stage, draft)
         for field, source in written.stage.sources():
             yield from _source(field, source)
+
+
+def _checked(stage: Stage, draft: Draft) -> Iterator[Problem]:
+    """What a stage finds wrong, also where a run leaves the parameters at their defaults."""
+    context = draft.context()
+    found = list(stage.check(context))
+    yield from found
+    for problem in assuming(stage, draft.defaults()).check(context):
+        if problem not in found:
+            by_default = f"{problem.message} (so by the parameters' defaults)"
+            yield Problem(problem.path, by_default)
 
 
 def _source(path: str, source: Source) -> Iterator[Problem]:
     if source.uri is not None or source.sha256 is not None:
         return
-    if source.directory is None:
-        yield Problem(path, "needs a directory (a folder of code) or a uri (a prefix in S3)")
-    elif not Path(source.directory).is_dir():
+    given = source.directory or source.archive
+    if given is None:
+        yield Problem(path, "needs a directory (a folder of code), an archive, or a uri in S3")
+    elif source.archive is not None and source.directory is not None:
+        yield Problem(path, "takes a directory or an archive, not both")
+    elif source.archive is not None:
+        yield Problem(
+            f"{path}.archive",
+            f"there is no file {source.archive}, and no lock file knows its digest; run "
+            "`orchestrate lock FILE` where the file is",
+        )
+    elif not Path(given).is_dir():
         yield Problem(
             f"{path}.directory",
             f"there is no folder {source.directory}, and no lock file knows its digest; run "
@@ -118,6 +141,10 @@ def _of_pipeline(draft: Draft) -> Iterator[Problem]:
                 yield Problem(field, "an output of a stage is known too late for this")
             else:
                 yield from _reference(field, node, {}, draft.parameters)
+    if isinstance(draft.role, str) and not draft.role.startswith("arn:"):
+        yield Problem(
+            "role", f"{draft.role!r} is no ARN; write arn:aws:iam::<account>:role/{draft.role}"
+        )
     for key in draft.tags:
         if key.lower().startswith("aws:"):
             yield Problem(f"tags.{key}", "tags that begin with aws: are AWS's own")

@@ -99,6 +99,17 @@ def _keys(location: Location) -> list[str]:
     return sorted({name for model in _models_at(location) for name in model.model_fields})
 
 
+def _told(location: Location) -> str:
+    """What the documentation of a field begins with."""
+    *parents, name = location
+    for model in _models_at(tuple(parents)):
+        field = model.model_fields.get(str(name))
+        if field is not None and field.description is not None:
+            first = field.description.split("\n\n")[0].split(". ")[0]
+            return " ".join(first.replace("``", "").rstrip(".").split())
+    return ""
+
+
 def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
@@ -110,7 +121,8 @@ def _message(item: Any) -> str:
         case "extra_forbidden":
             return f"is unknown{near(str(item['loc'][-1]), _keys(item['loc'][:-1]))}"
         case "missing":
-            return "is required"
+            told = _told(item["loc"])
+            return f"is required: {told}" if told else "is required"
         case "union_tag_not_found":
             kinds = (str(_kind(model)) for model in _models_at(item["loc"]))
             return f"has no kind; give it one of kind: {', '.join(dict.fromkeys(kinds))}"

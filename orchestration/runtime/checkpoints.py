@@ -1,10 +1,11 @@
 """Checkpoints that are whole or absent, each a folder with its metrics.
 
-`<directory>/<prefix><number>/` holds what the script writes, `metrics.json` (a flat object with
-`step`) and `manifest.json`, written last: every file with its size. It is filled under a name that
-begins with `.tmp-`, which no prefix does, flushed to the disk, then renamed, so a process killed at
-any moment leaves no part of one. SageMaker copies the directory to S3 and back file by file, so
-part of a checkpoint can arrive there; the manifest tells, and such a part is passed over.
+`<directory>/<prefix><number>/` holds what the script writes, `metrics.json` (a flat object that
+has the number too) and `manifest.json`, written last: every file with its size. It is filled under
+a name that begins with `.tmp-`, which no prefix does, flushed to the disk, then renamed, so a
+process killed at any moment leaves no part of one. SageMaker copies the directory to S3 and back
+file by file, so part of a checkpoint can arrive there; the manifest tells, and such a part is
+passed over.
 
 https://docs.aws.amazon.com/sagemaker/latest/dg/model-checkpoints.html
 """
@@ -37,10 +38,11 @@ class Checkpoints:
     """The checkpoints of a run, seen from one of its processes.
 
     `directory`: SageMaker's checkpoint directory by default. `prefix`: as in
-    `CheckpointEvaluation(checkpoint_prefix=...)`. `rank`: of this process; rank 0 alone writes,
-    names and removes. `sha256`: put digests into manifests, which costs reading every file once.
-    `keep_last` and `keep_best`: remove the others from this directory after each save (what was
-    copied to S3 may stay there).
+    `CheckpointEvaluation(checkpoint_prefix=...)`. `counts`: what the numbers count, their name in
+    `metrics.json` (`epoch`). `rank`: of this process; rank 0 alone writes, names and removes.
+    `sha256`: put digests into manifests, which costs reading every file once. `keep_last` and
+    `keep_best`: remove the others from this directory after each save (what was copied to S3 may
+    stay there).
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as disk:
@@ -59,6 +61,7 @@ class Checkpoints:
         directory: Path | None = None,
         *,
         prefix: str = "checkpoint-",
+        counts: str = "step",
         rank: int = 0,
         sha256: bool = False,
         keep_last: int | None = None,
@@ -74,6 +77,7 @@ class Checkpoints:
             raise ValueError("keep_best goes with keep_last: say how many of the newest to keep")
         self.directory = Folders.from_environment().checkpoints if directory is None else directory
         self.prefix = prefix
+        self.counts = counts
         self._rank = rank
         self._sha256 = sha256
         self._keep_last = keep_last
@@ -106,7 +110,7 @@ class Checkpoints:
         `number`: step or epoch. `write` fills the folder that it is given. `metrics`: one that is
         not finite is written as null. An older checkpoint of that number is replaced.
         """
-        entries = _entries(number, metrics)
+        entries = _entries(self.counts, number, metrics)
         if self._rank != 0:
             return None
         temporary = self._temporary(number)
@@ -132,7 +136,7 @@ class Checkpoints:
         Raises CheckpointError on every rank, and leaves no checkpoint, where a rank wrote nothing
         here; the rank whose `write` failed raises what it raised.
         """
-        entries = _entries(number, metrics)
+        entries = _entries(self.counts, number, metrics)
         temporary = self._temporary(number)
         receipts = temporary / _RECEIPTS
         if self._rank == 0:
@@ -151,7 +155,7 @@ class Checkpoints:
                     self._commit_shards(temporary, number, entries, world_size)
             finally:
                 barrier()
-        saved = Checkpoint(self._final(number), number)
+        saved = self._checkpoint(self._final(number), number)
         # One that was not committed is still there under its temporary name.
         if temporary.exists() or not saved.is_whole():
             raise CheckpointError(
@@ -209,7 +213,7 @@ class Checkpoints:
         files.flush(self.directory)
         shutil.rmtree(old, ignore_errors=True)
         self.prune()
-        return Checkpoint(final, number)
+        return self._checkpoint(final, number)
 
     def _recover(self) -> None:
         """Put back what was moved aside for one that was then not finished."""
@@ -246,9 +250,14 @@ class Checkpoints:
             if path.name.startswith(self.prefix) and path.is_dir()
         )
         found = [
-            Checkpoint(path, int(end)) for path, end in ends if end.isascii() and end.isdigit()
+            self._checkpoint(path, int(end))
+            for path, end in ends
+            if end.isascii() and end.isdigit()
         ]
         return sorted(found, key=lambda one: (one.number, one.path.name))
+
+    def _checkpoint(self, path: Path, number: int) -> Checkpoint:
+        return Checkpoint(path, number, self.counts)
 
     def _final(self, number: int) -> Path:
         return self.directory / f"{self.prefix}{number:0{_DIGITS}}"
@@ -257,11 +266,18 @@ class Checkpoints:
         return self.directory / f"{_NEW}{self._final(number).name}"
 
 
-def _entries(number: int, metrics: Mapping[str, float] | None) -> dict[str, Any]:
+def _entries(counts: str, number: int, metrics: Mapping[str, float] | None) -> dict[str, Any]:
     if number < 0:
         raise ValueError(f"checkpoint number {number} is less than 0")
-    values = {name: float(value) for name, value in (metrics or {}).items()}
-    if "step" in values:
-        raise ValueError("'step' is the checkpoint's number and can't be a metric too")
+    # Whole numbers, of samples or tokens, stay whole.
+    values = {
+        name: value if type(value) is int else float(value)
+        for name, value in (metrics or {}).items()
+    }
+    if values.get(counts, number) != number:
+        raise ValueError(
+            f"{counts!r} is the checkpoint's number, {number}, and can't be {values[counts]} too"
+        )
+    values.pop(counts, None)
     finite = {name: value if math.isfinite(value) else None for name, value in values.items()}
-    return {"step": number, **finite}
+    return {counts: number, **finite}

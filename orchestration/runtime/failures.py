@@ -70,11 +70,20 @@ def reported_failures(path: Path | None = None) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    if isinstance(error, SystemExit):
-        text = f"exit status {error.code}" if isinstance(error.code, int) else str(error.code)
-    else:
-        text = "".join(traceback.format_exception_only(type(error), error)).strip()
+    text = _exit_text(error) if isinstance(error, SystemExit) else _text(error)
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return text
     return f"{text} ({Path(frames[-1].filename).name}:{frames[-1].lineno})"
+
+
+def _exit_text(error: SystemExit) -> str:
+    if not isinstance(error.code, int):
+        return str(error.code)
+    # A script that prints an error and exits, as argparse does, has it in hand still.
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return f"exit status {error.code}" + (f": {_text(cause)}" if cause else "")
+
+
+def _text(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(type(error), error)).strip()

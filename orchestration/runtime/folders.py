@@ -6,9 +6,11 @@ https://docs.aws.amazon.com/sagemaker/latest/dg/amazon-sagemaker-toolkits.html
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Mapping
+
+_CHANNEL = "SM_CHANNEL_"
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Folders:
     """Becomes output.tar.gz."""
     failure: Path
     """A file: what DescribeTrainingJob shows as FailureReason."""
+    channels: Mapping[str, Path] = field(default_factory=dict, hash=False)
+    """What SM_CHANNEL_* say, by the variable's end: TRAINING."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Folders:
@@ -43,8 +47,17 @@ class Folders:
             model=Path(environ.get("SM_MODEL_DIR") or base / "model"),
             output=Path(environ.get("SM_OUTPUT_DATA_DIR") or base / "output" / "data"),
             failure=Path(environ.get("SM_OUTPUT_DIR") or base / "output") / "failure",
+            channels={
+                name[len(_CHANNEL) :]: Path(value)
+                for name, value in environ.items()
+                if name.startswith(_CHANNEL) and value
+            },
         )
 
     def channel(self, name: str) -> Path:
-        """Where the data of an input channel is."""
-        return self.inputs / name
+        """Where the data of an input channel is: SM_CHANNEL_NAME, else a folder of `inputs`.
+
+        >>> Folders.from_environment({"SM_CHANNEL_TRAINING": "data"}).channel("training").as_posix()
+        'data'
+        """
+        return self.channels.get(name.upper(), self.inputs / name)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import shutil
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Iterable
 
 from . import files
 
@@ -19,6 +21,8 @@ class Checkpoint:
     path: Path
     number: int
     """The step or epoch after which it was saved."""
+    counts: str = "step"
+    """What the number counts: its name in `metrics.json`."""
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -29,7 +33,7 @@ class Checkpoint:
         return {
             name: float(value)
             for name, value in values.items()
-            if name != "step" and isinstance(value, (int, float)) and math.isfinite(value)
+            if name != self.counts and isinstance(value, (int, float)) and math.isfinite(value)
         }
 
     def is_whole(self, *, verify: bool = False) -> bool:
@@ -47,6 +51,20 @@ class Checkpoint:
             ) and all(files.sha256(self.path / name) == digests[name] for name in digests)
         except (AttributeError, KeyError, OSError, TypeError):
             return False
+
+    def copy_to(self, folder: Path, *, without: Iterable[str] = ()) -> None:
+        """Copy the files to a folder, such as the model's, beside what is there.
+
+        The manifest stays, and so does what has a name in `without`: what only training needs, as
+        the optimiser's state.
+        """
+        left = shutil.ignore_patterns(*without)
+
+        def ignored(directory: str, names: list[str]) -> set[str]:
+            top = {MANIFEST} if Path(directory) == self.path else set()
+            return left(directory, names) | top
+
+        shutil.copytree(str(self.path), str(folder), ignore=ignored, dirs_exist_ok=True)
 
 
 @dataclass(frozen=True)

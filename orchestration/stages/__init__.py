@@ -1,39 +1,56 @@
 """The stages of a pipeline: what a user writes. Each lowers itself to steps."""
 
+from orchestration.stages.batch import Batch
+from orchestration.stages.channels import EfsChannel, FileSystemChannel, S3Channel
+from orchestration.stages.cluster import Cluster, InstanceGroup, Machines, ManagedSpot
+from orchestration.stages.container import Framework
 from orchestration.stages.deployment import Deployment, SmokeTest
 from orchestration.stages.evaluation import CheckpointEvaluation, Threshold
 from orchestration.stages.lustre import ExistingFileSystem, NewFileSystem
+from orchestration.stages.observability import (
+    Collection,
+    Debugger,
+    Experiment,
+    Profiler,
+    Rule,
+    TensorBoard,
+)
 from orchestration.stages.stage import Context, Fragment, Gate, Guard, Stage
 from orchestration.stages.staging import DataStaging, S3Destination
-from orchestration.stages.training import (
-    Checkpoints,
-    Cluster,
-    FileSystemChannel,
-    ManagedSpot,
-    S3Channel,
-    TrainingJob,
-)
+from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
 from orchestration.stages.values import Source, Vpc
 
 __all__ = [
+    "Batch",
     "CheckpointEvaluation",
     "Checkpoints",
     "Cluster",
+    "Collection",
     "Context",
     "DataStaging",
+    "Debugger",
     "Deployment",
+    "EfsChannel",
     "ExistingFileSystem",
+    "Experiment",
     "FileSystemChannel",
     "Fragment",
+    "Framework",
     "Gate",
     "Guard",
+    "InstanceGroup",
+    "Machines",
     "ManagedSpot",
+    "ModelOutput",
     "NewFileSystem",
+    "Profiler",
+    "Rule",
     "S3Channel",
     "S3Destination",
     "SmokeTest",
     "Source",
     "Stage",
+    "TensorBoard",
     "Threshold",
     "TrainingJob",
     "Vpc",

@@ -113,7 +113,7 @@ class Deployment(Stage):
         return every if self.smoke_test is not None else every - {"answer"}
 
     @override
-    def check(self) -> Iterator[Problem]:
+    def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
         yield from s3_problem("model_data", self.model_data)
         try:
             self._config_request(SAMPLE)

@@ -131,9 +131,15 @@ class CheckpointEvaluation(Stage):
         return outputs(CheckpointEvaluationOutputs, self.name)
 
     @override
-    def check(self) -> Iterator[Problem]:
+    def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
         yield from s3_problem("checkpoints", self.checkpoints)
         yield from s3_problem("data", self.data)
+        if self.source.archive_only:
+            yield Problem(
+                "source",
+                "is an archive, which a processing job does not unpack; give it a directory, or "
+                "the uri of a prefix that holds files/",
+            )
         try:
             self._request(SAMPLE)
         except ValueError as error:

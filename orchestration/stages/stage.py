@@ -51,6 +51,8 @@ class Context:
     workspace: Tree
     """S3 URI without a slash at its end; a run's files lie under ``<workspace>/<run>/<stage>``."""
     role: Tree
+    region: str | None = None
+    """Where the pipeline runs, as far as it is said."""
     tags: Mapping[str, str] = field(default_factory=dict)
 
     def resource_name(self, stage: str) -> Expression[str]:
@@ -71,14 +73,21 @@ class Context:
             return source.uri
         return join(_part(self.workspace), "/source/", source.sha256 or "")
 
-    def tag_list(self, stage: str) -> list[Tree]:
+    def archive(self, source: Source) -> Expression[str] | str:
+        """Where a stage's code lies as the archive that the training toolkit unpacks."""
+        if source.uri is not None and source.archive_only:
+            return source.uri
+        return join(self.source(source), "/sourcedir.tar.gz")
+
+    def tag_list(self, stage: str, tags: Mapping[str, str] | None = None) -> list[Tree]:
         """Tags of everything a stage creates, to find a run's resources by."""
         own = {"orchestration:pipeline": self.pipeline, "orchestration:stage": stage}
-        plain: list[Tree] = [{"Key": k, "Value": v} for k, v in {**self.tags, **own}.items()]
+        given = {**self.tags, **(tags or {}), **own}
+        plain: list[Tree] = [{"Key": k, "Value": v} for k, v in given.items()]
         return [*plain, {"Key": "orchestration:run", "Value": run_id()}]
 
 
-SAMPLE = Context(pipeline="pipeline", workspace="s3://bucket", role="role")
+SAMPLE = Context(pipeline="pipeline", workspace="s3://bucket", role="role", region="us-east-1")
 """A context to try a stage's requests in before there is a pipeline."""
 
 
@@ -102,8 +111,16 @@ class Stage(Model):
         """The stage as steps."""
         raise TypeError(f"{type(self).__name__} does not say how it is lowered")
 
-    def check(self) -> Iterator[Problem]:
+    def check(self, context: Context = SAMPLE) -> Iterator[Problem]:  # noqa: ARG002 - the shape all stages share
         """What is wrong with the stage beyond its fields' types, with paths inside the stage."""
+        yield from ()
+
+    def warnings(self) -> Iterator[Problem]:
+        """What may well be wrong, or is not known to work, with paths inside the stage."""
+        yield from ()
+
+    def facts(self) -> Iterator[str]:
+        """What follows from the stage's numbers: the sizes of its cluster and batch."""
         yield from ()
 
     def sources(self) -> Iterator[tuple[str, Source]]:

@@ -23,7 +23,7 @@ from orchestration.expressions import (
 from orchestration.graph import Call, Choose, Fail, ForEach, Graph, Operation, Output
 from orchestration.refs import Expression, Ref
 from orchestration.stages.lustre import ExistingFileSystem, NewFileSystem
-from orchestration.stages.stage import Context, Fragment, Stage, outputs
+from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage, outputs
 from orchestration.stages.values import Model, Text, s3_problem
 
 MOST_OBJECTS = 500
@@ -96,7 +96,7 @@ class DataStaging(Stage):
         return frozenset(["file_system", "file_system_id"])
 
     @override
-    def check(self) -> Iterator[Problem]:
+    def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
         existing = isinstance(self.destination, ExistingFileSystem)
         if self.source is None and not existing:
             yield Problem("source", "is required; write s3://bucket/prefix")

@@ -5,120 +5,39 @@ https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 from typing_extensions import override
 
-from orchestration import strategies
 from orchestration.errors import Problem
-from orchestration.expressions import Result, Tree, field, join
-from orchestration.graph import Adopt, Call, ErrorPattern, Operation, Output, Until
-from orchestration.refs import Expression, Ref
-from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage, outputs
-from orchestration.stages.values import (
-    Count,
-    Extra,
-    ExtraRequest,
-    Gibibytes,
-    Model,
-    Seconds,
-    Source,
-    Text,
-    Value,
-    Vpc,
-    s3_problem,
+from orchestration.expressions import Result, Tree
+from orchestration.graph import (
+    Adopt,
+    Alternative,
+    Call,
+    ErrorPattern,
+    Fallback,
+    Operation,
+    Output,
+    Until,
 )
+from orchestration.refs import Ref
+from orchestration.stages.automatic import Auto
+from orchestration.stages.batch import Batch
+from orchestration.stages.channels import Channel, InputMode
+from orchestration.stages.cluster import Candidate, Cluster, ManagedSpot
+from orchestration.stages.container import Framework
+from orchestration.stages.observability import Debugger, Experiment, Profiler, TensorBoard
+from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage, outputs
+from orchestration.stages.values import Extra, Model, Seconds, Source, Text, Value, Vpc
 from orchestration.strategies import NoStrategy, Strategy
 
 _IN_USE = ErrorPattern("ResourceInUse")
-
-
-class S3Channel(Model):
-    """A channel read from S3."""
-
-    kind: Literal["s3"] = "s3"
-    uri: Text
-    input_mode: Literal["File", "FastFile", "Pipe"] | None = None
-    """How the container sees it; ``None``: as the job does (File)."""
-    distribution: Literal["FullyReplicated", "ShardedByS3Key"] = "FullyReplicated"
-    """Whether every host gets all objects, or its share of them."""
-    content_type: str | None = None
-
-    def request(self) -> dict[str, Any]:
-        """One entry of ``InputDataConfig``, without its name."""
-        source = {
-            "S3DataType": "S3Prefix",
-            "S3Uri": self.uri,
-            "S3DataDistributionType": self.distribution,
-        }
-        entry: dict[str, Any] = {"DataSource": {"S3DataSource": source}}
-        if self.content_type is not None:
-            entry["ContentType"] = self.content_type
-        if self.input_mode is not None:
-            entry["InputMode"] = self.input_mode
-        return entry
-
-
-class FileSystemChannel(Model):
-    """A channel mounted from FSx for Lustre; the job then needs a :class:`Vpc`."""
-
-    kind: Literal["fsx_lustre"] = "fsx_lustre"
-    file_system: Expression[Any]
-    """``staged.outputs.file_system``; in YAML ``{ref: staging.file_system}``."""
-    path: str = Field(default="", pattern=r"^(/[A-Za-z0-9._-]+)*$", max_length=200)
-    """A directory below the staged data: ``/train``."""
-    access: Literal["ro", "rw"] = "ro"
-
-    def request(self) -> dict[str, Any]:
-        """One entry of ``InputDataConfig``, without its name."""
-        directory = field(self.file_system, "directory")
-        source = {
-            "FileSystemId": field(self.file_system, "id"),
-            "FileSystemType": "FSxLustre",
-            "DirectoryPath": join(directory, self.path) if self.path else directory,  # type: ignore[arg-type]  # the field of an expression is one
-            "FileSystemAccessMode": self.access,
-        }
-        return {"DataSource": {"FileSystemDataSource": source}}
-
-
-def _channel(value: object) -> object:
-    if isinstance(value, str | Expression):
-        return {"kind": "s3", "uri": value}
-    if isinstance(value, dict) and len(value) == 1 and "kind" not in value and "uri" not in value:
-        return {"kind": "s3", "uri": value}
-    return value
-
-
-Channel: TypeAlias = Annotated[
-    Annotated[S3Channel | FileSystemChannel, Field(discriminator="kind")],
-    BeforeValidator(_channel),
-]
-"""Where a channel's data comes from; an S3 URI or a reference to one stands for a plain S3
-channel."""
-
-
-class Cluster(Model):
-    """The machines of a training job."""
-
-    instance_type: Text
-    """``ml.p5.48xlarge``."""
-    instance_count: Count = 1
-    volume_gib: Gibibytes = 30
-    """Storage of each instance in GiB, where its type has no local storage of its own."""
-
-
-class ManagedSpot(Model):
-    """Spare capacity at a discount; SageMaker starts the job again after an interruption.
-
-    https://docs.aws.amazon.com/sagemaker/latest/dg/model-managed-spot-training.html
-    """
-
-    max_wait_s: Seconds
-    """Seconds in all, waiting for capacity and training; at least the job's ``max_runtime_s``."""
+_PROVISIONING_S = 3600
+"""The service ends a job by itself; so much more covers provisioning and upload."""
 
 
 class Checkpoints(Model):
@@ -127,6 +46,18 @@ class Checkpoints(Model):
     uri: Text | None = None
     """Where in S3; by default the run's own place in the workspace."""
     local_path: str = "/opt/ml/checkpoints"
+
+
+class ModelOutput(Model):
+    """Where the model and what else the script leaves go."""
+
+    uri: Text | None = None
+    """A prefix in S3, below which SageMaker writes ``<job>/output/model.tar.gz``; by default the
+    run's own place in the workspace."""
+    kms_key: Text | None = None
+    """Encrypts it."""
+    compression: Literal["GZIP", "NONE"] | None = None
+    """``NONE``: single files instead of ``model.tar.gz``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,29 +74,56 @@ class TrainingJobOutputs:
 
 
 class TrainingJob(Stage):
-    """A training job over a cluster of machines, distributed by a strategy."""
+    """A training job over a cluster of machines, distributed by a strategy.
+
+    What it runs is a ``framework`` in AWS's container for it, an ``image`` of your own (with the
+    name of the ``framework`` in it, if you like), or an ``algorithm``.
+    """
 
     kind: Literal["training_job"] = "training_job"
-    image: Text
+    image: Text | None = None
     """The training container, by its registry path."""
+    framework: Framework | None = None
+    algorithm: Text | None = None
+    """Name or ARN of an algorithm: one of yours, or from AWS Marketplace."""
+    entrypoint: tuple[Text, ...] = Field(default=(), max_length=100)
+    """Replaces the container's own entry point, and with it the training toolkit."""
+    arguments: tuple[Text, ...] = Field(default=(), max_length=100)
+    """Arguments of the container's entry point."""
     source: Source | None = None
     """The code to run in a container with the SageMaker training toolkit; ``None``: the container's
     own."""
+    log_level: int = Field(default=20, ge=0, le=50)
+    """Of the training toolkit: 10 debug, 20 info, 30 warnings."""
     hyperparameters: dict[str, Value] = {}
     """JSON-encoded where there is a ``source``, as the toolkit reads them; else sent as text."""
     channels: dict[str, Channel] = Field(default={}, max_length=20)
-    cluster: Cluster
-    strategy: Strategy = NoStrategy()
+    cluster: Cluster = Cluster()
+    strategy: Annotated[Strategy | Auto, Field(discriminator="kind")] = NoStrategy()
+    """How it is distributed; ``auto``: as the planner picks, machines included."""
     spot: ManagedSpot | None = None
     checkpoints: Checkpoints | None = None
     max_runtime_s: Seconds = Field(default=86_400, le=28 * 86_400)
+    max_retries: int | None = Field(default=None, ge=1, le=30)
+    """Times that SageMaker starts the job again by itself after an error of its own."""
+    batch: Batch | None = None
+    """How large the batch is; ``orchestrate validate`` counts with it and checks it."""
     metrics: dict[str, str] = Field(default={}, max_length=40)
     """Regular expressions over the log, by metric name; the first group is the value."""
+    metrics_time_series: bool = False
+    """Whether SageMaker keeps the metrics over time beside the last values."""
     environment: dict[str, Text] = Field(default={}, max_length=100)
     vpc: Vpc | None = None
-    input_mode: Literal["File", "FastFile", "Pipe"] = "File"
+    input_mode: InputMode = "File"
+    output: ModelOutput = ModelOutput()
+    debugger: Debugger | None = None
+    profiler: Profiler | None = None
+    tensorboard: TensorBoard | None = None
+    experiment: Experiment | None = None
     enable_network_isolation: bool = False
     encrypt_inter_container_traffic: bool = False
+    tags: dict[str, str] = Field(default={}, max_length=40)
+    """Beside those of the pipeline."""
     poll_interval_s: Seconds = 30
     extra_request: Extra = {}
     """Further fields of ``CreateTrainingJob``: added, checked like the rest, never dropped."""
@@ -182,82 +140,83 @@ class TrainingJob(Stage):
         """References to what this stage gives."""
         return outputs(TrainingJobOutputs, self.name)
 
+    @property
+    def distribution(self) -> Strategy:
+        """The strategy; none as long as it is still to be planned."""
+        return NoStrategy() if isinstance(self.strategy, Auto) else self.strategy
+
     @override
     def given_outputs(self) -> frozenset[str]:
         every = frozenset(self.output_names)
         return every if self.checkpoints is not None else every - {"checkpoints"}
 
     @override
-    def check(self) -> Iterator[Problem]:
-        cluster = self.cluster
-        for problem in strategies.problems(
-            self.strategy, cluster.instance_type, cluster.instance_count
-        ):
-            yield Problem("strategy", problem)
-        if isinstance(cluster.instance_type, str) and not cluster.instance_type.startswith("ml."):
-            yield Problem(
-                "cluster.instance_type",
-                f"{cluster.instance_type!r} is no SageMaker instance type; they begin with ml.",
-            )
-        if self.spot is not None and self.spot.max_wait_s < self.max_runtime_s:
-            yield Problem(
-                "spot.max_wait_s",
-                f"{self.spot.max_wait_s} is less than max_runtime_s ({self.max_runtime_s}); it "
-                "counts waiting and training together",
-            )
-        if self.spot is not None and self.checkpoints is None:
-            yield Problem("spot", "an interrupted job starts from scratch; give it checkpoints: {}")
-        yield from self._check_channels()
-        if self.checkpoints is not None:
-            yield from s3_problem("checkpoints.uri", self.checkpoints.uri)
-        own = [name for name in self.hyperparameters if name.startswith("sagemaker_")]
-        for name in own:
-            yield Problem(
-                f"hyperparameters.{name}",
-                "names with sagemaker_ are the toolkit's; set strategy, source or extra_request",
-            )
-        try:
-            self._request(SAMPLE)
-        except ValueError as error:
-            yield Problem("extra_request", str(error))
+    def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
+        from orchestration.stages.training_checks import problems
 
-    def _check_channels(self) -> Iterator[Problem]:
-        mounted = []
-        for name, channel in self.channels.items():
-            if isinstance(channel, S3Channel):
-                yield from s3_problem(f"channels.{name}.uri", channel.uri)
-                continue
-            mounted.append(name)
-            system = channel.file_system
-            if not isinstance(system, Ref) or system.output != "file_system":
-                yield Problem(
-                    f"channels.{name}.file_system",
-                    "takes the file system of a staging stage: {ref: <stage>.file_system}",
-                )
-        if mounted and self.vpc is None:
-            yield Problem(
-                "vpc", f"is required to mount the file system of channel {', '.join(mounted)}"
-            )
+        yield from problems(self, context)
+
+    @override
+    def warnings(self) -> Iterator[Problem]:
+        from orchestration.stages.training_checks import warnings
+
+        yield from warnings(self)
+
+    @override
+    def facts(self) -> Iterator[str]:
+        from orchestration.stages.training_checks import facts
+
+        yield from facts(self)
 
     @override
     def lower(self, context: Context) -> Fragment:
         name = f"{self.name}.job"
-        job_name = context.resource_name(self.name)
-        described = {"TrainingJobName": job_name}
-        call = Call(
+        call = self._call(name, context)
+        given: dict[str, Tree] = {
+            output: Result(name, output)
+            for output in ("job_name", "model_artifacts", "billable_time_s")
+        }
+        if self.checkpoints is not None:
+            given["checkpoints"] = self.checkpoints_uri(context)
+        return Fragment(steps=(call,), outputs=given, shown=("job_name", "model_artifacts"))
+
+    def checkpoints_uri(self, context: Context) -> Text:
+        """Where the checkpoints go in S3."""
+        if self.checkpoints is not None and self.checkpoints.uri is not None:
+            return self.checkpoints.uri
+        return context.location(self.name, "checkpoints")
+
+    def candidates(self) -> tuple[Candidate | None, ...]:
+        """What one job after the other asks for; ``None``: groups or preferences."""
+        return self.cluster.candidates() or (None,)
+
+    def request(self, context: Context, candidate: int = 0) -> dict[str, Any]:
+        """The request that starts the job on one of the :meth:`candidates`.
+
+        Raises :class:`~orchestration.errors.PipelineError` where the framework has no image for it,
+        ``ValueError`` where ``extra_request`` repeats what is set already.
+        """
+        from orchestration.stages.training_request import request
+
+        return request(self, context, candidate)
+
+    def _call(self, name: str, context: Context) -> Call:
+        first, *others = self._attempts(context)
+        limit = self.spot.max_wait_s if self.spot is not None else self.max_runtime_s
+        return Call(
             name=name,
-            operation=Operation("sagemaker", "CreateTrainingJob", self._request(context)),
+            operation=first.operation,
+            fallback=_fallback(first.label, others) if others else None,
             adopt=Adopt(exists=_IN_USE, name_field="TrainingJobName"),
             until=Until(
-                poll=Operation("sagemaker", "DescribeTrainingJob", described),
+                poll=first.poll,
                 status=("TrainingJobStatus",),
                 success=frozenset(["Completed"]),
                 failure=frozenset(["Failed", "Stopped"]),
                 reason=("FailureReason",),
                 interval_s=self.poll_interval_s,
-                # The service ends the job by itself; an hour more covers provisioning and upload.
-                timeout_s=(self.spot.max_wait_s if self.spot else self.max_runtime_s) + 3600,
-                stop=Operation("sagemaker", "StopTrainingJob", described),
+                timeout_s=limit + (self.cluster.max_pending_s or 0) + _PROVISIONING_S,
+                stop=first.stop,
                 outputs={
                     "job_name": Output(("TrainingJobName",), kind="string"),
                     "model_artifacts": Output(("ModelArtifacts", "S3ModelArtifacts"), default=None),
@@ -265,92 +224,24 @@ class TrainingJob(Stage):
                 },
             ),
         )
-        given: dict[str, Tree] = {
-            output: Result(name, output)
-            for output in ("job_name", "model_artifacts", "billable_time_s")
-        }
-        if self.checkpoints is not None:
-            given["checkpoints"] = self._checkpoints_uri(context, self.checkpoints)
-        return Fragment(steps=(call,), outputs=given, shown=("job_name", "model_artifacts"))
 
-    def _checkpoints_uri(self, context: Context, checkpoints: Checkpoints) -> Text:
-        if checkpoints.uri is not None:
-            return checkpoints.uri
-        return context.location(self.name, "checkpoints")
-
-    def _request(self, context: Context) -> dict[str, Any]:
-        stopping: dict[str, Any] = {"MaxRuntimeInSeconds": self.max_runtime_s}
-        request: dict[str, Any] = {
-            "TrainingJobName": context.resource_name(self.name),
-            "RoleArn": context.role,
-            "AlgorithmSpecification": self._algorithm(),
-            "HyperParameters": self._hyperparameters(context),
-            "InputDataConfig": [
-                {"ChannelName": channel, **source.request()}
-                for channel, source in self.channels.items()
-            ],
-            "OutputDataConfig": {"S3OutputPath": context.location(self.name, "output")},
-            "ResourceConfig": {
-                "InstanceType": self.cluster.instance_type,
-                "InstanceCount": self.cluster.instance_count,
-                "VolumeSizeInGB": self.cluster.volume_gib,
-            },
-            "StoppingCondition": stopping,
-            "Tags": context.tag_list(self.name),
-        }
-        if self.spot is not None:
-            request["EnableManagedSpotTraining"] = True
-            stopping["MaxWaitTimeInSeconds"] = self.spot.max_wait_s
-        if self.checkpoints is not None:
-            request["CheckpointConfig"] = {
-                "S3Uri": self._checkpoints_uri(context, self.checkpoints),
-                "LocalPath": self.checkpoints.local_path,
-            }
-        if self.vpc is not None:
-            request["VpcConfig"] = self.vpc.request()
-        if self.enable_network_isolation:
-            request["EnableNetworkIsolation"] = True
-        if self.encrypt_inter_container_traffic:
-            request["EnableInterContainerTrafficEncryption"] = True
-        if self.environment:
-            request["Environment"] = dict(self.environment)
-        if not request["InputDataConfig"]:
-            del request["InputDataConfig"]
-        return ExtraRequest.merged(request, self.extra_request)
-
-    def _algorithm(self) -> dict[str, Any]:
-        algorithm: dict[str, Any] = {
-            "TrainingImage": self.image,
-            "TrainingInputMode": self.input_mode,
-        }
-        if self.metrics:
-            algorithm["MetricDefinitions"] = [
-                {"Name": name, "Regex": regex} for name, regex in self.metrics.items()
-            ]
-        return algorithm
-
-    def _hyperparameters(self, context: Context) -> dict[str, Tree]:
-        own = strategies.hyperparameters(self.strategy, self.cluster.instance_type)
-        if self.source is None and not own:
-            return {name: _plain(value) for name, value in self.hyperparameters.items()}
-        sent: dict[str, object] = {**self.hyperparameters}
-        if self.source is not None:
-            sent["sagemaker_program"] = self.source.entry_point
-            sent["sagemaker_submit_directory"] = join(
-                context.source(self.source), "/sourcedir.tar.gz"
+    def _attempts(self, context: Context) -> Iterator[Alternative]:
+        for number, candidate in enumerate(self.candidates()):
+            request = self.request(context, number)
+            named = {"TrainingJobName": request["TrainingJobName"]}
+            yield Alternative(
+                label="" if candidate is None else candidate.label,
+                operation=Operation("sagemaker", "CreateTrainingJob", request),
+                poll=Operation("sagemaker", "DescribeTrainingJob", named),
+                stop=Operation("sagemaker", "StopTrainingJob", named),
             )
-            sent["sagemaker_job_name"] = context.resource_name(self.name)
-        sent |= own
-        return {name: _json(value) for name, value in sent.items()}
 
 
-def _json(value: object) -> Tree:
-    # The toolkit decodes each value as JSON and takes what is none as text, so a reference goes as
-    # it is.
-    return join(value) if isinstance(value, Expression) else json.dumps(value, ensure_ascii=False)
-
-
-def _plain(value: object) -> Tree:
-    if isinstance(value, Expression):
-        return join(value)
-    return value if isinstance(value, str) else json.dumps(value)
+def _fallback(label: Tree, others: list[Alternative]) -> Fallback:
+    return Fallback(
+        label=label,
+        alternatives=tuple(others),
+        reasons=("CapacityError",),
+        refusals=(ErrorPattern("ResourceLimitExceeded", "training job usage"),),
+        absent=(ErrorPattern("ValidationException", "not found"), ErrorPattern("ResourceNotFound")),
+    )

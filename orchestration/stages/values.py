@@ -118,11 +118,20 @@ class Source(Model):
     """The script to start, relative to the folder: ``train.py``."""
     directory: str | None = None
     """The folder, relative to the file that describes the pipeline."""
+    archive: str | None = Field(default=None, pattern=r"\.(tar\.gz|tgz)$")
+    """Instead of a folder: a ``.tar.gz`` of it, sent as it is; for training only."""
     sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
-    """Digest of the folder. Found when a YAML file is loaded, or taken from its lock file."""
+    """Digest of the folder or archive. Found when a YAML file is loaded, or taken from its lock
+    file."""
     uri: Text | None = None
     """Instead of a folder: where the code lies in S3, as a prefix that holds ``sourcedir.tar.gz``
-    and ``files/``."""
+    and ``files/``; or, for training only, as the archive itself: ``s3://bucket/code.tar.gz``."""
+
+    @property
+    def archive_only(self) -> bool:
+        """Whether there is an archive, and no prefix with the files one by one."""
+        in_s3 = isinstance(self.uri, str) and self.uri.endswith((".tar.gz", ".tgz"))
+        return self.archive is not None or in_s3
 
     @classmethod
     def at(cls, directory: str | Path, entry_point: str) -> Self:

@@ -1,26 +1,54 @@
 """Ways of distributing training over the hosts of a SageMaker training job.
 
 Each strategy is a Pydantic model with its own fields; what it becomes are the hyperparameters that
-the in-container toolkit reads. Which strategy runs where is data with sources (:mod:`.support`),
-not code.
+the in-container toolkit reads. Which strategy runs where is data with sources
+(:mod:`.support`), not code.
 """
 
+from orchestration.strategies.degrees import (
+    image_distribution,
+    model_parallel,
+    processes_per_host,
+    replicas,
+    world,
+)
+from orchestration.strategies.distribution import from_distribution
+from orchestration.strategies.findings import findings
 from orchestration.strategies.models import (
     MPI,
     SMDDP,
+    Horovod,
+    MultiWorkerMirrored,
     NoStrategy,
-    Strategy,
+    ParameterServer,
+    PyTorchDDP,
     TorchDistributed,
-    hyperparameters,
-    problems,
 )
+from orchestration.strategies.sending import hyperparameters
+from orchestration.strategies.smp import SMPv1, SMPv2
+from orchestration.strategies.strategy import Strategy
+from orchestration.strategies.use import Finding, Use
 
 __all__ = [
     "MPI",
     "SMDDP",
+    "Finding",
+    "Horovod",
+    "MultiWorkerMirrored",
     "NoStrategy",
+    "ParameterServer",
+    "PyTorchDDP",
+    "SMPv1",
+    "SMPv2",
     "Strategy",
     "TorchDistributed",
+    "Use",
+    "findings",
+    "from_distribution",
     "hyperparameters",
-    "problems",
+    "image_distribution",
+    "model_parallel",
+    "processes_per_host",
+    "replicas",
+    "world",
 ]

@@ -1,134 +1,125 @@
-"""The strategies as users write them, and as the in-container toolkit reads them."""
+"""The strategies as users write them, each with its own fields and words.
+
+The two libraries for model parallelism have a module of their own: :mod:`.smp`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias, assert_never
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from orchestration.expressions import Json
-from orchestration.strategies.support import ACCELERATORS, SMDDP_INSTANCES, instance_family
 
+class Model(BaseModel):
+    """What every strategy is: frozen, with no field that it does not know."""
 
-class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-class TorchDistributed(_Model):
+ProcessesPerHost: TypeAlias = Annotated[int, Field(ge=1, le=1024)]
+"""Training processes on each host."""
+
+MpiOptions: TypeAlias = Annotated[str, Field(max_length=2000)]
+"""Further options of ``mpirun``, split at white space: quotes have no meaning.
+
+An option that the toolkit sets itself must not be repeated: ``mpirun`` aborts. ``--NCCL_DEBUG
+INFO`` is the toolkit's own word for the variable; ``-x NAME=value`` sets any other."""
+
+GroupName: TypeAlias = Annotated[str, Field(min_length=1, max_length=64)]
+"""The name of an instance group of a heterogeneous cluster."""
+
+
+class TorchDistributed(Model):
     """``torchrun`` on every host: DDP, FSDP, DeepSpeed, on GPU, CPU or Trainium.
 
+    On a heterogeneous cluster each instance group trains by itself.
     https://docs.aws.amazon.com/sagemaker/latest/dg/distributed-training-options.html
+    https://pytorch.org/docs/stable/elastic/run.html
     """
 
     kind: Literal["torch_distributed"] = "torch_distributed"
-    processes_per_host: int | None = Field(default=None, ge=1, le=128)
-    """Processes on each host of a CPU cluster; there the toolkit starts one unless told. On
-    accelerators it always starts one per device, and this must not be given."""
+    processes_per_host: ProcessesPerHost | None = None
+    """``None``: the toolkit starts one process per accelerator, and one where there is none."""
 
 
-class SMDDP(_Model):
-    """SageMaker's data parallel library: AllReduce over EFA, started by ``mpirun``.
+class SMDDP(Model):
+    """SageMaker's data parallel library: collectives made for AWS's network.
 
     https://docs.aws.amazon.com/sagemaker/latest/dg/data-parallel.html
     """
 
     kind: Literal["smddp"] = "smddp"
-    custom_mpi_options: str = Field(default="", max_length=2000)
-    """Further ``mpirun`` options, e.g. ``-verbose -x NCCL_DEBUG=VERSION``."""
+    launcher: Literal["mpirun", "torchrun"] = "mpirun"
+    """``mpirun``: AllReduce and AllGather. ``torchrun``: AllGather (FSDP, DeepSpeed); the script
+    chooses the library by ``init_process_group("smddp")``."""
+    custom_mpi_options: MpiOptions | None = None
+    """With ``mpirun``, e.g. ``-verbose -x NCCL_DEBUG=VERSION``."""
+    instance_group: GroupName | None = None
+    """On a heterogeneous cluster: the group that trains, with ``mpirun``."""
 
 
-class MPI(_Model):
-    """``mpirun`` on the first host, processes on all of them; Horovod runs over it too."""
+class PyTorchDDP(Model):
+    """PyTorch's DistributedDataParallel started by ``mpirun``.
+
+    The older way; ``torch_distributed`` is what AWS maintains. For PyTorch, the SageMaker SDK sends
+    it as SMDDP does; for Hugging Face under a name of its own, without options.
+    https://sagemaker.readthedocs.io/en/v2.257.1/frameworks/pytorch/using_pytorch.html#distributed-pytorch-training
+    """
+
+    kind: Literal["pytorchddp"] = "pytorchddp"
+    custom_mpi_options: MpiOptions | None = None
+    """With the ``pytorch`` framework."""
+    instance_group: GroupName | None = None
+    """On a heterogeneous cluster: the group that trains."""
+
+
+class _OverMPI(Model):
+    processes_per_host: ProcessesPerHost | None = None
+    """``None``: the toolkit starts one process per accelerator, and one where there is none."""
+    custom_mpi_options: MpiOptions | None = None
+    """E.g. ``-x OMP_NUM_THREADS=8 --NCCL_DEBUG INFO``."""
+    instance_group: GroupName | None = None
+    """On a heterogeneous cluster: the group that trains; the script runs once on other hosts."""
+
+
+class MPI(_OverMPI):
+    """``mpirun`` on the first host, processes on all of them.
+
+    https://sagemaker.readthedocs.io/en/v2.257.1/frameworks/tensorflow/using_tf.html#training-with-horovod
+    """
 
     kind: Literal["mpi"] = "mpi"
-    processes_per_host: int = Field(default=1, ge=1, le=128)
-    custom_mpi_options: str = Field(default="", max_length=2000)
-    """Further ``mpirun`` options. Repeating one that the toolkit sets aborts ``mpirun``."""
 
 
-class NoStrategy(_Model):
+class Horovod(_OverMPI):
+    """Horovod, started by ``mpirun``: the script calls ``hvd.init()``.
+
+    The container hears the same as from ``mpi``; the kind says what the script does.
+    https://horovod.readthedocs.io/en/stable/mpi.html
+    """
+
+    kind: Literal["horovod"] = "horovod"
+
+
+class ParameterServer(Model):
+    """Parameter servers beside the workers, one of each on every host (TensorFlow, MXNet).
+
+    https://sagemaker.readthedocs.io/en/v2.257.1/frameworks/tensorflow/using_tf.html#training-with-parameter-servers
+    """
+
+    kind: Literal["parameter_server"] = "parameter_server"
+
+
+class MultiWorkerMirrored(Model):
+    """TensorFlow's MultiWorkerMirroredStrategy: the toolkit writes ``TF_CONFIG`` on every host.
+
+    https://sagemaker.readthedocs.io/en/v2.257.1/frameworks/tensorflow/using_tf.html#training-with-multi-worker-mirrored-strategy
+    """
+
+    kind: Literal["multi_worker_mirrored"] = "multi_worker_mirrored"
+
+
+class NoStrategy(Model):
     """The script is started once on every host as it is."""
 
     kind: Literal["none"] = "none"
-
-
-Strategy: TypeAlias = Annotated[
-    TorchDistributed | SMDDP | MPI | NoStrategy, Field(discriminator="kind")
-]
-"""How training is distributed, told apart by ``kind``."""
-
-
-def hyperparameters(strategy: Strategy, instance_type: object) -> Mapping[str, object]:
-    """The toolkit's hyperparameters, not yet JSON-encoded, as the SDK 2.257 sends them."""
-    match strategy:
-        case TorchDistributed(processes_per_host=processes):
-            sent: dict[str, object] = {
-                "sagemaker_torch_distributed_enabled": True,
-                "sagemaker_instance_type": instance_type,
-            }
-            if processes is not None:
-                # sagemaker-training 5.1.4 reads the process count of every runner from this key.
-                sent["sagemaker_mpi_num_of_processes_per_host"] = processes
-            return sent
-        case SMDDP(custom_mpi_options=options):
-            return {
-                "sagemaker_distributed_dataparallel_enabled": True,
-                "sagemaker_instance_type": instance_type,
-                "sagemaker_distributed_dataparallel_custom_mpi_options": options,
-            }
-        case MPI(processes_per_host=processes, custom_mpi_options=options):
-            return {
-                "sagemaker_mpi_enabled": True,
-                "sagemaker_mpi_num_of_processes_per_host": processes,
-                "sagemaker_mpi_custom_mpi_options": options,
-            }
-        case NoStrategy():
-            return {}
-        case _:
-            assert_never(strategy)
-
-
-def problems(strategy: Strategy, instance_type: object, instance_count: object) -> list[str]:
-    """Why a strategy can't work on a cluster, as far as the cluster is known before the run."""
-    if not isinstance(instance_type, str):
-        return []
-    found = []
-    match strategy:
-        case SMDDP():
-            if instance_type not in SMDDP_INSTANCES:
-                found.append(
-                    f"SMDDP does not run on {instance_type}; it runs on "
-                    f"{', '.join(SMDDP_INSTANCES)} (or use torch_distributed)"
-                )
-            if instance_count == 1:
-                found.append("SMDDP needs at least 2 instances; on one use torch_distributed")
-        case TorchDistributed(processes_per_host=processes) if processes is not None:
-            if instance_family(instance_type) in ACCELERATORS:
-                found.append(
-                    f"processes_per_host can't be chosen on {instance_type}: the toolkit starts "
-                    "one process per accelerator; leave it out"
-                )
-        case MPI() if instance_family(instance_type).startswith("trn"):
-            found.append(f"MPI does not run on {instance_type}: use torch_distributed on Trainium")
-        case TorchDistributed() | MPI() | NoStrategy():
-            pass
-        case _:
-            assert_never(strategy)
-    return found
-
-
-def world(strategy: Strategy, instance_count: int, devices: int | None) -> Json:
-    """Training processes in all, ``None`` where the devices per host are not known."""
-    match strategy:
-        case TorchDistributed(processes_per_host=processes):
-            per_host = processes or devices
-        case MPI(processes_per_host=processes):
-            per_host = processes
-        case SMDDP():
-            per_host = devices
-        case NoStrategy():
-            per_host = 1
-        case _:
-            assert_never(strategy)
-    return None if per_host is None else instance_count * per_host

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk.bases.operator import ExecutorSafeguard
 
-from orchestration.graph import Wait, Workflow
+from orchestration.airflow import dag
+from orchestration.graph import Call, Wait, Workflow
 from orchestration.local.airflow import AirflowRun, LocalAirflow, TaskState
 from tests.airflow.scripted_aws import ScriptedAws
 from tests.airflow.workflows import workflow
 
 Run = Callable[..., AirflowRun]
+Attempt = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
@@ -55,3 +59,44 @@ def states(run: AirflowRun) -> dict[str, str]:
         task.task_id if task.map_index < 0 else f"{task.task_id}[{task.map_index}]": task.state
         for task in run.tasks
     }
+
+
+@pytest.fixture
+def reachable(aws: ScriptedAws, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in aws.environment().items():
+        if name.startswith(("AWS_", "ORCHESTRATION_", "NO_PROXY", "no_proxy")):
+            monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_SESSION_TOKEN")
+    monkeypatch.setenv("AIRFLOW_CONN_AWS_DEFAULT", "aws://")
+    monkeypatch.setattr(ExecutorSafeguard, "test_mode", True)
+
+
+class TaskInstance(SimpleNamespace):
+    """What operators ask of Airflow's."""
+
+    map_index = -1
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.left = (key, value)
+
+
+@pytest.fixture
+def attempt(reachable: None) -> Attempt:
+    """One attempt at a step, of a task that has had ``try_number - 1`` and was cleared or not."""
+
+    def attempt(call: Call, *, try_number: int = 1, max_tries: int = 2, during: Any = None) -> Any:
+        made = dag(workflow(call), deferrable=False)
+        task: Any = made.get_task(call.name).prepare_for_execution()
+        context: Any = {
+            "ti": TaskInstance(try_number=try_number, max_tries=max_tries),
+            "task": task,
+            "dag": made,
+            "run_id": "r",
+            "params": {},
+        }
+        task.render_template_fields(context)
+        if during is not None:
+            during(task)
+        return task.execute(context)
+
+    return attempt

@@ -23,6 +23,12 @@ class ScriptedAws:
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     jobs: dict[str, list[str]] = field(default_factory=dict)
     statuses: dict[str, list[str]] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Why jobs fail, by their names."""
+    refusals: dict[str, str] = field(default_factory=dict)
+    """Quotas, by the instance type whose jobs are refused, whoever asks."""
+    watcher: Callable[[str, dict[str, Any]], None] | None = None
+    """Told of each call before it takes effect."""
     objects: dict[str, Any] = field(default_factory=dict)
     faults: list[tuple[str, int, str, bool]] = field(default_factory=list)
     """Operation, HTTP status, code, and whether the call takes effect; each happens once."""
@@ -49,8 +55,9 @@ class ScriptedAws:
         return made | {"ORCHESTRATION_TIME_SCALE": "0.001"}
 
     def clear(self) -> None:
+        self.watcher = None
         script = (self.jobs, self.statuses, self.objects, self.file_systems)
-        for kept in (self.calls, self.faults, *script):
+        for kept in (self.calls, self.faults, self.reasons, self.refusals, *script):
             kept.clear()
 
     def count(self) -> Counter[str]:
@@ -60,6 +67,8 @@ class ScriptedAws:
         return [request for name, request in self.calls if name == operation]
 
     def answer(self, operation: str, request: dict[str, Any]) -> Answer:
+        if self.watcher is not None:
+            self.watcher(operation, request)
         with self._lock:
             self.calls.append((operation, request))
             for fault in self.faults:
@@ -77,6 +86,9 @@ class ScriptedAws:
 
     def _CreateTrainingJob(self, request: dict[str, Any]) -> Answer:
         name = request["TrainingJobName"]
+        refused = self.refusals.get(request["ResourceConfig"].get("InstanceType", ""))
+        if refused is not None:
+            return 400, _error("ResourceLimitExceeded", refused)
         if name in self.jobs:
             return 400, _error("ResourceInUse", "Job name must be unique")
         script = next((s for part, s in self.statuses.items() if part in name), ["Completed"])
@@ -93,7 +105,7 @@ class ScriptedAws:
             "TrainingJobName": name,
             "TrainingJobArn": f"arn:aws:sagemaker:us-east-1:1:training-job/{name}",
             "TrainingJobStatus": status,
-            "FailureReason": "AlgorithmError: boom",
+            "FailureReason": self.reasons.get(name, "AlgorithmError: boom"),
             "ModelArtifacts": {"S3ModelArtifacts": f"s3://bucket/{name}/model.tar.gz"},
             "CreationTime": 1_700_000_000.25,
             "FinalMetricDataList": [

@@ -5,62 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.exceptions import AirflowFailException
 
-from orchestration.airflow import dag
-from orchestration.graph import Call
+from tests.airflow.conftest import Attempt
 from tests.airflow.scripted_aws import ScriptedAws
-from tests.airflow.workflows import training, workflow
-
-Attempt = Callable[..., Any]
-
-
-@pytest.fixture(autouse=True)
-def _reachable(aws: ScriptedAws, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in aws.environment().items():
-        if name.startswith(("AWS_", "ORCHESTRATION_", "NO_PROXY", "no_proxy")):
-            monkeypatch.setenv(name, value)
-    monkeypatch.delenv("AWS_SESSION_TOKEN")
-    monkeypatch.setenv("AIRFLOW_CONN_AWS_DEFAULT", "aws://")
-    monkeypatch.setattr(ExecutorSafeguard, "test_mode", True)
-
-
-class TaskInstance(SimpleNamespace):
-    """What operators ask of Airflow's."""
-
-    map_index = -1
-
-    def xcom_push(self, key: str, value: Any) -> None:
-        self.left = (key, value)
-
-
-@pytest.fixture
-def attempt() -> Attempt:
-    """One attempt at a step, of a task that has had ``try_number - 1`` and was cleared or not."""
-
-    def attempt(call: Call, *, try_number: int = 1, max_tries: int = 2, during: Any = None) -> Any:
-        made = dag(workflow(call), deferrable=False)
-        task: Any = made.get_task(call.name).prepare_for_execution()
-        context: Any = {
-            "ti": TaskInstance(try_number=try_number, max_tries=max_tries),
-            "task": task,
-            "dag": made,
-            "run_id": "r",
-            "params": {},
-        }
-        task.render_template_fields(context)
-        if during is not None:
-            during(task)
-        return task.execute(context)
-
-    return attempt
-
+from tests.airflow.workflows import training
 
 STEP = training("train.job", job="base")
 

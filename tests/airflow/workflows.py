@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from orchestration.expressions import Json, Result, Tree, join, run_id
 from orchestration.graph import (
     Adopt,
+    Alternative,
     Call,
     ErrorPattern,
+    Fallback,
     Graph,
     Guarded,
     Operation,
@@ -66,6 +69,45 @@ def training(name: str, *, job: Tree | None = None, timeout_s: float = 3600, **f
         adopt=Adopt(exists=ErrorPattern("ResourceInUse"), name_field="TrainingJobName"),
         retry=Retry(attempts=3, interval_s=1),
         after=after,
+    )
+
+
+CAPACITY = "CapacityError: Unable to provision requested ML compute capacity."
+QUOTA = "The account-level service limit 'ml.p5.48xlarge for training job usage' is 0 Instances"
+
+
+def falling_back(name: str, **fields: Any) -> Call:
+    """A step that trains on one kind of machine, or else on two others.
+
+    Its jobs are ``base`` on ml.p5.48xlarge, ``base-b`` on ml.p4d.24xlarge, ``base-c`` on
+    ml.g5.48xlarge.
+    """
+    jobs = {"base": "p5.48xlarge", "base-b": "p4d.24xlarge", "base-c": "g5.48xlarge"}
+    asked = [
+        training(name, job=job, ResourceConfig=_machines(machines), **fields)
+        for job, machines in jobs.items()
+    ]
+    others = zip(asked[1:], list(jobs.values())[1:], strict=True)
+    return replace(
+        asked[0],
+        fallback=Fallback(
+            label="1 x ml.p5.48xlarge",
+            alternatives=tuple(_alternative(call, machines) for call, machines in others),
+            reasons=("CapacityError",),
+            refusals=(ErrorPattern("ResourceLimitExceeded", "training job usage"),),
+            absent=(ErrorPattern("ValidationException", "not found"),),
+        ),
+    )
+
+
+def _machines(machines: str) -> dict[str, Json]:
+    return {"InstanceType": f"ml.{machines}", "InstanceCount": 1, "VolumeSizeInGB": 10}
+
+
+def _alternative(call: Call, machines: str) -> Alternative:
+    until: Any = call.until
+    return Alternative(
+        label=f"1 x ml.{machines}", operation=call.operation, poll=until.poll, stop=until.stop
     )
 
 

@@ -35,13 +35,19 @@ def block(language: str, what: str = "") -> str:
 
 
 @pytest.fixture
-def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The pipeline of the README, with its code, in the current folder."""
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The pipelines of the README, with their code, in the current folder."""
     (tmp_path / "src").mkdir()
     for script in ("train.py", "evaluate.py"):
         (tmp_path / "src" / script).touch()
-    (tmp_path / "digits.yaml").write_text(block("yaml"))
+    for name in ("digits.yaml", "summaries.yaml"):
+        (tmp_path / name).write_text(block("yaml", f"# {name}"))
     monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def example(here: Path) -> Path:
     return Path("digits.yaml")
 
 
@@ -79,6 +85,21 @@ def test_the_mistakes_are_told_as_shown(example: Path) -> None:
     assert said(*command.removeprefix("$ orchestrate ").split()) == shown
 
 
+@pytest.mark.usefixtures("here")
+def test_the_batch_of_a_distributed_job_is_told_as_shown() -> None:
+    command, _, shown = block("console", "summaries.yaml").partition("\n")
+    assert said(*command.removeprefix("$ orchestrate ").split()) == shown
+
+
+def test_every_strategy_is_in_the_table() -> None:
+    from orchestration.pipeline.wording import models_in
+    from orchestration.strategies import Strategy
+
+    kinds = {model.model_fields["kind"].default for model in models_in(Strategy)}
+    table = README[README.index("| strategy |") :].split("\n\n")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == kinds
+
+
 def test_every_command_is_shown_and_exists() -> None:
     console = "".join(blocks("console"))
     known = set(get_command(app).commands)  # type: ignore[attr-defined]  # a group
@@ -96,8 +117,8 @@ def test_every_option_exists() -> None:
 
 
 def test_every_test_that_is_named_exists() -> None:
-    folder = ROOT / "tests" / "conformance"
-    written = "".join(path.read_text() for path in folder.glob("test_*.py"))
+    folders = (ROOT / "tests" / "conformance", ROOT / "tests" / "execution")
+    written = "".join(p.read_text() for folder in folders for p in folder.glob("test_*.py"))
     named = re.findall(r"`(test_\w+)`", README)
     assert named
     assert [name for name in named if f"def {name}(" not in written] == []
@@ -106,6 +127,6 @@ def test_every_test_that_is_named_exists() -> None:
 def test_every_error_of_the_stages_is_explained() -> None:
     steps = all_steps(Pipeline.load(ROOT / "dags" / "digits.yaml").lower().graph)
     errors = {step.error for step in steps if isinstance(step, Fail)}
-    assert errors | {"InvalidInput", "JobFailed", "TimedOut"} == set(
+    assert errors | {"InvalidInput", "JobFailed", "NoCapacity", "TimedOut"} == set(
         re.findall(r"^\| `([A-Z]\w+)` \|", README, re.MULTILINE)
     )

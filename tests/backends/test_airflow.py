@@ -28,7 +28,7 @@ from orchestration.graph import (
     Wait,
     Workflow,
 )
-from tests.airflow.workflows import file_system, training, workflow
+from tests.airflow.workflows import falling_back, file_system, training, workflow
 
 
 def tasks(*steps: Step) -> dict[str, TaskSpec]:
@@ -129,6 +129,7 @@ def test_everything_that_airflow_cant_do_is_told_at_once() -> None:
     "call",
     [
         training("a.job"),
+        falling_back("a.falls_back"),
         file_system("a.fs", Graph()).acquire,
         next(s for s in file_system("a.fs", Graph()).cleanup.steps if isinstance(s, Call)),
         Call(

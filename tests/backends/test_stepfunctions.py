@@ -17,14 +17,18 @@ from orchestration.checks.rules import problems
 from orchestration.errors import UnsupportedError
 from orchestration.expressions import Compare, Result, Tree, join, parameter
 from orchestration.graph import (
+    Adopt,
+    Alternative,
     Call,
     Choose,
     ErrorPattern,
     Fail,
+    Fallback,
     Graph,
     Operation,
     Output,
     Parallel,
+    Recovery,
     Retry,
     Step,
     Until,
@@ -73,6 +77,36 @@ def training(name: str, **request: Any) -> Call:
     )
 
 
+def falling_back(name: str, **request: Any) -> Call:
+    """A job with two alternatives, of which the last one can't be followed by ``.sync``."""
+
+    def alternative(end: str, **more: Any) -> Alternative:
+        job = {"TrainingJobName": join("digits-", parameter("token"), end)}
+        return Alternative(
+            label=join("machines", end),
+            operation=Operation("sagemaker", "CreateTrainingJob", {**JOB, **job, **more}),
+            poll=Operation("sagemaker", "DescribeTrainingJob", job),
+            stop=Operation("sagemaker", "StopTrainingJob", job),
+        )
+
+    call = training(name, **request)
+    return replace(
+        call,
+        adopt=Adopt(exists=ErrorPattern("ResourceInUse"), name_field="TrainingJobName"),
+        recoveries=(Recovery(ErrorPattern("ValidationException", "free"), {"arn": ""}),),
+        fallback=Fallback(
+            label="4 x it's",
+            alternatives=(alternative("-b"), alternative("-c", RemoteDebugConfig={})),
+            reasons=("CapacityError", "it's full"),
+            refusals=(
+                ErrorPattern("ResourceLimitExceeded", "usage"),
+                ErrorPattern("ValidationException", "it's none"),
+            ),
+            absent=(ErrorPattern("ValidationException", "not found"),),
+        ),
+    )
+
+
 def everything() -> Workflow:
     """Every kind of step, nested."""
     inner = Graph((put("share.first"), loop("share.loop", [{"key": "a"}, {"key": "b"}])))
@@ -80,6 +114,8 @@ def everything() -> Workflow:
         put("count"),
         training("train.job", RemoteDebugConfig={"EnableRemoteDebug": False}),
         training("plain.job"),
+        falling_back("falls.back"),
+        falling_back("falls.polled", StoppingCondition={"MaxPendingTimeInSeconds": 7200}),
         guarded("share", inner, after=("count",)),
         Parallel(
             name="both",
@@ -249,10 +285,37 @@ def test_a_job_is_waited_for_by_sync_only_where_it_takes_every_field() -> None:
     assert resource(job) == sync
     assert resource(training("train.job", RemoteDebugConfig={})) == polled
     assert resource(replace(job, outputs={"arn": Output(("TrainingJobArn",))})) == polled
+    newer: tuple[dict[str, Any], ...] = (
+        {"ResourceConfig": {"InstancePreferences": []}},
+        {"ResourceConfig": {"TrainingPlanArn": "arn"}},
+        {"StoppingCondition": {"MaxPendingTimeInSeconds": 7200}},
+        {"InputDataConfig": [{"DataSource": {"S3DataSource": {"HubAccessConfig": {}}}}]},
+    )
+    for nested in newer:
+        assert resource(training("train.job", **nested)) == polled
+    own = {"Environment": {"ResourceConfig": "x"}, "HyperParameters": {"DataSource": "y"}}
+    groups = {"ResourceConfig": {"InstanceGroups": [], "KeepAlivePeriodInSeconds": 60}}
+    assert resource(training("train.job", **own, **groups)) == sync
     stopped_is_well = replace(job.until, success=frozenset(["Completed", "Stopped"]))
     assert resource(replace(job, until=stopped_is_well)) == polled
     other = Operation("sagemaker", "DescribeTrainingJob", {"TrainingJobName": "other"})
     assert resource(replace(job, until=replace(job.until, poll=other))) == polled
+
+
+def test_each_alternative_is_followed_as_it_can_be_and_all_end_at_the_same_state() -> None:
+    call = falling_back("train.job")
+    following = put("end", Result("train.job", "arn"))
+    made = definitions.states(stepfunctions.render(workflow(call, following, parameters=(TOKEN,))))
+    resources = [made[f"train-job{end}"]["Resource"] for end in ("", "-Fallback1", "-Fallback2")]
+    assert [str(arn).rpartition(":")[2] for arn in resources] == [
+        "createTrainingJob.sync",
+        "createTrainingJob.sync",
+        "createTrainingJob",
+    ]
+    assert made["train-job"]["Next"] == made["train-job-Fallback1"]["Next"] == "end"
+    assert made["train-job-Fallback2Done"]["Next"] == "end"
+    assigned = ("train-job", "train-job-Fallback1", "train-job-Fallback2Done")
+    assert all("train__job" in made[name]["Assign"] for name in assigned)
 
 
 def test_services_have_the_names_of_the_integration() -> None:
@@ -277,6 +340,8 @@ def test_variables_never_hide_functions() -> None:
 
 def test_everything_that_is_impossible_is_said_at_once() -> None:
     unclear = ErrorPattern("ValidationException")
+    full = falling_back("full")
+    assert full.fallback is not None
     with pytest.raises(UnsupportedError) as refused:
         stepfunctions.render(
             workflow(
@@ -294,6 +359,10 @@ def test_everything_that_is_impossible_is_said_at_once() -> None:
                 replace(
                     endpoint_status("vague", "e"), retry=Retry(errors=(unclear,), backoff_rate=0.5)
                 ),
+                replace(
+                    full,
+                    fallback=replace(full.fallback, refusals=(unclear,), absent=(unclear,)),
+                ),
                 loop("wide", [], max_concurrency=41),
                 Wait(name="long", seconds=1e9),
             )
@@ -305,6 +374,8 @@ def test_everything_that_is_impossible_is_said_at_once() -> None:
         "camel: Step Functions has other names for input",
         "vague: Step Functions does not tell ValidationException",
         "vague: retry.backoff_rate is 0.5",
+        "full: Step Functions does not tell ValidationException of sagemaker:CreateTrainingJob",
+        "full: Step Functions does not tell ValidationException of sagemaker:DescribeTrainingJob",
         "wide: max_concurrency is 41",
         "long: waits",
     ):

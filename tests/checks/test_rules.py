@@ -10,13 +10,15 @@ import pytest
 from orchestration import Expression, Ref
 from orchestration.checks import rules
 from orchestration.errors import GraphError
-from orchestration.expressions import Compare, Item, Result, Tree, join, parameter
+from orchestration.expressions import Compare, Item, Result, Run, Tree, join, parameter
 from orchestration.graph import (
     Adopt,
+    Alternative,
     Call,
     Choose,
     ErrorPattern,
     Fail,
+    Fallback,
     ForEach,
     Graph,
     Guarded,
@@ -153,10 +155,72 @@ SHAPES: list[tuple[Step, str, str]] = [
 ]
 
 
+def started(name: Tree, label: str = "x", **request: Any) -> Alternative:
+    named = {"TrainingJobName": name}
+    return Alternative(
+        label=label,
+        operation=Operation("sagemaker", "CreateTrainingJob", {**JOB, **named, **request}),
+        poll=Operation("sagemaker", "DescribeTrainingJob", named),
+    )
+
+
+NOT_NAMED = ErrorPattern("ResourceInUse")
+KIND = Operation("s3", "GetObject", {"Bucket": "b", "Key": "k", "TrainingJobName": "k"})
+SENT = "b: sagemaker:CreateTrainingJob"
+JOB: dict[str, Tree] = {
+    "RoleArn": "arn:aws:iam::123456789012:role/trainer",
+    "OutputDataConfig": {"S3OutputPath": "s3://bucket/out"},
+}
+
+
+def falls_back(*others: Alternative, until: Any = None, adopt: Any = None, **how: Any) -> Call:
+    given: dict[str, Any] = {
+        "reasons": ("CapacityError",),
+        "absent": (ErrorPattern("ResourceNotFound"),),
+    }
+    own = started("j")
+    return Call(
+        name="b",
+        operation=own.operation,
+        until=until or poll(reason=("FailureReason",)),
+        adopt=adopt or Adopt(exists=ErrorPattern("ResourceInUse"), name_field="TrainingJobName"),
+        fallback=Fallback(label="own", alternatives=others, **{**given, **how}),
+    )
+
+
+def test_a_call_that_falls_back_is_well_formed() -> None:
+    named = [started(join("j-", Run())), started(join("j-", Run(), "-b"))]
+    assert found(falls_back(*named)) == {}
+
+
+NUMBERED = started(join("j-", Run(), "-2"))
+FALLBACKS: list[tuple[Step, str, str]] = [
+    (falls_back(), "b", "falls back on nothing"),
+    (falls_back(started("k"), reasons=()), "b", "nothing says when"),
+    (falls_back(started("k"), reasons=("",)), "b", "an empty reason takes every failure"),
+    (falls_back(started("k"), until=poll()), "b", "does not say where it stands"),
+    (falls_back(started("k"), absent=()), "b", "how the poll tells that a job does not exist"),
+    (falls_back(started("k"), adopt=Adopt(exists=NOT_NAMED)), "b", "without adopt.name_field"),
+    (replace(falls_back(started("k")), until=None), "b", "give it until"),
+    (falls_back(started("j")), "b", "has the TrainingJobName of another"),
+    (falls_back(started("j-2")), "b", "let it end in a letter"),
+    (falls_back(started(join("j-", Run())), NUMBERED), "b", "let it end in a letter"),
+    (falls_back(replace(started("k"), operation=KIND)), "b", "is s3:GetObject; it must be"),
+    (falls_back(started(Result("c", "x"))), "b", "does not exist"),
+    (falls_back(started("k", RoleArm="x")), f"{SENT} RoleArm", "is unknown"),
+]
+
+
 @pytest.mark.parametrize(("step", "path", "message"), [*NAMES, *READS, *SHAPES])
 def test_a_broken_rule_is_reported(step: Step, path: str, message: str) -> None:
     problems = found(get("a"), step, parameters=(ParameterSpec(name="bucket"),))
     assert message in problems[path]
+
+
+@pytest.mark.parametrize(("step", "path", "message"), FALLBACKS)
+def test_a_fallback_that_could_pay_twice_is_reported(step: Step, path: str, message: str) -> None:
+    problems = rules.problems(Workflow(name="w", graph=Graph((step,))))
+    assert any(p.path == path and message in p.message for p in problems), problems
 
 
 def test_a_cycle_is_reported_at_any_depth() -> None:

@@ -28,6 +28,7 @@ from orchestration.graph import (
     ordered,
     upstream,
 )
+from tests.airflow.workflows import falling_back
 from tests.cli.conftest import ROOT
 
 # pydot 4 calls pyparsing by names that pyparsing 3.3 has deprecated.
@@ -116,6 +117,12 @@ def test_what_users_write_stays_text_in_mermaid() -> None:
     # Mermaid's entities are code points; nothing that it reads as markup is left.
     assert re.sub(r"#(\d+);", lambda match: chr(int(match[1])), label) == f"fail: {NASTY}"
     assert re.search(r'["<>{}`|\\\]]', label) is None
+
+
+def test_what_a_job_falls_back_on_is_drawn() -> None:
+    drawn = mermaid(Workflow(name="w", graph=Graph((falling_back("train.job"),))))
+    label = "1 x ml.p5.48xlarge<br/>else 1 x ml.p4d.24xlarge<br/>else 1 x ml.g5.48xlarge"
+    assert label in drawn
 
 
 def parsed(text: str) -> Any:

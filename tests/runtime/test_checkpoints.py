@@ -217,7 +217,7 @@ def test_what_can_not_be_asked_for_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="less than 0"):
         Checkpoints(tmp_path).save(-1, text("x"))
     with pytest.raises(ValueError, match="'step'"):
-        Checkpoints(tmp_path).save(1, text("x"), {"step": 1})
+        Checkpoints(tmp_path).save(1, text("x"), {"step": 2})
     with pytest.raises(CheckpointError, match=r"metrics\.json"):
         Checkpoints(tmp_path).save(1, lambda folder: (folder / "metrics.json").touch())
 
@@ -233,6 +233,56 @@ def test_folders_follow_the_toolkit() -> None:
     assert (folders.model, folders.output) == (Path("/m"), Path("/o"))
     assert folders.channel("train") == Path("/b/input/data/train")
     assert folders.failure == Path("/b/output/failure")
+
+
+def test_a_channel_is_where_its_variable_says() -> None:
+    environ = {"SM_CHANNEL_TRAINING": "/data", "SM_CHANNEL_EMPTY": ""}
+    folders = Folders.from_environment(environ)
+    assert folders.channel("training") == Path("/data")
+    assert folders.channel("empty") == Path("/opt/ml/input/data/empty")
+    assert hash(folders) == hash(Folders.from_environment(environ))
+
+
+def test_numbers_count_what_they_are_said_to(tmp_path: Path) -> None:
+    epochs = Checkpoints(tmp_path, prefix="epoch-", counts="epoch")
+    epochs.save(2, text("x"), {"step": 2**60 + 1, "loss": 0.5})
+    [saved] = epochs.whole()
+    written = json.loads((saved.path / "metrics.json").read_text())
+    assert written == {"epoch": 2, "step": 2**60 + 1, "loss": 0.5}
+    assert saved.metrics == {"step": float(2**60), "loss": 0.5}
+    with pytest.raises(ValueError, match="'epoch' is the checkpoint's number, 3, and can't be 2"):
+        epochs.save(3, text("x"), {"epoch": 2})
+    epochs.save(3, text("x"), {"epoch": 3})
+
+
+def test_two_kinds_of_checkpoints_share_a_directory(tmp_path: Path) -> None:
+    epochs = Checkpoints(tmp_path, prefix="epoch-", keep_last=1)
+    stopped = Checkpoints(tmp_path, prefix="stopped-", keep_last=1)
+    for number in (1, 2):
+        epochs.save(number, text("x"))
+        stopped.save(10 * number, text("x"))
+    assert names(tmp_path) == ["epoch-00000002", "stopped-00000020"]
+
+
+def test_a_checkpoint_is_copied_without_what_only_training_needs(tmp_path: Path) -> None:
+    def write(folder: Path) -> None:
+        (folder / "code").mkdir()
+        for name in ("weights", "trainer.pt", "code/inference.py", "code/manifest.json"):
+            (folder / name).write_text(name)
+
+    saved = Checkpoints(tmp_path / "checkpoints").save(1, write)
+    assert saved is not None
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/vocabulary").write_text("a b")
+    saved.copy_to(tmp_path / "model", without=["trainer.*"])
+    copied = (path for path in (tmp_path / "model").rglob("*") if path.is_file())
+    assert {path.relative_to(tmp_path / "model").as_posix() for path in copied} == {
+        "vocabulary",
+        "weights",
+        "metrics.json",
+        "code/inference.py",
+        "code/manifest.json",
+    }
 
 
 class Ranks:

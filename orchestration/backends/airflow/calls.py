@@ -9,8 +9,10 @@ from orchestration.expressions import Json, Tree
 from orchestration.expressions.codec import decode, encode
 from orchestration.graph import (
     Adopt,
+    Alternative,
     Call,
     ErrorPattern,
+    Fallback,
     Operation,
     Output,
     Recovery,
@@ -41,12 +43,15 @@ def encode_call(call: Call) -> dict[str, Json]:
         document["recoveries"] = [
             {"error": _pattern(r.error), "outputs": dict(r.outputs)} for r in call.recoveries
         ]
+    if call.fallback is not None:
+        document["fallback"] = _fallback(call.fallback)
     return document
 
 
 def decode_call(name: str, document: _Object, request: Mapping[str, Tree]) -> Call:
     """The call that :func:`encode_call` was given, with a request."""
     until, adopt = document.get("until"), document.get("adopt")
+    fallback = document.get("fallback")
     return Call(
         name=name,
         operation=Operation(document["service"], document["operation"], request),
@@ -60,6 +65,7 @@ def decode_call(name: str, document: _Object, request: Mapping[str, Tree]) -> Ca
             for r in document.get("recoveries", ())
         ),
         retry=_decoded_retry(document["retry"]),
+        fallback=None if fallback is None else _decoded_fallback(fallback),
     )
 
 
@@ -120,6 +126,42 @@ def _decoded_until(document: _Object) -> Until:
         gone=None if gone is None else ErrorPattern(*gone),
         stop=None if stop is None else _decoded_operation(stop),
         outputs=decode_outputs(document["outputs"]),
+    )
+
+
+def _fallback(fallback: Fallback) -> Json:
+    return {
+        "label": encode(fallback.label),
+        "alternatives": [
+            {
+                "label": encode(other.label),
+                "operation": _operation(other.operation),
+                "poll": _operation(other.poll),
+                "stop": None if other.stop is None else _operation(other.stop),
+            }
+            for other in fallback.alternatives
+        ],
+        "reasons": list(fallback.reasons),
+        "refusals": [_pattern(pattern) for pattern in fallback.refusals],
+        "absent": [_pattern(pattern) for pattern in fallback.absent],
+    }
+
+
+def _decoded_fallback(document: _Object) -> Fallback:
+    return Fallback(
+        label=decode(document["label"]),
+        alternatives=tuple(
+            Alternative(
+                label=decode(other["label"]),
+                operation=_decoded_operation(other["operation"]),
+                poll=_decoded_operation(other["poll"]),
+                stop=None if other["stop"] is None else _decoded_operation(other["stop"]),
+            )
+            for other in document["alternatives"]
+        ),
+        reasons=tuple(document["reasons"]),
+        refusals=tuple(ErrorPattern(*pattern) for pattern in document["refusals"]),
+        absent=tuple(ErrorPattern(*pattern) for pattern in document["absent"]),
     )
 
 

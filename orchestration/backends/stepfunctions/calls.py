@@ -11,14 +11,14 @@ from functools import cached_property
 from math import ceil
 
 from orchestration.backends.jsonata import enclosed, field_value
-from orchestration.backends.stepfunctions import integrations, recognition
-from orchestration.backends.stepfunctions.names import Scope, state, variable
+from orchestration.backends.stepfunctions import fallbacks, integrations, recognition
+from orchestration.backends.stepfunctions.names import Scope, alternative, state, variable
 from orchestration.backends.stepfunctions.outputs import taken
 from orchestration.backends.stepfunctions.polling import Polling
 from orchestration.backends.stepfunctions.states import State, States, choice, reraised
 from orchestration.backends.stepfunctions.tasks import task
 from orchestration.expressions import Function, Json, apply
-from orchestration.graph import Call, Operation, Read, Retry
+from orchestration.graph import Call, Operation, Read, Retry, candidates
 
 
 def read(step: Read, scope: Scope, states: States, following: str) -> str:
@@ -36,7 +36,15 @@ def read(step: Read, scope: Scope, states: States, following: str) -> str:
 def call(step: Call, scope: Scope, states: States, following: str) -> str:
     """Write the states of a call."""
     inner = scope.extended({step.name: f"${variable(step.name)}"})
-    return _Sending(step, inner, states, following).write()
+    asked = candidates(step)
+    if len(asked) == 1:
+        return _Sending(step, inner, states, following).write()
+    instead = fallbacks.exhausted(step, states)
+    # From the last to the first: each is what the one before it falls back on.
+    for number, candidate in reversed(tuple(enumerate(asked))):
+        way = fallbacks.Way(candidate, number, instead, inner, states)
+        instead = _Sending(candidate, inner, states, following, way).write()
+    return instead
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,8 @@ class _Sending:
     scope: Scope
     states: States
     following: str
+    way: fallbacks.Way | None = None
+    """What it falls back on for want of capacity."""
 
     def write(self) -> str:
         """The states, entered where the name says that comes back."""
@@ -67,7 +77,8 @@ class _Sending:
         return self.states.add(self._name("Begin"), begin, name)
 
     def _name(self, helper: str = "") -> str:
-        return state(self.step.name, helper)
+        number = 0 if self.way is None else self.way.number
+        return alternative(self.step.name, number, helper)
 
     @cached_property
     def _sync(self) -> bool:
@@ -75,7 +86,7 @@ class _Sending:
 
     @cached_property
     def _poll(self) -> Polling:
-        return Polling(self.step, self.scope, self.states, self.following)
+        return Polling(self.step, self.scope, self.states, self.following, self.way)
 
     @property
     def _tries(self) -> str:
@@ -121,14 +132,19 @@ class _Sending:
         step, rules = self.step, list[tuple[str, str]]()
         if self._sync:
             # A job that failed comes as this one error, with its description for a cause.
-            failed = self._poll.failed("$parse($states.input.Cause)")
-            rules.append(("$states.input.Error = 'States.TaskFailed'", failed))
+            job, root = "$states.input.Error = 'States.TaskFailed'", "$parse($states.input.Cause)"
+            if self.way is not None:
+                lacks = f"{job} ? ({self.way.lacks(root)}) : false"
+                rules.append((lacks, self._poll.lacking(root)))
+            rules.append((job, self._poll.failed(root)))
         if step.adopt is not None:
             rules.append((recognition.matches(step.adopt.exists, step.operation), self._adopted()))
         for number, recovery in enumerate(step.recoveries, start=1):
             helper = "Recovered" if number == 1 else f"Recovered{number}"
             recovered = self._recovered(helper, recovery.outputs)
             rules.append((recognition.matches(recovery.error, step.operation), recovered))
+        if self.way is not None:
+            rules += self.way.refusals(self._poll.subject, self._adopted())
         if self._counts:
             rules.append((self._passes(), self._again()))
         return rules

@@ -8,10 +8,11 @@ API by many months, and a field one does not know fails the state. Any other req
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from orchestration.backends.stepfunctions.services import camel
+from orchestration.expressions import Tree
 from orchestration.graph import Call, Operation
 
 FIELDS: Final[Mapping[str, frozenset[str]]] = {
@@ -43,6 +44,37 @@ FIELDS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Of each job: the fields that its ``.sync`` integration takes."""
 
+NESTED: Final[Mapping[str, frozenset[str]]] = {
+    "AlgorithmSpecification": frozenset(
+        {
+            *("TrainingImage", "AlgorithmName", "TrainingInputMode", "MetricDefinitions"),
+            *("EnableSageMakerMetricsTimeSeries", "ContainerEntrypoint", "ContainerArguments"),
+            "TrainingImageConfig",
+        }
+    ),
+    "DataSource": frozenset({"S3DataSource", "FileSystemDataSource"}),
+    "S3DataSource": frozenset(
+        {
+            *("S3DataType", "S3Uri", "S3DataDistributionType", "AttributeNames"),
+            "InstanceGroupNames",
+        }
+    ),
+    "OutputDataConfig": frozenset({"KmsKeyId", "S3OutputPath", "CompressionType"}),
+    # Without TrainingPlanArn (2024), InstancePlacementConfig (2025), InstancePreferences (2026).
+    "ResourceConfig": frozenset(
+        {
+            *("InstanceType", "InstanceCount", "VolumeSizeInGB", "VolumeKmsKeyId"),
+            *("KeepAlivePeriodInSeconds", "InstanceGroups"),
+        }
+    ),
+    # Without MaxPendingTimeInSeconds (2024).
+    "StoppingCondition": frozenset({"MaxRuntimeInSeconds", "MaxWaitTimeInSeconds"}),
+}
+"""Of objects inside a request that the API has added fields to: those that integrations take."""
+
+
+_MAPS: Final = frozenset({"HyperParameters", "Environment"})
+
 
 def is_synchronous(call: Call) -> bool:
     """Whether ``.sync`` does all that the call asks for."""
@@ -53,6 +85,7 @@ def is_synchronous(call: Call) -> bool:
     poll, name = until.poll, f"{job}Name"
     return (
         operation.request.keys() <= FIELDS[operation.name]
+        and not any(_newer(operation.request))
         and not call.outputs
         and (poll.service, poll.name) == ("sagemaker", f"Describe{job}")
         and poll.request == {name: operation.request.get(name)}
@@ -61,6 +94,20 @@ def is_synchronous(call: Call) -> bool:
         and until.failure == {"Failed", "Stopped"}
         and until.gone is None
     )
+
+
+def _newer(tree: Tree) -> Iterator[str]:
+    """The fields inside a request that a ``.sync`` integration may not know."""
+    if isinstance(tree, Mapping):
+        for name, value in tree.items():
+            if name in NESTED and isinstance(value, Mapping):
+                yield from value.keys() - NESTED[name]
+            # What users name themselves is no field.
+            if name not in _MAPS:
+                yield from _newer(value)
+    elif isinstance(tree, list | tuple):
+        for value in tree:
+            yield from _newer(value)
 
 
 def optimised(operation: Operation) -> str:

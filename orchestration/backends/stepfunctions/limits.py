@@ -13,7 +13,16 @@ from orchestration.backends.stepfunctions import recognition, services
 from orchestration.backends.stepfunctions.names import MAX_NAME
 from orchestration.errors import Problem
 from orchestration.expressions import Json
-from orchestration.graph import Call, ForEach, Operation, Until, Wait, Workflow, all_steps
+from orchestration.graph import (
+    Call,
+    ForEach,
+    Operation,
+    Until,
+    Wait,
+    Workflow,
+    all_steps,
+    candidates,
+)
 
 MAX_DEFINITION: Final = 1_048_576
 """Characters of a definition."""
@@ -30,7 +39,7 @@ def refused(workflow: Workflow) -> Iterator[Problem]:
     for step in all_steps(workflow.graph):
         match step:
             case Call():
-                yield from _call(step)
+                yield from dict.fromkeys(p for each in candidates(step) for p in _call(each))
             case ForEach(max_concurrency=most) if not 1 <= most <= MAX_CONCURRENCY:
                 message = f"max_concurrency is {most}; a Map state runs 1 to {MAX_CONCURRENCY}"
                 yield Problem(step.name, f"{message} iterations at a time")
@@ -69,6 +78,9 @@ def _call(step: Call) -> Iterator[Problem]:
         )
     if step.until is not None:
         yield from _until(step.name, step.until)
+        if step.fallback is not None:
+            for pattern in recognition.unclear(step.until.poll, step.fallback.absent):
+                yield Problem(step.name, _unclear(step.until.poll, pattern.code))
 
 
 def _until(name: str, until: Until) -> Iterator[Problem]:

@@ -95,6 +95,11 @@ def state(step: str, helper: str = "") -> str:
     return f"{name}-{helper}" if helper else name
 
 
+def alternative(step: str, number: int, helper: str = "") -> str:
+    """The name of a state of a call's n-th alternative, 0 being the call itself."""
+    return state(step, f"Fallback{number}{helper}" if number else helper)
+
+
 def variable(step: str, helper: str = "") -> str:
     """A variable's name without its ``$``: ``train__job``, ``train__job__Polls``."""
     name = step.replace(".", "__")

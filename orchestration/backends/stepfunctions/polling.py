@@ -8,7 +8,8 @@ from typing import cast
 
 from orchestration.backends.jsonata import enclosed, field, literal, path, render, tree
 from orchestration.backends.stepfunctions import recognition
-from orchestration.backends.stepfunctions.names import Scope, state, variable
+from orchestration.backends.stepfunctions.fallbacks import Way
+from orchestration.backends.stepfunctions.names import Scope, alternative, variable
 from orchestration.backends.stepfunctions.outputs import defaults, taken
 from orchestration.backends.stepfunctions.states import State, States, choice, fail, reraised
 from orchestration.backends.stepfunctions.tasks import task
@@ -29,6 +30,8 @@ class Polling:
     scope: Scope
     states: States
     following: str
+    way: Way | None = None
+    """What it falls back on for want of capacity."""
 
     @property
     def begun(self) -> dict[str, Json]:
@@ -50,7 +53,7 @@ class Polling:
         until = self._until
         over = f" did not end within {until.timeout_s:g} s"
         over += "; it was told to stop" if until.stop is not None else ""
-        cause = tree(join(*self._subject, over), self.scope)
+        cause = tree(join(*self.subject, over), self.scope)
         failed = self.states.last(self._name("Late"), fail(TIMED_OUT, cause))
         if until.stop is None:
             return failed
@@ -61,18 +64,28 @@ class Polling:
 
     def failed(self, root: str) -> str:
         """Write the end of a job that failed, its description being at ``root``."""
-        until = self._until
         helper = "Failed" if root == "$states.input" else "JobFailed"
+        cause = enclosed(self._ended(root))
+        return self.states.last(self._name(helper), fail(JOB_FAILED, cause))
+
+    def lacking(self, root: str) -> str:
+        """Write how a job goes on that failed for want of capacity, described at ``root``."""
+        helper = "Lacking" if root == "$states.input" else "JobLacking"
+        return cast(Way, self.way).noted(helper, self._ended(root))
+
+    def _ended(self, root: str) -> str:
+        """The words for how a job failed, its description being at ``root``."""
+        until = self._until
         status = path(root, until.status)
         told = ""
         if until.reason is not None:
             reason = path(root, until.reason)
             told = f" & ($exists({reason}) ? ': ' & {reason} : '')"
-        cause = f"{render(join(*self._subject, ' ended as '), self.scope)} & {status}{told}"
-        return self.states.last(self._name(helper), fail(JOB_FAILED, enclosed(cause)))
+        return f"{render(join(*self.subject, ' ended as '), self.scope)} & {status}{told}"
 
     def _name(self, helper: str) -> str:
-        return state(self.step.name, helper)
+        number = 0 if self.way is None else self.way.number
+        return alternative(self.step.name, number, helper)
 
     @property
     def _until(self) -> Until:
@@ -83,7 +96,7 @@ class Polling:
         return variable(self.step.name, "Polls")
 
     @property
-    def _subject(self) -> tuple[str | Expression[object], ...]:
+    def subject(self) -> tuple[str | Expression[object], ...]:
         """What errors call it: the operation, and the name where there is one."""
         adopt, operation = self.step.adopt, self.step.operation
         name: Tree = self.step.name
@@ -100,7 +113,11 @@ class Polling:
             rules.append((_among(status, until.success), self._finished("Done", outputs)))
         if until.failure:
             failed = self.failed("$states.input")
-            rules.append((_among(status, until.failure), failed))
+            among = _among(status, until.failure)
+            if self.way is not None:
+                lacks = f"{among} and ({self.way.lacks('$states.input')})"
+                rules.append((lacks, self.lacking("$states.input")))
+            rules.append((among, failed))
         most = min(MOST_POLLS, max(1, ceil(until.timeout_s / self._interval_s)))
         rules.append((f"${self._polls} >= {most}", self.late()))
         decide = choice(*rules, default=self._wait(poll))

@@ -70,7 +70,8 @@ def passing(operation: Operation) -> str:
 def answers(step: Call) -> tuple[ErrorPattern, ...]:
     """The errors that are an answer to a call."""
     adopted = (step.adopt.exists,) if step.adopt is not None else ()
-    return (*adopted, *(recovery.error for recovery in step.recoveries))
+    refusals = step.fallback.refusals if step.fallback is not None else ()
+    return (*adopted, *(recovery.error for recovery in step.recoveries), *refusals)
 
 
 def by_cause(step: Call) -> tuple[ErrorPattern, ...]:

@@ -92,9 +92,13 @@ class Job(ABC):
             self._end("Completed", "Completed")
 
     def _meet_injected_fault(self) -> None:
-        reason = self.account.faults.for_job(f"Create{self.kind}Job", self.name)
-        if reason:
-            raise JobFailed(reason)
+        fault = self.account.faults.job_fault(f"Create{self.kind}Job", self.name, self.request)
+        if fault is None:
+            return
+        # As on AWS, a job that waits for its machines can be stopped.
+        if self.stop_requested.wait(self.account.clock.pause(fault.delay_s)):
+            raise JobStopped("Stopped")
+        raise JobFailed(fault.message)
 
     def _end(self, status: str, secondary_status: str, reason: str | None = None) -> None:
         self.ended = now()

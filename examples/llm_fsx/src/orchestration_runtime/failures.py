@@ -1,0 +1,90 @@
+# Copied from orchestration.runtime 0.1.0: change it there, not here.
+"""The reason of a failure, where SageMaker looks for it.
+
+https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-running-container.html
+"""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from pathlib import Path
+from typing import Iterator
+
+from . import files
+from .errors import Stopped
+from .folders import Folders
+
+_MAX_CHARACTERS = 1024
+
+
+def write_failure(reason: str, path: Path | None = None) -> bool:
+    """Write why training failed; DescribeTrainingJob shows it as FailureReason.
+
+    At most 1024 characters, as SageMaker shows no more; of a longer reason the middle is left out.
+    The first reason stays: the ranks that fail because of it come later. Returns whether this was
+    the first. `path`: `/opt/ml/output/failure` by default.
+    """
+    path = Folders.from_environment().failure if path is None else path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return files.create(path, shortened(reason))
+
+
+def shortened(reason: str, characters: int = _MAX_CHARACTERS) -> str:
+    """A text of at most so many characters, without its middle where it has more.
+
+    >>> shortened("It is a long way to Tipperary", 17)
+    'It is a … pperary'
+    """
+    if len(reason) <= characters:
+        return reason
+    gap = " … "
+    tail = (characters - len(gap)) // 2
+    return reason[: characters - len(gap) - tail] + gap + reason[len(reason) - tail :]
+
+
+@contextlib.contextmanager
+def reported_failures(path: Path | None = None) -> Iterator[None]:
+    """Write the reason of an exception that leaves the block, which goes on as it was.
+
+    Being stopped is no failure, nor is exit status 0. Also a decorator of `main`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as disk:
+    ...     try:
+    ...         with reported_failures(Path(disk) / "failure"):
+    ...             raise ValueError("no such loss")
+    ...     except ValueError:
+    ...         (Path(disk) / "failure").read_text().partition(" (")[0]
+    'ValueError: no such loss'
+    """
+    try:
+        yield
+    except (Stopped, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        if not (isinstance(error, SystemExit) and error.code in (None, 0)):
+            # The disk may be what failed, and must not hide the error.
+            with contextlib.suppress(OSError):
+                write_failure(_reason(error), path)
+        raise
+
+
+def _reason(error: BaseException) -> str:
+    text = _exit_text(error) if isinstance(error, SystemExit) else _text(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return text
+    return f"{text} ({Path(frames[-1].filename).name}:{frames[-1].lineno})"
+
+
+def _exit_text(error: SystemExit) -> str:
+    if not isinstance(error.code, int):
+        return str(error.code)
+    # A script that prints an error and exits, as argparse does, has it in hand still.
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return f"exit status {error.code}" + (f": {_text(cause)}" if cause else "")
+
+
+def _text(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(type(error), error)).strip()

@@ -1,0 +1,64 @@
+# Copied from orchestration.runtime 0.1.0: change it there, not here.
+"""Where a SageMaker container keeps things.
+
+https://docs.aws.amazon.com/sagemaker/latest/dg/amazon-sagemaker-toolkits.html
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Mapping
+
+_CHANNEL = "SM_CHANNEL_"
+
+
+@dataclass(frozen=True)
+class Folders:
+    """The folders of a training container: below `/opt/ml`, or SAGEMAKER_BASE_DIR where it is set.
+
+    >>> Folders.from_environment({"SAGEMAKER_BASE_DIR": "/jobs/7"}).checkpoints.as_posix()
+    '/jobs/7/checkpoints'
+    """
+
+    base: Path
+    inputs: Path
+    """Holds a folder per channel."""
+    checkpoints: Path
+    """Copied to S3 while the job runs, and back when it is started again."""
+    model: Path
+    """Becomes model.tar.gz."""
+    output: Path
+    """Becomes output.tar.gz."""
+    failure: Path
+    """A file: what DescribeTrainingJob shows as FailureReason."""
+    channels: Mapping[str, Path] = field(default_factory=dict, hash=False)
+    """What SM_CHANNEL_* say, by the variable's end: TRAINING."""
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None) -> Folders:
+        """Read the variables of the toolkit; `environ` is `os.environ` by default."""
+        environ = os.environ if environ is None else environ
+        base = Path(environ.get("SAGEMAKER_BASE_DIR") or "/opt/ml")
+        return cls(
+            base=base,
+            inputs=Path(environ.get("SM_INPUT_DIR") or base / "input") / "data",
+            checkpoints=base / "checkpoints",
+            model=Path(environ.get("SM_MODEL_DIR") or base / "model"),
+            output=Path(environ.get("SM_OUTPUT_DATA_DIR") or base / "output" / "data"),
+            failure=Path(environ.get("SM_OUTPUT_DIR") or base / "output") / "failure",
+            channels={
+                name[len(_CHANNEL) :]: Path(value)
+                for name, value in environ.items()
+                if name.startswith(_CHANNEL) and value
+            },
+        )
+
+    def channel(self, name: str) -> Path:
+        """Where the data of an input channel is: SM_CHANNEL_NAME, else a folder of `inputs`.
+
+        >>> Folders.from_environment({"SM_CHANNEL_TRAINING": "data"}).channel("training").as_posix()
+        'data'
+        """
+        return self.channels.get(name.upper(), self.inputs / name)

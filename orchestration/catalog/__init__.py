@@ -1,0 +1,30 @@
+"""Instance types, accelerators and prices of SageMaker training: dated data with its sources.
+
+What no source says is ``None``, never a guess. The tables beside this module are read on first
+use and then kept; nothing asks the network.
+"""
+
+from orchestration.catalog.instances import (
+    Accelerator,
+    Instance,
+    accelerators,
+    instance,
+    instances,
+    training_types,
+)
+from orchestration.catalog.prices import Price, price, prices
+from orchestration.catalog.tables import Source, sources
+
+__all__ = [
+    "Accelerator",
+    "Instance",
+    "Price",
+    "Source",
+    "accelerators",
+    "instance",
+    "instances",
+    "price",
+    "prices",
+    "sources",
+    "training_types",
+]

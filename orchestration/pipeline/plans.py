@@ -1,0 +1,157 @@
+"""Plans of ``strategy: {kind: auto}``: found by the planner, pinned in a lock file, put in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orchestration.errors import PipelineError, Problem
+
+if TYPE_CHECKING:
+    from orchestration.planning.plan import Plan, Plans
+    from orchestration.stages.automatic import Auto
+
+Pinned = Mapping[str, Any]
+"""What the lock file holds of a plan."""
+
+
+def automatic(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The stages of a pipeline's data whose strategy is to be planned, by name."""
+    stages = data.get("stages")
+    pairs = stages.items() if isinstance(stages, Mapping) else _named(stages)
+    for name, stage in pairs:
+        if isinstance(stage, dict):
+            strategy = stage.get("strategy")
+            if isinstance(strategy, dict) and strategy.get("kind") == "auto":
+                yield str(name), stage
+
+
+def _named(stages: object) -> list[tuple[Any, Any]]:
+    listed = stages if isinstance(stages, list) else []
+    return [(stage.get("name"), stage) for stage in listed if isinstance(stage, dict)]
+
+
+def settle(data: Mapping[str, Any], directory: Path, pins: Mapping[str, Pinned]) -> list[Problem]:
+    """Put pinned plans in the place of ``auto``; what was asked anew since stays as it is.
+
+    Where a model's ``config.json`` is not at hand (a scheduler has no use for it), the one that the
+    plan was made for counts. Returns what can't be read of models that are still to be planned.
+    """
+    for name, stage in automatic(data):
+        pin = pins.get(name)
+        if pin is None or pin["asked"] != _asked(stage):
+            continue
+        path = _config(stage, directory)
+        if path is not None and path.is_file() and _digest(path) != pin["model"]:
+            continue
+        tell: Mapping[str, str] = stage["strategy"].get("tell") or {}
+        told = {name: pin["tells"][quantity] for quantity, name in tell.items()}
+        stage["strategy"] = dict(pin["strategy"])
+        stage["cluster"] = {**(stage.get("cluster") or {}), **pin["cluster"]}
+        stage["hyperparameters"] = {**(stage.get("hyperparameters") or {}), **told}
+    return with_models(data, directory)
+
+
+def with_models(data: Mapping[str, Any], directory: Path) -> list[Problem]:
+    """Put the content of models' ``config.json`` files in the place of their paths."""
+    found = []
+    for name, stage in automatic(data):
+        if (path := _config(stage, directory)) is None:
+            continue
+        model = stage["strategy"]["model"]
+        try:
+            model["config"] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            where = f"stages.{name}.strategy.model.config"
+            found.append(Problem(where, f"{path.name} can't be read as JSON: {error}"))
+        else:
+            model.setdefault("name", path.parent.name or path.stem)
+    return found
+
+
+def _config(stage: Mapping[str, Any], directory: Path) -> Path | None:
+    model = stage["strategy"].get("model")
+    if isinstance(model, dict) and isinstance(model.get("config"), str):
+        return directory / str(model["config"])
+    return None
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _asked(stage: Mapping[str, Any]) -> str:
+    """A digest of what a stage asks the planner for, as it is written."""
+    canonical = json.dumps(stage["strategy"], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def pins(data: Mapping[str, Any], directory: Path) -> tuple[dict[str, Plans], dict[str, Pinned]]:
+    """What the planner finds for the stages that ask for it, and the lock file's part of it."""
+    asked = {name: (_asked(stage), _config(stage, directory)) for name, stage in automatic(data)}
+    if wrong := with_models(data, directory):
+        raise PipelineError(wrong)
+    found = plans(data)
+    kept = {
+        name: _pinned(*asked[name], chosen)
+        for name, answer in found.items()
+        if (chosen := answer.chosen) is not None
+    }
+    return found, kept
+
+
+def plans(data: Mapping[str, Any]) -> dict[str, Plans]:
+    """What the planner finds for each stage that asks for it; a :class:`PipelineError` if wrong."""
+    from orchestration.planning.search import search
+
+    requests = {name: _request(name, stage) for name, stage in automatic(data)}
+    return {
+        name: search(request.task(), request.space(), request.wanted())
+        for name, request in requests.items()
+    }
+
+
+def _request(name: str, stage: Mapping[str, Any]) -> Auto:
+    from pydantic import ValidationError
+
+    from orchestration.stages.automatic import Auto
+
+    try:
+        return Auto.model_validate(stage["strategy"])
+    except ValidationError as error:
+        raise PipelineError(
+            [
+                Problem(
+                    ".".join([f"stages.{name}.strategy", *(str(part) for part in item["loc"])]),
+                    item["msg"].removeprefix("Value error, "),
+                )
+                for item in error.errors(include_url=False)
+            ]
+        ) from error
+
+
+def _pinned(asked: str, config: Path | None, plan: Plan) -> Pinned:
+    found = plan.data()
+    return {
+        "asked": asked,
+        "model": None if config is None else _digest(config),
+        "cluster": {
+            "instance_type": plan.instance_type,
+            "instance_count": plan.instance_count,
+        },
+        "strategy": plan.strategy.model_dump(mode="json", exclude_none=True),
+        "tells": {
+            name: found[name]
+            for name in ("micro_batch", "accumulation", "global_batch", "recompute", "offload")
+        },
+        "predicted": {
+            "layout": found["layout"],
+            "hours": round(plan.time_s.expected / 3600, 2),
+            "usd": None if plan.cost_usd is None else round(plan.cost_usd.expected, 2),
+            "price": found["price"],
+            "memory_gib": round(plan.prediction.memory_gib, 1),
+        },
+    }

@@ -1,0 +1,186 @@
+"""Predict published measurements and score the predictions.
+
+::
+
+    python -m orchestration.planning.evaluate FILE.csv [--json] [--predictions OUT.csv]
+
+The columns are those of ``tests/data/planner/benchmarks.csv``. Every row is predicted from its
+configuration alone: with the measured columns emptied the predictions are the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from orchestration.planning.coefficients import Coefficients
+from orchestration.planning.configuration import ConfigurationError
+from orchestration.planning.prediction import Prediction, predict
+from orchestration.planning.regimes import regime
+from orchestration.planning.rows import Row, complete, configuration
+from orchestration.planning.scores import Scored, Scores, grouped, headline, known, scores
+
+_COLUMNS = (
+    ("rows", "rows", "{:d}"),
+    ("MAPE", "time_mape", "{:.1%}"),
+    ("median", "time_median", "{:.1%}"),
+    ("<20%", "time_within_20", "{:.0%}"),
+    ("in 80%", "interval_holds", "{:.0%}"),
+    ("pairs", "pairs", "{:d}"),
+    ("right", "pairs_right", "{:.1%}"),
+    ("regret", "regret_mean", "{:.1%}"),
+    ("largest", "regret_max", "{:.1%}"),
+    ("memory", "memory_mape", "{:.1%}"),
+    ("OOM", "out_of_memory_recall", "{:.0%}"),
+    ("fits", "fit_recall", "{:.1%}"),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m orchestration.planning.evaluate",
+        description="Predict the configurations of a table of measurements, and score them.",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE.csv")
+    parser.add_argument("--json", action="store_true", help="print the scores as JSON")
+    parser.add_argument("--predictions", type=Path, metavar="OUT.csv", help="write every row's")
+    given = parser.parse_args(arguments)
+    with given.file.open(newline="", encoding="utf-8") as file:
+        rows = [complete(row) for row in csv.DictReader(file)]
+    scored, refused = score_rows(rows)
+    if given.predictions:
+        _write(given.predictions, scored, refused)
+    if given.json:
+        sys.stdout.write(json.dumps(report(scored, refused), indent=1) + "\n")
+    else:
+        sys.stdout.write(table(scored, refused))
+    return 0
+
+
+def score_rows(
+    rows: Iterable[Row], coefficients: Coefficients | None = None
+) -> tuple[list[Scored], dict[str, str]]:
+    """Every row with its prediction, and why rows could not be predicted, by their ids."""
+    scored, refused = [], {}
+    for row in rows:
+        try:
+            scored.append(score(row, coefficients))
+        except ConfigurationError as error:
+            refused[row["id"]] = str(error)
+    return scored, refused
+
+
+def score(row: Row, coefficients: Coefficients | None = None) -> Scored:
+    """A row with its prediction.
+
+    Raises:
+        ConfigurationError: the row lacks what the prediction needs.
+    """
+    c = configuration(row)
+    prediction = predict(c, coefficients)
+    reading = row["mem_gib_per_gpu"]
+    return Scored(
+        row=row["id"],
+        source=row["source_id"],
+        model=row["model"],
+        accelerator=row["gpu"],
+        regime=regime(c),
+        noisy=row["noise"].startswith("high"),
+        setting=c,
+        sequence=c.sequence,
+        device_tokens=c.tokens / c.machine.devices,
+        time_s=prediction.step_time_s,
+        low_s=prediction.low_s,
+        high_s=prediction.high_s,
+        measured_time_s=_measured_time(row, c.tokens),
+        memory_gib=prediction.memory_gib,
+        reading_gib=_reading(row, prediction),
+        measured_memory_gib=float(reading) if reading and _means_need(row) else None,
+        fits=prediction.fits,
+        out_of_memory={"1": True, "0": False}.get(row["oom"]),
+    )
+
+
+def report(scored: Sequence[Scored], refused: Mapping[str, str]) -> dict[str, object]:
+    """All scores, as plain values; what could not be scored is ``None``."""
+    groups = {
+        title: {name: _plain(one) for name, one in group.items()}
+        for title, group in _groups(scored).items()
+    }
+    return {**groups, "not_predicted": dict(refused)}
+
+
+def table(scored: Sequence[Scored], refused: Mapping[str, str]) -> str:
+    """All scores, for people."""
+    lines = []
+    for title, group in _groups(scored).items():
+        lines.append(f"{title:<22}" + "".join(f"{head:>9}" for head, _, _ in _COLUMNS))
+        for name, one in group.items():
+            lines.append(f"  {name:<20}" + "".join(_cells(one)))
+        lines.append("")
+    lines += [f"not predicted: {row}: {why}" for row, why in refused.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _groups(scored: Sequence[Scored]) -> dict[str, Mapping[str, Scores]]:
+    goals = headline(scored)
+    return {
+        "overall": {"all": scores(scored), "dense, not noisy": scores(goals)},
+        "source": grouped(scored, lambda one: one.source),
+        "accelerator": grouped(scored, lambda one: one.accelerator),
+        "regime": grouped(scored, lambda one: one.regime + (", noisy" if one.noisy else "")),
+    }
+
+
+def _cells(one: Scores) -> Iterable[str]:
+    for _, name, form in _COLUMNS:
+        value = getattr(one, name)
+        yield f"{form.format(value) if known(value) else '-':>9}"
+
+
+def _plain(one: Scores) -> dict[str, float | None]:
+    return {name: value if known(value) else None for name, value in asdict(one).items()}
+
+
+def _measured_time(row: Row, tokens: int) -> float | None:
+    if row["step_time_s"]:
+        return float(row["step_time_s"])
+    if row["tokens_s_per_gpu"]:
+        return tokens / (float(row["tokens_s_per_gpu"]) * float(row["n_gpus"]))
+    return None
+
+
+def _means_need(row: Row) -> bool:
+    """Whether a reading is what is needed: what an allocator has reserved fills the card."""
+    return "reserved" not in row["mem_kind"]
+
+
+def _reading(row: Row, prediction: Prediction) -> float:
+    """The prediction of what the reading counts; it is the kind that is read, not the reading."""
+    memory = prediction.memory
+    if row["mem_kind"].startswith("model"):
+        return memory.states + memory.activations
+    return prediction.memory_gib
+
+
+def _write(path: Path, scored: Iterable[Scored], refused: Mapping[str, str]) -> None:
+    columns = (
+        "row", "time_s", "low_s", "high_s", "memory_gib", "fits", "regime",
+    )  # fmt: skip
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow((*columns, "not_predicted"))
+        for one in scored:
+            writer.writerow((*(getattr(one, column) for column in columns), ""))
+        for row, why in refused.items():
+            writer.writerow((row, *("" for _ in columns[1:]), why))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

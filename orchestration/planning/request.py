@@ -1,0 +1,252 @@
+"""What a user writes to ask for a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from orchestration.planning.configuration import Kernels
+from orchestration.planning.model_configs import from_config
+from orchestration.planning.objective import Aim, Objective
+from orchestration.planning.shapes import ModelShape, Targets, of_size, transformer
+from orchestration.planning.space import Space
+from orchestration.planning.task import Batch, Framework, KnownRate, Lora, Task
+
+Positive = Annotated[int, Field(ge=1)]
+Above = Annotated[float, Field(gt=0)]
+
+
+class _Written(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=()
+    )
+
+
+class ModelRequest(_Written):
+    """The model: its configuration, a few numbers, or its number of parameters alone."""
+
+    name: str | None = None
+    config: Mapping[str, Any] | None = None
+    """The content of Hugging Face's ``config.json``, or in a file of YAML the path to it."""
+    parameters: Above | None = None
+    """Parameters alone; the shape is guessed, and predictions get wider margins."""
+    layers: Positive | None = None
+    hidden: Positive | None = None
+    heads: Positive | None = None
+    kv_heads: Positive | None = None
+    ffn: Positive | None = None
+    vocabulary: Positive | None = None
+    gated: bool = True
+    tied_embeddings: bool = False
+
+    @model_validator(mode="after")
+    def _one_way(self) -> ModelRequest:
+        numbers = (self.layers, self.hidden, self.heads)
+        ways = [self.config is not None, self.parameters is not None, any(numbers)]
+        if sum(ways) != 1:
+            raise ValueError(
+                "give one of config (Hugging Face's config.json), parameters, or layers with "
+                "hidden, heads and vocabulary"
+            )
+        if any(numbers) and not (all(numbers) and self.vocabulary):
+            raise ValueError("layers, hidden, heads and vocabulary are needed together")
+        return self
+
+    def shape(self) -> ModelShape:
+        """The model's shape."""
+        if self.config is not None:
+            return from_config(self.config, self.name)
+        if self.parameters is not None:
+            name = self.name or f"a model of {self.parameters / 1e9:,.3g} billion parameters"
+            return of_size(self.parameters, vocabulary=self.vocabulary or 32_000, name=name)
+        return transformer(
+            layers=self.layers or 0,
+            hidden=self.hidden or 0,
+            heads=self.heads or 0,
+            kv_heads=self.kv_heads,
+            ffn=self.ffn,
+            vocabulary=self.vocabulary or 0,
+            gated=self.gated,
+            tied_embeddings=self.tied_embeddings,
+            name=self.name or "model",
+        )
+
+
+class BatchRequest(_Written):
+    """One optimizer step: samples or tokens, a number or a range."""
+
+    samples: Positive | None = None
+    tokens: Above | None = None
+    """Taken as about so many: by 5 % at the most, so that it can be halved often."""
+    up_to_samples: Positive | None = None
+    """The batch may be doubled up to here."""
+    up_to_tokens: Above | None = None
+    critical_samples: Above | None = None
+    """Past it more samples per step hardly save steps: the gradient's noise scale."""
+
+    @model_validator(mode="after")
+    def _one_unit(self) -> BatchRequest:
+        if (self.samples is None) == (self.tokens is None):
+            raise ValueError("give samples or tokens")
+        return self
+
+    def batch(self, sequence: int) -> Batch:
+        """The batch in samples."""
+        least = self.samples or evened((self.tokens or 0) / sequence)
+        most = self.up_to_samples or evened((self.up_to_tokens or 0) / sequence)
+        return Batch(least=least, most=max(most, least), critical=self.critical_samples)
+
+
+def evened(samples: float) -> int:
+    """The number within 5 % that can be halved most often, at least 1.
+
+    >>> evened(4e6 / 4096), evened(1.5), evened(700)
+    (1024, 2, 704)
+    """
+    step = 1
+    while abs(round(samples / (2 * step)) * 2 * step - samples) <= _LEEWAY * samples:
+        step *= 2
+        if step > samples:
+            break
+    return max(1, round(samples / step) * step)
+
+
+_LEEWAY = 0.05
+
+
+class DataRequest(_Written):
+    """All data that training goes through: samples or tokens, times epochs."""
+
+    samples: Positive | None = None
+    tokens: Above | None = None
+    epochs: Above = 1
+
+    @model_validator(mode="after")
+    def _one_unit(self) -> DataRequest:
+        if (self.samples is None) == (self.tokens is None):
+            raise ValueError("give samples or tokens")
+        return self
+
+    def total(self, sequence: int) -> int:
+        """Samples of the whole training."""
+        once = self.samples or (self.tokens or 0) / sequence
+        return max(1, round(once * self.epochs))
+
+
+class LoraRequest(_Written):
+    """Adapters to train instead of the model's own weights."""
+
+    rank: Positive
+    targets: Targets = "attention"
+
+
+class RateRequest(_Written):
+    """A learning rate that is good for a batch."""
+
+    value: Above
+    batch: Positive
+
+
+class FrameworkRequest(_Written):
+    """What the training script is written for."""
+
+    name: Literal["pytorch", "huggingface", "tensorflow", "mxnet"] = "pytorch"
+    version: str | None = None
+    image: str | None = None
+
+
+class InstancesRequest(_Written):
+    """What may be rented."""
+
+    types: tuple[str, ...] = ("ml.*",)
+    """Instance types, with ``*`` for any text."""
+    counts: tuple[Positive, ...] = (1, 2, 4, 8, 16, 32)
+    quotas: Mapping[str, Annotated[int, Field(ge=0)]] = {}
+    """The most instances of a type, with ``*`` for any text."""
+    region: str | None = None
+    spot: bool = False
+    spot_saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of the price on demand that spot saves, as you know it."""
+
+
+class PlanRequest(_Written):
+    """A training to plan."""
+
+    model: ModelRequest
+    sequence: Positive
+    """Tokens of one sample."""
+    precision: Literal["fp32", "fp16", "bf16", "fp8"] = "bf16"
+    optimizer: Literal["adamw", "sgd", "momentum"] = "adamw"
+    lora: LoraRequest | None = None
+    batch: BatchRequest
+    data: DataRequest
+    learning_rate: RateRequest | None = None
+    framework: FrameworkRequest = FrameworkRequest()
+    kernels: Kernels = "eager"
+    instances: InstancesRequest = InstancesRequest()
+    strategies: tuple[str, ...] | None = None
+    """Kinds of strategies that may be taken; else all."""
+    unverified: bool = False
+    """Take strategies, too, that no source vouches for on an instance."""
+    objective: Aim = "cheapest"
+    deadline_h: Above | None = None
+    budget_usd: Above | None = None
+
+    def task(self) -> Task:
+        """What is to be trained."""
+        lora, rate = self.lora, self.learning_rate
+        return Task(
+            model=self.model.shape(),
+            sequence=self.sequence,
+            samples=self.data.total(self.sequence),
+            batch=self.batch.batch(self.sequence),
+            precision=self.precision,
+            optimizer=self.optimizer,
+            lora=None if lora is None else Lora(rank=lora.rank, targets=lora.targets),
+            learning_rate=None if rate is None else KnownRate(value=rate.value, batch=rate.batch),
+            framework=Framework(**self.framework.model_dump()),
+            kernels=self.kernels,
+        )
+
+    def space(self) -> Space:
+        """Where to look."""
+        where = self.instances
+        return Space(
+            types=where.types,
+            counts=where.counts,
+            quotas=where.quotas,
+            region=where.region,
+            spot=where.spot,
+            spot_saving=where.spot_saving,
+            strategies=None if self.strategies is None else frozenset(self.strategies),
+            unverified=self.unverified,
+        )
+
+    def wanted(self) -> Objective:
+        """What to choose for."""
+        return Objective(
+            aim=self.objective,
+            deadline_s=None if self.deadline_h is None else self.deadline_h * 3600,
+            budget_usd=self.budget_usd,
+        )
+
+
+def fields_at(location: Sequence[int | str]) -> list[str]:
+    """The fields that there are where a request has an unknown one."""
+    model: type[BaseModel] = PlanRequest
+    for part in location[:-1]:
+        field = model.model_fields.get(str(part))
+        inner = next((one for one in _models(field.annotation)), None) if field else None
+        if inner is None:
+            return []
+        model = inner
+    return list(model.model_fields)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for one in get_args(annotation):
+        yield from _models(one)

@@ -1,0 +1,88 @@
+"""Parameters, gradients and optimizer states that one device holds.
+
+The bytes are those of ZeRO's paper (https://arxiv.org/abs/1910.02054, section 3.1): with Adam in
+mixed precision 2 for a weight, 2 or 4 for its gradient and 12 for the optimizer, which holds a
+master weight and two moments in fp32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestration.planning.configuration import Configuration
+from orchestration.planning.sizes import Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterBytes:
+    """Bytes of one parameter's states."""
+
+    weight: int
+    gradient: int
+    optimizer: int
+
+
+_BYTES = {
+    "fp32": ParameterBytes(4, 4, 8),
+    "bf16_true": ParameterBytes(2, 2, 4),
+    "bf16_sr": ParameterBytes(2, 2, 8),
+    "bf16_fp32opt": ParameterBytes(2, 4, 12),
+}
+_MIXED = ParameterBytes(2, 2, 12)
+
+
+@dataclass(frozen=True, slots=True)
+class StateBytes:
+    """Bytes of model states on one device."""
+
+    weights: float
+    gradients: float
+    optimizer: float
+
+    @property
+    def total(self) -> float:
+        """All of them."""
+        return self.weights + self.gradients + self.optimizer
+
+
+def parameter_bytes(c: Configuration) -> ParameterBytes:
+    """Bytes of one parameter's states in this precision."""
+    kept = _BYTES.get(c.precision, _MIXED)
+    if c.gradient_bytes:
+        return ParameterBytes(kept.weight, c.gradient_bytes, kept.optimizer)
+    return kept
+
+
+def state_bytes(c: Configuration, parameters: float) -> StateBytes:
+    """States of a device that holds so many parameters before ZeRO shares them out.
+
+    ZeRO 1 shares the optimizer's states, 2 the gradients as well, 3 (FSDP) the weights, too. FSDP
+    keeps the master weights as its weights, which adds up to the same bytes.
+    """
+    each = parameter_bytes(c)
+    shards = c.shards if c.zero else 1
+    trained = parameters if c.trainable is None else float(c.trainable)
+    weights = each.weight * parameters / (shards if c.zero >= 3 else 1)
+    gradients = each.gradient * trained / (shards if c.zero >= 2 else 1)
+    optimizer = each.optimizer * trained / shards
+    if c.offload != "none":
+        optimizer = 0.0
+    if c.offload == "all":
+        gradients = 0.0
+    return StateBytes(weights, gradients, optimizer)
+
+
+def local_parameters(c: Configuration, s: Sizes) -> float:
+    """Parameters of the fullest pipeline stage on one device, before ZeRO shares them out."""
+    return stage_parameters(c, s) + embedding_parameters(c, s)
+
+
+def stage_parameters(c: Configuration, s: Sizes) -> float:
+    """Parameters of one pipeline stage's layers on one device."""
+    return (s.common_parameters / c.tensor + s.expert_parameters / c.expert) / c.pipeline
+
+
+def embedding_parameters(c: Configuration, s: Sizes) -> float:
+    """Embedding parameters on one device of the pipeline stage that has most of them."""
+    whole = s.embedding_parameters / c.tensor
+    return whole if c.pipeline == 1 or s.tied else whole / 2

@@ -1,0 +1,47 @@
+"""A stage as it is where parameters have certain values, so that it can be checked with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from orchestration.expressions import Json, Parameter, Result, walk
+from orchestration.expressions.evaluate import Values, evaluate
+from orchestration.expressions.nodes import Item, Run
+from orchestration.refs import Expression, Ref
+from orchestration.stages.stage import Stage
+from orchestration.stages.values import Model
+
+S = TypeVar("S", bound=Stage)
+
+
+def assuming(stage: S, parameters: Mapping[str, Json]) -> S:
+    """The stage with its expressions over these parameters replaced by their values."""
+    return cast(S, _model(stage, Values({}, parameters)))
+
+
+def _model(model: Any, values: Values) -> Any:
+    fields = {name: getattr(model, name) for name in type(model).model_fields}
+    changed = {name: _value(value, values) for name, value in fields.items()}
+    same = all(changed[name] is value for name, value in fields.items())
+    return model if same else model.model_copy(update=changed)
+
+
+def _value(value: Any, values: Values) -> Any:
+    if isinstance(value, Expression):
+        return evaluate(value, values) if _is_known(value, values) else value
+    if isinstance(value, Model):
+        return _model(value, values)
+    if isinstance(value, dict):
+        return {key: _value(item, values) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(_value(item, values) for item in value)
+    return value
+
+
+def _is_known(expression: Expression[Any], values: Values) -> bool:
+    return not any(
+        isinstance(node, Ref | Result | Item | Run)
+        or (isinstance(node, Parameter) and node.name not in values.parameters)
+        for node in walk(expression)
+    )

@@ -1,0 +1,24 @@
+"""``strategy: {kind: auto}``: machines and distribution that the planner picks, pinned.
+
+What it picked lies in the pipeline's lock file and takes the place of ``auto`` when the pipeline is
+loaded, so that nothing changes by itself; ``orchestrate plan FILE --update`` picks anew.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from orchestration.planning.request import PlanRequest
+
+Quantity: TypeAlias = Literal["micro_batch", "accumulation", "global_batch", "recompute", "offload"]
+"""What a plan decides that the script has to know: samples of a replica at a time, times that it
+does so in a step, samples of a step, what the backward pass computes again, what lives in the
+host's memory."""
+
+
+class Auto(PlanRequest):
+    """Machines and distribution as the planner picks them for a model and an objective."""
+
+    kind: Literal["auto"] = "auto"
+    tell: dict[Quantity, str] = {}
+    """Hyperparameters that tell the script of the plan: ``{micro_batch: batch_size}``."""

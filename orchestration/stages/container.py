@@ -1,0 +1,83 @@
+"""What a training job runs: a framework's container, your own, or an algorithm."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from orchestration.expressions import Json
+from orchestration.refs import Expression
+from orchestration.stages.values import Model, Text
+from orchestration.strategies.images import Distribution
+
+
+class Framework(Model):
+    """A framework and its version: AWS's own container for it, unless there is an ``image``."""
+
+    name: str
+    """As AWS's images are called: ``pytorch``, ``tensorflow``, ``huggingface``, ``xgboost``, …"""
+    version: str | None = None
+    """``2.8.0``; for ``huggingface`` that of transformers. Not needed beside an ``image``."""
+    python_version: str | None = None
+    """``py312``; only where there are several."""
+    base: str | None = None
+    """What ``huggingface`` is built on: ``pytorch2.5.1``."""
+    processor: Literal["cpu", "gpu"] | None = None
+    """Where the instance type is a reference, so that the image can't follow from it."""
+    model_dir: Text | Literal[False] | None = None
+    """Where TensorFlow scripts are told to write (``--model_dir``): by default a place of the run
+    in S3, or ``/opt/ml/model`` under MPI; ``false``: they are told nothing."""
+
+    @property
+    def base_framework(self) -> str:
+        """``pytorch`` where it is built on ``pytorch2.5.1``, else its own name."""
+        if self.base is None:
+            return self.name
+        return self.base.rstrip("0123456789.")
+
+    @property
+    def base_version(self) -> str | None:
+        """``2.5.1`` where it is built on ``pytorch2.5.1``, else its own version."""
+        if self.base is None:
+            return self.version
+        return self.base.removeprefix(self.base_framework) or None
+
+    def image(self, region: str, instance_type: object, distribution: Distribution | None) -> str:
+        """The registry path of its image.
+
+        Raises :class:`~orchestration.errors.PipelineError` where there is none.
+        """
+        from orchestration.strategies import images
+
+        known = instance_type if isinstance(instance_type, str) else None
+        return images.uri(
+            self.name,
+            self.version,
+            region=region,
+            python=self.python_version,
+            instance_type=known if self.processor is None else None,
+            processor=self.processor,
+            distribution=distribution,
+            base=self.base,
+        )
+
+
+def deciding_type(types: tuple[str | Expression[Any], ...]) -> str | Expression[Any] | None:
+    """The instance type that decides on the image: the first with accelerators, else the first.
+
+    So does the SageMaker Python SDK with heterogeneous clusters.
+    """
+    from orchestration.catalog import instance
+
+    for name in types:
+        known = instance(name) if isinstance(name, str) else None
+        if known is not None and known.devices:
+            return name
+    return types[0] if types else None
+
+
+def as_text(value: Json) -> str:
+    """A hyperparameter for a container without the toolkit: as the SageMaker Python SDK sends it.
+
+    That is Python's ``str()``, so ``true`` becomes ``True``.
+    """
+    return value if isinstance(value, str) else str(value)

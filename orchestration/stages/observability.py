@@ -1,0 +1,151 @@
+"""What is recorded of a training job: tensors, profiles, TensorBoard, experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import Field
+
+from orchestration.errors import Problem
+from orchestration.stages.values import Model, Text, s3_problem
+
+
+class Collection(Model):
+    """Tensors that the Debugger saves together."""
+
+    name: str = Field(min_length=1, max_length=256)
+    parameters: dict[str, str] = {}
+    """``save_interval: "100"``."""
+
+    def request(self) -> dict[str, Any]:
+        """One entry of ``CollectionConfigurations``."""
+        entry: dict[str, Any] = {"CollectionName": self.name}
+        return entry | ({"CollectionParameters": self.parameters} if self.parameters else {})
+
+
+class Rule(Model):
+    """A rule that watches a training job, evaluated in a processing job beside it."""
+
+    name: str = Field(min_length=1, max_length=256)
+    image: Text
+    """The rule evaluator's, by its registry path."""
+    parameters: dict[str, str] = {}
+    """``rule_to_invoke: LossNotDecreasing``."""
+    uri: Text | None = None
+    local_path: str | None = None
+    instance_type: str | None = None
+    volume_gib: int | None = Field(default=None, ge=0)
+
+    def request(self) -> dict[str, Any]:
+        """A ``DebugRuleConfiguration``, or a ``ProfilerRuleConfiguration``."""
+        optional = {
+            "RuleParameters": self.parameters or None,
+            "S3OutputPath": self.uri,
+            "LocalPath": self.local_path,
+            "InstanceType": self.instance_type,
+            "VolumeSizeInGB": self.volume_gib,
+        }
+        given = {key: value for key, value in optional.items() if value is not None}
+        return {"RuleConfigurationName": self.name, "RuleEvaluatorImage": self.image, **given}
+
+
+class Debugger(Model):
+    """Saves tensors of the training script, and watches them by rules.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/train-debugger.html
+    """
+
+    uri: Text
+    """Where the tensors go in S3."""
+    local_path: str | None = None
+    hook_parameters: dict[str, str] = Field(default={}, max_length=20)
+    collections: tuple[Collection, ...] = Field(default=(), max_length=20)
+    rules: tuple[Rule, ...] = Field(default=(), max_length=20)
+
+    def request(self) -> dict[str, Any]:
+        """Fields of ``CreateTrainingJob``."""
+        hook: dict[str, Any] = {"S3OutputPath": self.uri}
+        if self.local_path is not None:
+            hook["LocalPath"] = self.local_path
+        if self.hook_parameters:
+            hook["HookParameters"] = self.hook_parameters
+        hook["CollectionConfigurations"] = [entry.request() for entry in self.collections]
+        fields: dict[str, Any] = {"DebugHookConfig": hook}
+        if self.rules:
+            fields["DebugRuleConfigurations"] = [rule.request() for rule in self.rules]
+        return fields
+
+
+class Profiler(Model):
+    """Monitors the use of the machines; ``enabled: false`` turns off even what is on by itself.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/train-profile-training-jobs.html
+    """
+
+    enabled: bool = True
+    uri: Text | None = None
+    """Where the profiles go in S3."""
+    interval_ms: int | None = Field(default=None, ge=100)
+    """Milliseconds between two readings: 100, 200, 500, 1000, 5000 or 60000."""
+    parameters: dict[str, str] = Field(default={}, max_length=20)
+    rules: tuple[Rule, ...] = Field(default=(), max_length=20)
+
+    def request(self) -> dict[str, Any]:
+        """Fields of ``CreateTrainingJob``."""
+        config: dict[str, Any] = {"DisableProfiler": not self.enabled}
+        if self.uri is not None:
+            config["S3OutputPath"] = self.uri
+        if self.interval_ms is not None:
+            config["ProfilingIntervalInMilliseconds"] = self.interval_ms
+        if self.parameters:
+            config["ProfilingParameters"] = self.parameters
+        fields: dict[str, Any] = {"ProfilerConfig": config}
+        if self.rules:
+            fields["ProfilerRuleConfigurations"] = [rule.request() for rule in self.rules]
+        return fields
+
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with it, by itself."""
+        if not self.enabled:
+            for name in ("uri", "interval_ms", "parameters", "rules"):
+                if getattr(self, name):
+                    yield Problem(
+                        f"profiler.{name}", "says how to profile while enabled is false; choose"
+                    )
+        elif self.uri is None:
+            yield Problem("profiler.uri", "is needed: where the profiles go, s3://bucket/prefix")
+        else:
+            yield from s3_problem("profiler.uri", self.uri)
+
+
+class TensorBoard(Model):
+    """Copies what a script writes for TensorBoard to S3."""
+
+    uri: Text
+    local_path: str | None = None
+
+    def request(self) -> dict[str, Any]:
+        """``TensorBoardOutputConfig``."""
+        given = {"S3OutputPath": self.uri}
+        return given | ({} if self.local_path is None else {"LocalPath": self.local_path})
+
+
+class Experiment(Model):
+    """The experiment that the job's metrics and artifacts are filed under."""
+
+    name: Text | None = None
+    trial: Text | None = None
+    display_name: Text | None = None
+    """Of the job in the trial."""
+    run: Text | None = None
+
+    def request(self) -> dict[str, Any]:
+        """``ExperimentConfig``."""
+        named = {
+            "ExperimentName": self.name,
+            "TrialName": self.trial,
+            "TrialComponentDisplayName": self.display_name,
+            "RunName": self.run,
+        }
+        return {key: value for key, value in named.items() if value is not None}

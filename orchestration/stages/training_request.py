@@ -1,0 +1,210 @@
+"""A training job as the request that starts it.
+
+Field by field what the SageMaker Python SDK 2.257.7 sends for the same job (its recorded requests
+are among the tests), but for names, which are derived from the run.
+"""
+
+from __future__ import annotations
+
+import json
+import string
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from orchestration import strategies
+from orchestration.errors import PipelineError, Problem
+from orchestration.expressions import Tree, join
+from orchestration.refs import Expression
+from orchestration.stages.cluster import Candidate
+from orchestration.stages.container import as_text, deciding_type
+from orchestration.stages.values import ExtraRequest, Text
+
+if TYPE_CHECKING:
+    from orchestration.stages.stage import Context
+    from orchestration.stages.training import TrainingJob
+
+
+def request(job: TrainingJob, context: Context, number: int) -> dict[str, Any]:
+    """The request for one of the job's candidates."""
+    candidate = job.candidates()[number]
+    name = job_name(job, context, number)
+    stopping = {"MaxRuntimeInSeconds": job.max_runtime_s}
+    whole: dict[str, Any] = {
+        "TrainingJobName": name,
+        "RoleArn": context.role,
+        "AlgorithmSpecification": _algorithm(job, context, candidate),
+        "HyperParameters": _hyperparameters(job, context, candidate, name),
+        "InputDataConfig": [
+            {"ChannelName": channel, **source.request()} for channel, source in job.channels.items()
+        ],
+        "OutputDataConfig": _output(job, context),
+        "ResourceConfig": job.cluster.request(candidate),
+        "StoppingCondition": stopping,
+        "Tags": context.tag_list(job.name, job.tags),
+    }
+    if job.spot is not None:
+        whole["EnableManagedSpotTraining"] = True
+        stopping["MaxWaitTimeInSeconds"] = job.spot.max_wait_s
+    if job.cluster.max_pending_s is not None:
+        stopping["MaxPendingTimeInSeconds"] = job.cluster.max_pending_s
+    if not whole["InputDataConfig"]:
+        del whole["InputDataConfig"]
+    whole |= _around(job, context)
+    return ExtraRequest.merged(whole, job.extra_request)
+
+
+def job_name(job: TrainingJob, context: Context, number: int) -> Expression[str]:
+    """The name of a candidate's job: ``…-b`` for the second one."""
+    own = context.resource_name(job.name)
+    return own if number == 0 else join(own, f"-{string.ascii_lowercase[number]}")
+
+
+def _around(job: TrainingJob, context: Context) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if job.checkpoints is not None:
+        fields["CheckpointConfig"] = {
+            "S3Uri": job.checkpoints_uri(context),
+            "LocalPath": job.checkpoints.local_path,
+        }
+    if job.vpc is not None:
+        fields["VpcConfig"] = job.vpc.request()
+    if job.enable_network_isolation:
+        fields["EnableNetworkIsolation"] = True
+    if job.encrypt_inter_container_traffic:
+        fields["EnableInterContainerTrafficEncryption"] = True
+    if job.environment:
+        fields["Environment"] = dict(job.environment)
+    if job.max_retries is not None:
+        fields["RetryStrategy"] = {"MaximumRetryAttempts": job.max_retries}
+    for part in (job.debugger, job.profiler):
+        fields |= part.request() if part is not None else {}
+    if job.tensorboard is not None:
+        fields["TensorBoardOutputConfig"] = job.tensorboard.request()
+    if job.experiment is not None:
+        fields["ExperimentConfig"] = job.experiment.request()
+    return fields
+
+
+def _output(job: TrainingJob, context: Context) -> dict[str, Any]:
+    uri = job.output.uri
+    config = {"S3OutputPath": context.location(job.name, "output") if uri is None else uri}
+    optional = {"KmsKeyId": job.output.kms_key, "CompressionType": job.output.compression}
+    return config | {key: value for key, value in optional.items() if value is not None}
+
+
+def _algorithm(job: TrainingJob, context: Context, candidate: Candidate | None) -> dict[str, Any]:
+    algorithm: dict[str, Any] = (
+        {"TrainingImage": image(job, context, candidate)}
+        if job.algorithm is None
+        else {"AlgorithmName": job.algorithm}
+    )
+    algorithm["TrainingInputMode"] = job.input_mode
+    if job.metrics:
+        algorithm["MetricDefinitions"] = [
+            {"Name": name, "Regex": regex} for name, regex in job.metrics.items()
+        ]
+    if job.metrics_time_series:
+        algorithm["EnableSageMakerMetricsTimeSeries"] = True
+    if job.entrypoint:
+        algorithm["ContainerEntrypoint"] = list(job.entrypoint)
+    if job.arguments:
+        algorithm["ContainerArguments"] = list(job.arguments)
+    return algorithm
+
+
+def image(job: TrainingJob, context: Context, candidate: Candidate | None) -> Text:
+    """The container's registry path: as given, else the framework's in the region."""
+    if job.image is not None:
+        return job.image
+    if job.framework is None:
+        raise PipelineError([Problem("image", "is needed; or a framework, or an algorithm")])
+    if context.region is None:
+        raise PipelineError(
+            [
+                Problem(
+                    "framework",
+                    "has its image in the pipeline's region, which is not said; give the pipeline "
+                    "region: us-west-2, or this stage an image",
+                )
+            ]
+        )
+    machines = (candidate,) if candidate is not None else job.cluster.machines()
+    decides = deciding_type(tuple(each.instance_type for each in machines))
+    if isinstance(decides, Expression) and job.framework.processor is None:
+        raise PipelineError(
+            [
+                Problem(
+                    "framework.processor",
+                    "is needed (cpu or gpu): the instance type, which else tells the image, is "
+                    "known in the run only",
+                )
+            ]
+        )
+    distribution = strategies.image_distribution(job.distribution)
+    try:
+        return job.framework.image(context.region, decides, distribution)
+    except PipelineError as error:
+        fields = {"python": "python_version", "instance_type": "", "region": ""}
+        raise PipelineError(
+            [
+                Problem(f"framework.{fields.get(p.path, p.path)}".rstrip("."), p.message)
+                for p in error.problems
+            ]
+        ) from error
+
+
+def _hyperparameters(
+    job: TrainingJob, context: Context, candidate: Candidate | None, name: Expression[str]
+) -> dict[str, Tree]:
+    framework = job.framework
+    own = strategies.hyperparameters(
+        job.distribution,
+        framework=None if framework is None else framework.name,
+        instance_type=None if candidate is None else candidate.instance_type,
+        heterogeneous=bool(job.cluster.groups),
+    )
+    if job.source is None and not own:
+        return {key: _plain(value) for key, value in job.hyperparameters.items()}
+    sent = {key: _json(value) for key, value in job.hyperparameters.items()}
+    if job.source is not None:
+        sent |= {
+            "sagemaker_program": _json(job.source.entry_point),
+            "sagemaker_submit_directory": _quoted(context.archive(job.source)),
+            "sagemaker_container_log_level": _json(job.log_level),
+            "sagemaker_job_name": _quoted(name),
+        }
+        if context.region is not None:
+            sent["sagemaker_region"] = _json(context.region)
+        sent |= _model_dir(job, context, own)
+    return sent | {
+        key: _quoted(value) if isinstance(value, Expression) else _json(value)
+        for key, value in own.items()
+    }
+
+
+def _model_dir(job: TrainingJob, context: Context, own: Mapping[str, object]) -> dict[str, Tree]:
+    """What TensorFlow scripts are told, as the SDK's estimator tells them."""
+    framework = job.framework
+    if framework is None or framework.name != "tensorflow" or "model_dir" in job.hyperparameters:
+        return {}
+    if framework.model_dir is False:
+        return {}
+    default: Text = context.location(job.name, "model")
+    if own.get("sagemaker_mpi_enabled"):
+        default = "/opt/ml/model"
+    return {"model_dir": _quoted(default if framework.model_dir is None else framework.model_dir)}
+
+
+def _quoted(value: Text) -> Tree:
+    """Text as JSON, whose parts that are known in the run need no escapes: names and URIs."""
+    return json.dumps(value) if isinstance(value, str) else join('"', value, '"')
+
+
+def _json(value: object) -> Tree:
+    # The toolkit decodes each value as JSON and takes what is none as text, so a reference goes as
+    # it is.
+    return join(value) if isinstance(value, Expression) else json.dumps(value, ensure_ascii=False)
+
+
+def _plain(value: object) -> Tree:
+    return join(value) if isinstance(value, Expression) else as_text(value)  # type: ignore[arg-type]  # a hyperparameter is a scalar

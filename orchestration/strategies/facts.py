@@ -1,0 +1,91 @@
+"""What is known of where a strategy is to work, as the rows of :mod:`.support` read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestration.catalog import accelerators, instance
+from orchestration.strategies import images
+from orchestration.strategies.models import SMDDP
+from orchestration.strategies.strategy import Strategy
+from orchestration.strategies.support import Facts
+from orchestration.strategies.use import Use
+
+_DEVICES = {"none": "cpu", "nvidia": "gpu", "aws": "neuron"}
+
+
+def key(strategy: Strategy) -> str:
+    """A strategy as the rows name it: its kind, SMDDP with its launcher."""
+    match strategy:
+        case SMDDP(launcher=launcher):
+            return f"smddp:{launcher}"
+        case _:
+            return strategy.kind
+
+
+def group_of(strategy: Strategy) -> str | None:
+    """The instance group that a strategy names, if it has a field for one."""
+    group: str | None = getattr(strategy, "instance_group", None)
+    return group
+
+
+def machines(strategy: Strategy, use: Use) -> tuple[tuple[str, int | None], ...]:
+    """Every cluster that the strategy may have to run on: instance type and count, if known.
+
+    Of a heterogeneous cluster the group that the strategy names; where it names none, each group
+    is a cluster of its own.
+    """
+    group = group_of(strategy)
+    if group is not None and group in use.groups:
+        return (use.groups[group],)
+    if use.groups:
+        return tuple(dict.fromkeys(use.groups.values()))
+    given = use.clusters
+    counted = {instance_type for instance_type, _ in given}
+    alone = use.instance_count if len(use.instance_types) == 1 else None
+    rest = tuple((name, alone) for name in use.instance_types if name not in counted)
+    return tuple(dict.fromkeys(given + rest))
+
+
+def facts(strategy: Strategy, use: Use) -> Iterator[Facts]:
+    """What is known, once for each candidate cluster."""
+    framework = use.base or (None if use.framework == "huggingface" else use.framework)
+    shared: dict[str, str | None] = {
+        "strategy": strategy.kind,
+        "framework": framework,
+        "estimator": use.framework,
+        "version": _written_out(framework, use.framework_version),
+        "container": _container(use),
+        "image": None if use.image is None else use.image.rpartition("/")[2],
+        "entry_point": use.entry_point if use.has_source else None,
+        "groups": "yes" if use.groups else "no",
+    }
+    for instance_type, count in machines(strategy, use) or ((None, use.instance_count),):
+        hosts = use.instance_count if count is None else count
+        instances = None if hosts is None else str(hosts)
+        yield {**shared, **_of_instance(instance_type), "instance_count": instances}
+
+
+def _of_instance(name: str | None) -> dict[str, str | None]:
+    known = None if name is None else instance(name)
+    if known is None:
+        return {"instance_type": name, "device": None, "devices": None}
+    accelerator = None if known.accelerator is None else accelerators()[known.accelerator]
+    vendor = "none" if accelerator is None else accelerator.vendor
+    return {"instance_type": name, "device": _DEVICES[vendor], "devices": str(known.devices)}
+
+
+def _container(use: Use) -> str | None:
+    if use.image is not None:
+        return "given"
+    return None if use.framework is None else "framework"
+
+
+def _written_out(framework: str | None, version: str | None) -> str | None:
+    """The full version that a short one stands for: AWS's tag 2.8 is that of 2.8.0."""
+    if framework is None or version is None or version.count(".") != 1:
+        return version
+    if framework not in images.frameworks():
+        return version
+    known = images.versions(framework)
+    return next((full for full in known if full.startswith(f"{version}.")), version)

@@ -1,0 +1,325 @@
+"""Want of capacity leads to the next machines, on both backends with the same calls, paid once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration import Cluster, TorchDistributed, parameter
+from orchestration.checks.rules import check
+from orchestration.expressions import Result, Tree, join, run_id
+from orchestration.graph import (
+    Adopt,
+    Alternative,
+    Call,
+    ErrorPattern,
+    Fallback,
+    Graph,
+    Operation,
+    Output,
+    ParameterSpec,
+    Until,
+    Workflow,
+)
+from orchestration.local import EmbeddedAws, Fault, executions
+from orchestration.local.airflow import LocalAirflow
+from tests.conformance import normal, pipelines
+from tests.conformance.test_conformance import BACKENDS, Backend, agree, data, jobs
+from tests.conformance.test_faults import endure as endured
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+SCALE = 0.002
+TYPES = ("ml.p5.48xlarge", "ml.p4d.24xlarge", "ml.g5.48xlarge")
+POLLED = {"MaxPendingTimeInSeconds": 7200}
+"""A field that the optimised integration does not know."""
+
+
+def operation(action: str, name: Tree, **request: Any) -> Operation:
+    return Operation("sagemaker", f"{action}TrainingJob", {"TrainingJobName": name, **request})
+
+
+def created(name: Tree, machines: str, stopping: dict[str, int], **more: Any) -> Operation:
+    return operation(
+        "Create",
+        name,
+        RoleArn="arn:aws:iam::123456789012:role/trainer",
+        AlgorithmSpecification={
+            "TrainingImage": "image",
+            "TrainingInputMode": "File",
+            "ContainerEntrypoint": ["true"],
+        },
+        OutputDataConfig={"S3OutputPath": "s3://workspace/out"},
+        ResourceConfig={"InstanceType": machines, "InstanceCount": 1, "VolumeSizeInGB": 10},
+        StoppingCondition={"MaxRuntimeInSeconds": 3600, **stopping},
+        **more,
+    )
+
+
+def training(*types: str, stopping: dict[str, int] | None = None, **more: Any) -> Call:
+    """A job on the first of some machines, else on the next."""
+    ends: tuple[tuple[str, ...], ...] = ((), ("-b",), ("-c",))
+    names = [join("fit-", parameter("token"), "-", run_id(), *end) for end in ends]
+    fallbacks = [
+        Alternative(
+            label=f"1 x {machines}",
+            operation=created(name, machines, stopping or {}),
+            poll=operation("Describe", name),
+            stop=operation("Stop", name),
+        )
+        for name, machines in zip(names, types, strict=False)
+    ]
+    own = fallbacks[0]
+    return Call(
+        name="train.job",
+        operation=own.operation,
+        until=Until(
+            poll=own.poll,
+            stop=own.stop,
+            status=("TrainingJobStatus",),
+            success=frozenset(["Completed"]),
+            failure=frozenset(["Failed", "Stopped"]),
+            reason=("FailureReason",),
+            outputs={
+                "name": Output(("TrainingJobName",), kind="string"),
+                "type": Output(("ResourceConfig", "InstanceType")),
+            },
+            **more,
+        ),
+        adopt=Adopt(exists=ErrorPattern("ResourceInUse"), name_field="TrainingJobName"),
+        fallback=Fallback(
+            label=own.label,
+            alternatives=tuple(fallbacks[1:]),
+            reasons=("CapacityError",),
+            refusals=(ErrorPattern("ResourceLimitExceeded", "training job usage"),),
+            absent=(
+                ErrorPattern("ValidationException", "not found"),
+                ErrorPattern("ResourceNotFound"),
+            ),
+        ),
+    )
+
+
+def workflow(call: Call) -> Workflow:
+    return check(
+        Workflow(
+            name="falls-back",
+            graph=Graph((call,)),
+            parameters=(ParameterSpec(name="token", default="t"),),
+            outputs={name: Result("train.job", name) for name in ("name", "type")},
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Ended:
+    state: str
+    outputs: Any
+    error: str
+    cause: str
+    calls: list[Any]
+    account: dict[str, Any]
+
+    @property
+    def jobs(self) -> dict[str, str]:
+        """Of each job that exists: its status, by its machines."""
+        return {
+            job["ResourceConfig"]["InstanceType"]: job["TrainingJobStatus"]
+            for job in self.account["sagemaker"]["TrainingJobs"].values()
+        }
+
+    @property
+    def created(self) -> list[str]:
+        """The machines that were asked for, in order, with the answers that were errors."""
+        return [
+            " ".join(filter(None, (c.request["ResourceConfig"]["InstanceType"], c.error_code)))
+            for c in self.calls
+            if c.operation == "CreateTrainingJob"
+        ]
+
+
+Suffer = Callable[..., dict[Backend, Ended]]
+
+
+@pytest.fixture(scope="module")
+def airflow() -> Iterator[LocalAirflow]:
+    with LocalAirflow() as started:
+        yield started
+
+
+@pytest.fixture
+def both(airflow: LocalAirflow, request: pytest.FixtureRequest) -> Suffer:
+    run_name = re.sub(r"\W+", "-", request.node.name)[:60].strip("-")
+
+    def suffer(call: Call, *faults: Fault) -> dict[Backend, Ended]:
+        outcomes = {b: endure(workflow(call), b, run_name, airflow, faults) for b in BACKENDS}
+        states, dag = (outcomes[backend] for backend in BACKENDS)
+        assert normal.changes(states.calls) == normal.changes(dag.calls)
+        assert normal.questions(states.calls) == normal.questions(dag.calls)
+        assert normal.account(states.account) == normal.account(dag.account)
+        assert (states.state, states.error) == (dag.state, dag.error)
+        assert normal.anonymous(states.cause) == normal.anonymous(dag.cause)
+        assert normal.anonymous(states.outputs) == normal.anonymous(dag.outputs)
+        return outcomes
+
+    return suffer
+
+
+def endure(
+    made: Workflow, on: Backend, name: str, airflow: LocalAirflow, faults: tuple[Fault, ...]
+) -> Ended:
+    with EmbeddedAws(time_scale=SCALE) as aws:
+        aws.client("s3").create_bucket(Bucket="workspace")
+        before = max((call.sequence for call in aws.calls()), default=0)
+        for fault in faults:
+            aws.inject(fault)
+        if on == "airflow":
+            ended = airflow.run(made, aws=aws, run_id=name, time_scale=SCALE)
+            state = "succeeded" if ended.state == "success" else "failed"
+            told = (ended.outputs, ended.error or "", ended.cause or "")
+        else:
+            followed = executions.follow(aws, made, {"token": "t"}, name, lambda _: None)
+            state = followed.state
+            told = (followed.outputs, followed.error or "", followed.cause or "")
+        calls = [call for call in aws.calls() if call.sequence > before]
+        return Ended(state, *told, calls, aws.state())
+
+
+@pytest.mark.parametrize("stopping", [{}, POLLED], ids=["followed", "polled"])
+def test_the_next_machines_are_asked_for_where_the_first_have_no_capacity(
+    both: Suffer, stopping: dict[str, int]
+) -> None:
+    fault = Fault.capacity(instance_type=TYPES[0], after_s=60)
+    for ended in both(training(*TYPES, stopping=stopping), fault).values():
+        assert ended.state == "succeeded", ended.cause
+        assert ended.outputs["type"] == TYPES[1]
+        assert ended.outputs["name"].endswith("-b")
+        assert ended.created == [TYPES[0], TYPES[1]]
+        assert ended.jobs == {TYPES[0]: "Failed", TYPES[1]: "Completed"}
+
+
+@pytest.mark.parametrize("stopping", [{}, POLLED], ids=["followed", "polled"])
+def test_a_quota_leads_to_the_next_machines(both: Suffer, stopping: dict[str, int]) -> None:
+    call = training(*TYPES, stopping=stopping)
+    for ended in both(call, Fault.quota(TYPES[0]), Fault.quota(TYPES[1])).values():
+        assert ended.state == "succeeded", ended.cause
+        assert ended.outputs["type"] == TYPES[2]
+        refused = "ResourceLimitExceeded"
+        assert ended.created == [f"{TYPES[0]} {refused}", f"{TYPES[1]} {refused}", TYPES[2]]
+        assert ended.jobs == {TYPES[2]: "Completed"}
+
+
+@pytest.mark.parametrize("stopping", [{}, POLLED], ids=["followed", "polled"])
+def test_where_nothing_has_capacity_the_step_tells_of_each(
+    both: Suffer, stopping: dict[str, int]
+) -> None:
+    call = training(*TYPES, stopping=stopping)
+    faults = [
+        Fault.capacity(instance_type=TYPES[0]),
+        Fault.quota(TYPES[1]),
+        Fault.capacity(instance_type=TYPES[2]),
+    ]
+    for ended in both(call, *faults).values():
+        assert ended.error == "NoCapacity"
+        assert len(re.findall(r"fit-t-[0-9a-f]{12}", ended.cause)) == 3
+        first, second, third = ended.cause.split("; ")
+        assert first.startswith(f"nothing had capacity: 1 x {TYPES[0]}: CreateTrainingJob fit-t-")
+        assert "ended as Failed: CapacityError: Unable to provision" in first
+        assert second.startswith(f"1 x {TYPES[1]}: CreateTrainingJob fit-t-")
+        assert "was refused: ResourceLimitExceeded: The account-level service limit" in second
+        assert "Service:" not in second
+        assert third.startswith(f"1 x {TYPES[2]}: ")
+
+
+@pytest.mark.parametrize("stopping", [{}, POLLED], ids=["followed", "polled"])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "AlgorithmError: CapacityError: Unable to provision requested ML compute capacity",
+        "InternalServerError: We encountered an internal error. Please try again.",
+    ],
+)
+def test_a_job_that_failed_for_another_reason_starts_no_second(
+    both: Suffer, stopping: dict[str, int], reason: str
+) -> None:
+    faults = [Fault.job("fit-", reason=reason), Fault.capacity(instance_type=TYPES[1])]
+    for ended in both(training(*TYPES, stopping=stopping), *faults).values():
+        assert ended.error == "JobFailed"
+        assert ended.cause.endswith(f"ended as Failed: {reason}")
+        assert ended.created == [TYPES[0]]
+
+
+def test_another_refusal_starts_no_second() -> None:
+    refused = Fault("sagemaker", "CreateTrainingJob", "ResourceLimitExceeded", "too many tags")
+    with EmbeddedAws(time_scale=SCALE) as aws:
+        aws.inject(refused)
+        ended = executions.follow(aws, workflow(training(*TYPES)), {"token": "t"}, "x", print)
+        assert ended.error == "SageMaker.ResourceLimitExceededException"
+        assert "too many tags" in str(ended.cause)
+        assert not aws.state()["sagemaker"]["TrainingJobs"]
+
+
+@pytest.mark.parametrize("stopping", [{}, POLLED], ids=["followed", "polled"])
+def test_a_lost_response_is_adopted_though_its_own_job_uses_up_the_quota(
+    both: Suffer, stopping: dict[str, int]
+) -> None:
+    lost = Fault(
+        *("sagemaker", "CreateTrainingJob", "ThrottlingException", "Rate exceeded"),
+        after_effect=True,
+    )
+    # Met by the second call, for the job that the first one started.
+    for ended in both(training(*TYPES, stopping=stopping), lost, Fault.quota(TYPES[0])).values():
+        assert ended.state == "succeeded", ended.cause
+        assert ended.jobs == {TYPES[0]: "Completed"}
+        errors = ("ThrottlingException", "ResourceLimitExceeded")
+        assert ended.created == [f"{TYPES[0]} {error}" for error in errors]
+
+
+def test_each_alternative_survives_a_lost_response(both: Suffer) -> None:
+    lost = Fault("sagemaker", "CreateTrainingJob", "InternalFailure", "x", 500, 2, True)
+    for ended in both(training(*TYPES), lost, Fault.capacity(instance_type=TYPES[0])).values():
+        assert ended.state == "succeeded", ended.cause
+        assert ended.jobs == {TYPES[0]: "Failed", TYPES[1]: "Completed"}
+
+
+def test_a_job_that_is_late_is_stopped_and_starts_no_second() -> None:
+    call = training(*TYPES, stopping=POLLED, interval_s=200, timeout_s=2000)
+    waits = Fault.capacity(instance_type=TYPES[0], after_s=400_000)
+    with EmbeddedAws(time_scale=SCALE) as aws:
+        aws.inject(waits)
+        ended = executions.follow(aws, workflow(call), {"token": "t"}, "late", lambda _: None)
+        assert ended.error == "TimedOut"
+        jobs = aws.state()["sagemaker"]["TrainingJobs"].values()
+        assert [job["TrainingJobStatus"] for job in jobs] in (["Stopped"], ["Stopping"])
+
+
+@pytest.mark.toolkit
+def test_a_stage_goes_on_with_what_the_second_machines_trained(
+    airflow: LocalAirflow, tmp_path: Path
+) -> None:
+    machines = {"instance_type": "ml.c5.2xlarge", "instance_count": 2}
+    cluster = {"instance_type": "ml.c5.xlarge", "fallbacks": [machines]}
+    train = pipelines.training(
+        "train",
+        join(parameter("data"), "/train"),
+        cluster=Cluster.model_validate(cluster),
+        strategy=TorchDistributed(processes_per_host=1),
+        hyperparameters={"scores": "0.5"},
+    )
+    pipeline = pipelines.pipeline("falls-back", train, pipelines.evaluation("evaluate", train))
+    faults = [Fault.capacity(instance_type="ml.c5.xlarge")]
+    folder = data(tmp_path)
+    outcomes = {b: endured(pipeline, b, folder, airflow, (faults,)) for b in BACKENDS}
+    agree(outcomes)
+    for outcome in outcomes.values():
+        assert outcome.last.state == "succeeded", outcome.last.cause
+        first, second = (call.request for call in jobs(outcome, "CreateTrainingJob"))
+        assert second["ResourceConfig"]["InstanceCount"] == 2
+        assert outcome.outputs["train"]["job_name"] == second["TrainingJobName"]
+        assert first["TrainingJobName"] != second["TrainingJobName"]
+        assert "model.tar.gz" in outcome.outputs["train"]["model_artifacts"]

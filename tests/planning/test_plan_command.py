@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from orchestration.cli import planning
+from orchestration.errors import PipelineError
+
+REQUEST = """
+plan:
+  model: {config: models/tiny/config.json}
+  sequence: 1024
+  batch: {samples: 256}
+  data: {samples: 100000}
+  instances: {types: [ml.g5.*, ml.p4d.24xlarge], counts: [1, 2]}
+"""
+GPT2 = {
+    "model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024,
+    "vocab_size": 50257,
+}  # fmt: skip
+
+
+@pytest.fixture
+def request_file(tmp_path: Path) -> Path:
+    config = tmp_path / "models" / "tiny" / "config.json"
+    config.parent.mkdir(parents=True)
+    config.write_text(json.dumps(GPT2))
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(REQUEST)
+    return file
+
+
+def run(file: Path, **change: Any) -> None:
+    planning.plan(file, **({"report": None, "everything": False, "as_json": False} | change))
+
+
+def test_a_plan_is_shown_with_reasons(
+    request_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(request_file)
+    shown = capsys.readouterr().out
+    assert "tiny: cheapest" in shown
+    assert "memory (GiB): weights" in shown
+    assert "Not beaten in both time and cost" in shown
+    assert "Rejected" in shown
+    assert "four in five" in shown
+
+
+def test_json_is_one_document(request_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(request_file, as_json=True)
+    data = json.loads(capsys.readouterr().out)
+    assert data["chosen"]["instance_count"] in (1, 2)
+    assert data["rejected"]
+
+
+def test_a_file_may_hold_nothing_but_the_request(request_file: Path) -> None:
+    import yaml
+
+    inner = yaml.safe_load(REQUEST)["plan"]
+    request_file.write_text(yaml.safe_dump(inner))
+    assert planning.read(request_file).task().model.parameters == 124_439_808
+
+
+def test_without_a_plan_the_gap_is_told(
+    request_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request_file.write_text(REQUEST + "  deadline_h: 0.001\n")
+    with pytest.raises(typer.Exit) as ended:
+        run(request_file)
+    assert ended.value.exit_code == 1
+    assert "more than the deadline" in capsys.readouterr().out
+
+
+def test_every_mistake_is_named(request_file: Path) -> None:
+    wrong = REQUEST.replace("sequence: 1024", "sequense: 1024").replace(
+        "samples: 256", "samples: 0"
+    )
+    request_file.write_text(wrong)
+    with pytest.raises(PipelineError) as error:
+        planning.read(request_file)
+    problems = {one.path: one.message for one in error.value.problems}
+    assert problems["plan.sequence"] == "is missing"
+    assert "did you mean 'sequence'" in problems["plan.sequense"]
+    assert "greater" in problems["plan.batch.samples"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(None, "can't read"), ("{", "is no JSON"), ("[]", "config")]
+)
+def test_a_configuration_that_can_not_be_read(
+    request_file: Path, content: str | None, message: str
+) -> None:
+    config = request_file.parent / "models" / "tiny" / "config.json"
+    config.unlink()
+    if content is not None:
+        config.write_text(content)
+    with pytest.raises(PipelineError, match=message):
+        planning.read(request_file)
+
+
+def test_a_report_is_written(request_file: Path) -> None:
+    pytest.importorskip("plotly")
+    report = request_file.parent / "plan.html"
+    run(request_file, report=report)
+    assert report.read_text().startswith("<!doctype html>")
+
+
+def test_the_catalog_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    planning.catalog("ml.p4*", as_json=False)
+    shown = capsys.readouterr().out
+    assert "ml.p4d.24xlarge" in shown
+    assert "8 x NVIDIA A100" in shown
+    assert "~31.564" in shown
+    assert "ml.p3.2xlarge" not in shown
+
+
+def test_the_catalog_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+    planning.catalog("ml.trn2.48xlarge", as_json=True)
+    data = json.loads(capsys.readouterr().out)
+    [one] = data["instances"]
+    assert one["devices"] == 64
+    assert one["price"] is None
+    assert one["source"] in {source["key"] for source in data["sources"]}
+
+
+def test_an_unknown_type_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit):
+        planning.catalog("ml.p4d.48xlarge", as_json=False)
+    assert "did you mean 'ml.p4d.24xlarge'" in capsys.readouterr().err
