@@ -15,10 +15,10 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help setup demo test test-sdk check fmt render constraints build clean
+.PHONY: FORCE help setup setup-mpi setup-tensorflow demo test test-sdk check fmt render constraints build clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 18
 
 setup: .venv/.installed $(if $(NODE),tools/asl/node_modules/.installed)  ## make .venv and install the validators
 
@@ -60,6 +60,13 @@ test-sdk:  ## compare with the SageMaker Python SDK, V2 and V3, each in an envir
 	  .venv-sdk-$$generation/bin/python -m pytest tests/sdk -q; \
 	done
 
+setup-mpi: .venv/.installed  ## install Open MPI and sshd, for tests that run mpirun (Debian, as root)
+	apt-get -q install -y --no-install-recommends iproute2 openmpi-bin openssh-client openssh-server
+	$(BIN)/python -m pip install -q --disable-pip-version-check "mpi4py>=4"
+
+setup-tensorflow:  ## make .venv-tensorflow, for tests that run TensorFlow's container (2 GB)
+	@tools/tensorflow_venv.sh
+
 constraints:  ## resolve every dependency afresh and pin it
 	@tools/constraints.sh
 
@@ -67,6 +74,6 @@ build: .venv/.installed  ## make the wheel and the source distribution
 	$(BIN)/hatchling build -d dist
 
 clean:  ## remove what these targets made
-	rm -rf .venv .venv-sdk-v2 .venv-sdk-v3 dist build tools/asl/node_modules .mypy_cache .ruff_cache .pytest_cache \
+	rm -rf .venv .venv-sdk-v2 .venv-sdk-v3 .venv-tensorflow dist build tools/asl/node_modules .mypy_cache .ruff_cache .pytest_cache \
 	  .hypothesis .import_linter_cache
 	find orchestration tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,6 +4,9 @@
 #
 #   tools/sdk_venv.sh REQUIREMENTS DIRECTORY
 #
+# What stands in a file beside the requirements whose name ends in -alone.txt is installed without
+# its dependencies.
+#
 #   PYTHON=...  the interpreter to build on (3.11 or newer); python3.11 or python3 when not given
 set -eu
 
@@ -13,6 +16,7 @@ if [ $# -ne 2 ]; then
 fi
 cd "$(dirname "$0")/.."
 requirements=$1
+alone=${requirements%.txt}-alone.txt
 venv=$2
 marker=$venv/.installed
 
@@ -27,7 +31,8 @@ find_python() {
 }
 
 # What was asked for and where; another list, another place or an unfinished set-up start afresh.
-wanted=$(pwd -P; cat "$requirements" pyproject.toml)
+[ -e "$alone" ] || alone=/dev/null
+wanted=$(pwd -P; cat "$requirements" "$alone" pyproject.toml)
 if new_enough "$venv/bin/python" && [ "$(cat "$marker" 2>/dev/null)" = "$wanted" ]; then
   exit 0
 fi
@@ -39,6 +44,8 @@ rm -rf "$venv"
 echo '*' > "$venv/.gitignore"  # linters and git pass by it, wherever it is
 "$venv/bin/python" -m pip install -qq --no-compile --no-input --disable-pip-version-check \
   --requirement "$requirements" --editable .
+[ "$alone" = /dev/null ] || "$venv/bin/python" -m pip install -qq --no-compile --no-input \
+  --disable-pip-version-check --no-deps --requirement "$alone"
 # A dependency of the SDKs installs its own tests as the package `tests`, in front of ours.
 rm -rf "$venv"/lib/python3*/site-packages/tests
 # Gigabytes that nothing here uses; an SDK that asks for it belongs on another list.

@@ -94,7 +94,7 @@ def download(prefix: Location, directory: Path, *, share: tuple[int, int] = (0, 
     index, count = share
     chosen = objects(prefix)[index::count]
     for stored in chosen:
-        target = _inside(directory, stored.relative)
+        target = inside(directory, stored.relative)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(read(Location(prefix.bucket, stored.key)))
     return len(chosen)
@@ -114,7 +114,8 @@ def files(directory: Path) -> Iterator[Path]:
     return (path for path in sorted(directory.rglob("*")) if path.is_file())
 
 
-def _inside(directory: Path, relative: str) -> Path:
+def inside(directory: Path, relative: str) -> Path:
+    """A path below a directory; `ServiceError` where it leads out."""
     target = (directory / relative).resolve()
     if not target.is_relative_to(directory.resolve()):
         raise ServiceError("ValidationException", f"the key '{relative}' leaves its directory")

@@ -22,9 +22,10 @@ from orchestration.planning.plan import Plan, Plans, Range, Rejected
 from orchestration.planning.prediction import Prediction, predict
 from orchestration.planning.request import PlanRequest
 from orchestration.planning.search import search
-from orchestration.planning.shapes import ModelError, ModelShape, of_size, transformer
+from orchestration.planning.shapes import ModelError, ModelShape
 from orchestration.planning.space import Space
 from orchestration.planning.task import Batch, Framework, KnownRate, Lora, Task
+from orchestration.planning.usual_shapes import of_size, transformer
 
 __all__ = [
     "CHEAPEST",

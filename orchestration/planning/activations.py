@@ -10,8 +10,6 @@ from __future__ import annotations
 from orchestration.planning.configuration import Configuration
 from orchestration.planning.sizes import Sizes
 
-_BYTES = 2
-
 
 def layer_bytes(c: Configuration, s: Sizes) -> float:
     """Bytes per token that one layer keeps when nothing is recomputed."""
@@ -23,12 +21,12 @@ def kept_bytes(c: Configuration, s: Sizes) -> float:
     everything = layer_bytes(c, s)
     match c.recompute:
         case "full":
-            kept = _BYTES * s.hidden / (c.tensor if c.sequence_parallel else 1)
+            kept = float(c.element_bytes * s.hidden) / (c.tensor if c.sequence_parallel else 1)
         case "attention":
             kept = everything - _scores(c, s)
         case "operators":
             # The layer's input, every other matrix product's result, and attention's output.
-            kept = _BYTES * (2 * s.hidden + (s.output + s.up) / c.tensor)
+            kept = c.element_bytes * (2 * s.hidden + (s.output + s.up) / c.tensor)
         case _:
             kept = everything
     return kept * c.recompute_share + everything * (1 - c.recompute_share)
@@ -36,7 +34,7 @@ def kept_bytes(c: Configuration, s: Sizes) -> float:
 
 def _outside(c: Configuration, s: Sizes) -> float:
     """Inputs of norms and of the products behind them: not split by tensor parallelism."""
-    inputs = 2 * (_BYTES + _operand(c)) * s.hidden
+    inputs = 2 * (c.element_bytes + _operand(c)) * s.hidden
     masks = 2 * s.hidden if c.dropout else 0
     # Norms spelt out in operators keep intermediate results (LitGPT's Llama 2: 43 bytes per
     # column and token for a layer, of which these are 6).
@@ -47,17 +45,19 @@ def _outside(c: Configuration, s: Sizes) -> float:
 
 def _inside(c: Configuration, s: Sizes) -> float:
     """Queries, keys, values, attention's output and the feed-forward network's middle."""
-    attention = _BYTES * (s.query + s.keys_and_values + s.output)
-    results = (2 if s.gated else 1) * _BYTES
+    attention = c.element_bytes * (s.query + s.keys_and_values + s.output)
+    results = (2 if s.gated else 1) * c.element_bytes
     if s.gated and c.kernels == "eager":
-        results += _BYTES
+        results += c.element_bytes
     wide = (results + _operand(c)) * (s.ffn + s.routed * s.expert_ffn * s.sparse)
     return (attention + wide) / c.tensor
 
 
 def _operand(c: Configuration) -> int:
     """Bytes of a matrix product's operand, as the backward pass needs it again."""
-    return 1 if c.precision in ("fp8", "mxfp8", "nvfp4") and c.kernels == "fused" else _BYTES
+    return (
+        1 if c.precision in ("fp8", "mxfp8", "nvfp4") and c.kernels == "fused" else c.element_bytes
+    )
 
 
 def _scores(c: Configuration, s: Sizes) -> float:

@@ -12,6 +12,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
+from typing import NamedTuple
 
 from orchestration.catalog import Accelerator, Instance, accelerators
 from orchestration.planning.configuration import (
@@ -23,13 +25,13 @@ from orchestration.planning.configuration import (
 )
 from orchestration.planning.estimates import (
     HOST_SHARE,
-    USABLE,
     computing_seconds,
     host_need,
     memory_need,
     step_seconds,
 )
 from orchestration.planning.layouts import Layout
+from orchestration.planning.prediction import USABLE
 from orchestration.planning.space import Space
 from orchestration.planning.task import Task
 
@@ -63,8 +65,7 @@ class Miss:
     configuration: Configuration
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """What every device has to compute, however states are laid out."""
 
     bound: float
@@ -93,26 +94,36 @@ class Cluster:
         """Configurations whose memory was predicted."""
         self._accelerator = instance.accelerator or ""
         self._attention = attention(task, accelerators()[self._accelerator])
+        fused = self._attention != "unfused"  # a fused kernel keeps no scores
+        self.recomputes: tuple[Recompute, ...] = tuple(
+            one for one in space.recompute if not (fused and one == "attention")
+        )
+        """What may be recomputed."""
         self._bounds = {} if bounds is None else bounds
         self._limits: dict[tuple[Layout, int, Recompute, Offload], int] = {}
 
     def works(self, layouts: Iterable[Layout]) -> list[Work]:
         """What there is to compute, the quickest at its best first."""
-        groups: dict[tuple[int, int, int, Recompute, Degrees], list[Layout]] = {}
+        alike: dict[tuple[int, Degrees], list[Layout]] = {}
         for layout in layouts:
             degrees = (layout.tensor, layout.pipeline, layout.context, layout.expert)
-            for batch, samples in self._batches(layout):
-                for micro in micro_batches(samples):
-                    for recompute in self.recomputes:
-                        key = (batch, samples, micro, recompute, degrees)
-                        groups.setdefault(key, []).append(layout)
-        works = []
-        for (batch, samples, micro, recompute, degrees), same in groups.items():
-            passes = self.task.steps(batch) * (samples // micro)
-            bound = passes * self._computing(micro, recompute, degrees)
-            works.append(Work(bound, batch, micro, recompute, tuple(same)))
-        works.sort(key=lambda one: one.bound)
+            alike.setdefault((self.replicas(layout), degrees), []).append(layout)
+        works: list[Work] = []
+        for (replicas, degrees), same in alike.items():
+            for batch in self.task.batch.sizes:
+                if batch % replicas == 0:
+                    works += self._of_batch(batch, batch // replicas, degrees, tuple(same))
+        works.sort(key=attrgetter("bound"))
         return works
+
+    def _of_batch(
+        self, batch: int, samples: int, degrees: Degrees, layouts: tuple[Layout, ...]
+    ) -> Iterator[Work]:
+        steps = self.task.steps(batch)
+        for micro in micro_batches(samples):
+            for recompute in self.recomputes:
+                bound = steps * (samples // micro) * self._computing(micro, recompute, degrees)
+                yield Work(bound, batch, micro, recompute, layouts)
 
     def best(self, works: Iterable[Work]) -> Candidate | None:
         """The fastest configuration that fits."""
@@ -130,20 +141,16 @@ class Cluster:
 
     def undivided(self, layouts: Iterable[Layout]) -> str | None:
         """Why no batch can be split over the replicas of any layout."""
-        layouts = tuple(layouts)
-        if any(True for one in layouts for _ in self._batches(one)):
+        sizes, replicas = self.task.batch.sizes, {self.replicas(one) for one in layouts}
+        if any(size % one == 0 for size in sizes for one in replicas):
             return None
-        sizes = self.task.batch.sizes
-        fewest = min(self.machine(one).devices // one.replica for one in layouts)
+        fewest = min(replicas)
         batch = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         return f"a batch of {batch} can't be split evenly over {fewest} replicas"
 
-    @property
-    def recomputes(self) -> tuple[Recompute, ...]:
-        """What may be recomputed; a fused attention kernel keeps no scores."""
-        if self._attention == "unfused":
-            return self.space.recompute
-        return tuple(one for one in self.space.recompute if one != "attention")
+    def replicas(self, layout: Layout) -> int:
+        """Copies of the model that compute on samples of their own."""
+        return self.machine(layout).devices // layout.replica
 
     @cache  # noqa: B019 - a cluster lives as long as one search
     def machine(self, layout: Layout) -> Machine:
@@ -165,16 +172,6 @@ class Cluster:
         """What is predicted."""
         machine, kernel = self.machine(layout), self._attention
         return _configuration(self.task, layout, machine, kernel, batch, micro, recompute, offload)
-
-    def _batches(self, layout: Layout) -> Iterator[tuple[int, int]]:
-        """Batches that divide over the replicas of a layout, and the samples of each."""
-        replicas = self.machine(layout).devices // layout.replica
-        for batch in self.task.batch.sizes:
-            if batch % replicas == 0:
-                yield batch, batch // replicas
-
-    def _samples(self, layout: Layout, batch: int) -> int:
-        return batch * layout.replica // self.machine(layout).devices
 
     def _limit(self, layout: Layout, work: Work, offload: Offload) -> int:
         """The largest micro-batch that fits; 0: none."""
@@ -201,7 +198,7 @@ class Cluster:
                 c = self.configuration(layout, work.batch, 1, work.recompute, offload)
                 self.nearest = Miss(least, layout, c)
             return 0
-        sizes = list(micro_batches(self._samples(layout, work.batch)))
+        sizes = list(micro_batches(work.batch // self.replicas(layout)))
         return sizes[bisect_right(sizes, memory, lo=1, key=need) - 1]
 
     def _host_holds(self, layout: Layout, work: Work, offload: Offload) -> bool:
@@ -265,7 +262,9 @@ def _configuration(
         recompute=recompute,
         attention=kernel,
         kernels=task.kernels,
+        loss="fused" if task.kernels == "fused" else "eager",
         trainable=task.trainable,
+        optimizer=task.optimizer,
         deepspeed=layout.family == "sharded" and layout.zero < 3,
     )
 

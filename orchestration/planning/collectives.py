@@ -24,6 +24,12 @@ class Links:
     hop: float
     devices_per_node: int
     """Devices that share `inside`, and `node`: a node, or a rack that one NVLink switch joins."""
+    interference: float
+    """Slow-down of the shorter of computing and communicating while both run."""
+    exposed: float
+    """Share of communication inside a replica that stays visible."""
+    sync: float
+    """Time lost where the framework waits for the device around a collective."""
 
 
 def links(c: Configuration, d: Device, k: Coefficients) -> Links:
@@ -39,6 +45,9 @@ def links(c: Configuration, d: Device, k: Coefficients) -> Links:
         k.network_start_us * 1e-6,
         k.network_latency_us * 1e-6,
         joined,
+        k.overlap_interference,
+        k.tensor_exposed if c.overlap_tensor else 1.0,
+        k.sync_latency_us * 1e-6 if c.deepspeed else 0.0,
     )
 
 
@@ -78,7 +87,7 @@ def transfer(message: float, crosses: bool, to: Links) -> float:
     return message / to.inside + to.inside_latency
 
 
-def beside(computing: float, communicating: float, interference: float) -> float:
-    """Time of two things that run at once and slow each other down."""
-    longer, shorter = max(computing, communicating), min(computing, communicating)
-    return longer + interference * shorter
+def beside(computing: float, communicating: float, to: Links) -> float:
+    """Time that communicating adds to computing when both run at once."""
+    shorter = min(computing, communicating)
+    return communicating - shorter + to.interference * shorter

@@ -9,9 +9,6 @@ from orchestration.planning.configuration import Configuration
 from orchestration.planning.rates import Rates
 from orchestration.planning.sizes import Sizes
 
-_TILE = 128 * 256
-"""Elements of the result that one multiprocessor computes at a time in large products."""
-
 
 @dataclass(frozen=True, slots=True)
 class LayerTime:
@@ -40,12 +37,12 @@ def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTi
     t = c.tensor
     # A rank has one key head at the least, however many ranks there are.
     keys_and_values = max(s.keys_and_values / t, 2.0 * s.head_width)
-    f1, b1 = product_time(tokens, s.hidden, s.query / t + keys_and_values, r, k)
-    f2, b2 = product_time(tokens, s.output / t, s.hidden, r, k)
+    f1, b1 = product_time(tokens, s.hidden, s.query / t + keys_and_values, r)
+    f2, b2 = product_time(tokens, s.output / t, s.hidden, r)
     forward, backward = f1 + f2, b1 + b2
     if s.ffn:
-        f1, b1 = product_time(tokens, s.hidden, s.up / t, r, k)
-        f2, b2 = product_time(tokens, s.ffn / t, s.hidden, r, k)
+        f1, b1 = product_time(tokens, s.hidden, s.up / t, r)
+        f2, b2 = product_time(tokens, s.ffn / t, s.hidden, r)
         forward += f1 + f2
         backward += b1 + b2
     forward, backward = forward * s.scale, backward * s.scale
@@ -55,9 +52,9 @@ def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTi
         backward += b1
     if c.trainable is not None:
         backward /= 2  # frozen matrices have no gradients
-    attention_forward, attention_backward = attention_time(c, s, tokens, r, k)
+    attention_forward, attention_backward = attention_time(c, s, tokens, r)
     factor = k.elementwise_eager if c.kernels == "eager" else k.elementwise_fused
-    moved = elementwise_bytes(c, s) * factor + cast_bytes(c, s, k)
+    moved = elementwise_bytes(c, s) * factor * c.element_bytes / 2 + cast_bytes(c, s, k)
     return LayerTime(
         forward, backward, attention_forward, attention_backward, moved * tokens / r.memory
     )
@@ -69,27 +66,26 @@ def head_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> float:
         return 0.0
     tokens = c.micro_batch * c.sequence / c.context
     words = s.words / c.tensor
-    forward, backward = product_time(tokens, s.hidden, words, r, k, r.matmul_16)
+    forward, backward = product_time(tokens, s.hidden, words, r, r.matmul_16)
     return forward + backward + tokens * words * k.logit_bytes / r.memory
 
 
-def attention_time(
-    c: Configuration, s: Sizes, tokens: float, r: Rates, k: Coefficients
-) -> tuple[float, float]:
+def attention_time(c: Configuration, s: Sizes, tokens: float, r: Rates) -> tuple[float, float]:
     """Scores, softmax and weighted values of one layer: forward, backward."""
     if c.attention != "unfused":
         seconds = s.scores_causal * tokens / c.tensor / r.attention
-        return seconds, k.attention_backward * seconds
+        return seconds, r.attention_backward * seconds
     # Heads whose width is no multiple of 8 leave the matrix units idle.
     rate = min(r.attention, r.vector) if s.head_width % 8 else r.attention
     seconds = s.scores * tokens / c.tensor / rate
     # Scores are written and read by both products and by softmax, and by dropout with its mask.
-    moved = tokens * c.sequence * s.heads / c.tensor * (13 if c.dropout else 8) / r.memory
+    each = (13 if c.dropout else 8) * c.element_bytes / 2
+    moved = tokens * c.sequence * s.heads / c.tensor * each / r.memory
     return seconds + moved, 2 * seconds + 1.6 * moved
 
 
 def elementwise_bytes(c: Configuration, s: Sizes) -> float:
-    """Bytes per token that the elementwise kernels of one layer move in the forward pass.
+    """Bytes per token that elementwise kernels of one layer move forward, in 16-bit precision.
 
     A fused norm reads and writes 2 bytes each; Llama's spelt out in operators makes 36 of them, a
     layer norm under autocast 12. Rotary positions take 4 and 22 bytes, gating 6 and 10.
@@ -111,25 +107,25 @@ def elementwise_bytes(c: Configuration, s: Sizes) -> float:
 
 def cast_bytes(c: Configuration, s: Sizes, k: Coefficients) -> float:
     """Bytes per token that turning operands into 8 or 4 bits moves in the forward pass."""
-    if c.precision not in ("fp8", "mxfp8", "nvfp4"):
+    if not c.narrow:
         return 0.0
     routed = s.routed * (s.hidden + s.expert_ffn)
     return k.cast_bytes * (2 * s.hidden + (s.output + s.ffn) / c.tensor + routed)
 
 
 def product_time(
-    rows: float, inner: float, outer: float, r: Rates, k: Coefficients, rate: float = 0.0
+    rows: float, inner: float, outer: float, r: Rates, rate: float = 0.0
 ) -> tuple[float, float]:
     """A matrix product of ``rows x inner`` and ``inner x outer``: forward, backward.
 
     Tiles of the result go to the multiprocessors in waves, the last of which is not full; operands
-    and result pass the memory while the units compute.
+    and result pass the memory while the units compute. `rate` is that of the configuration's
+    precision unless given.
     """
     work = 2 * rows * inner * outer / (rate or r.matmul)
-    moved = 2 * (rows * inner + inner * outer + rows * outer) * k.matmul_traffic / r.memory
-    tail = k.tail_waves * _TILE * r.multiprocessors
-    forward = work * (1 + tail / (rows * outer)) + moved
-    return forward, work * (2 + tail / (rows * inner)) * k.backward_matmul + 2 * moved
+    moved = 2 * (rows * inner + inner * outer + rows * outer) / r.operands
+    forward = work * (1 + r.tail / (rows * outer)) + moved
+    return forward, work * (2 + r.tail / (rows * inner)) * r.matmul_backward + 2 * moved
 
 
 def _expert_time(
@@ -138,9 +134,9 @@ def _expert_time(
     """The routed experts of an average layer, as grouped products."""
     rows = tokens * s.routed
     up = (2 if s.gated else 1) * s.expert_ffn
-    f1, b1 = product_time(rows, s.hidden, up, r, k)
-    f2, b2 = product_time(rows, s.expert_ffn, s.hidden, r, k)
+    f1, b1 = product_time(rows, s.hidden, up, r)
+    f2, b2 = product_time(rows, s.expert_ffn, s.hidden, r)
     matrices = s.experts / c.expert * (up + s.expert_ffn) * s.hidden
-    moved = 2 * matrices * k.matmul_traffic / r.memory
+    moved = 2 * matrices / r.operands
     forward = (f1 + f2) / k.expert_matmul + moved
     return forward * s.sparse, ((b1 + b2) / k.expert_matmul + 2 * moved) * s.sparse

@@ -21,6 +21,8 @@ in fp32. ``fp8``, ``fp8_rowwise``, ``mxfp8``, ``nvfp4``: matrix products in fewe
 as in ``bf16``.
 """
 
+_NARROW = frozenset({"fp8", "fp8_rowwise", "mxfp8", "nvfp4"})
+
 Recompute = Literal["none", "attention", "operators", "full"]
 """What the backward pass computes again: nothing; the core of attention (Megatron's
 ``selective``); everything but every other matrix product (torchtitan's ``op``); every layer."""
@@ -39,6 +41,9 @@ has all of them (Liger's chunks)."""
 
 Offload = Literal["none", "optimizer", "all"]
 """What lives in the host's memory: nothing, the optimizer and its states, parameters as well."""
+
+Optimizer = Literal["adamw", "momentum", "sgd"]
+"""What the optimizer keeps of each parameter: Adam's two moments, one, or none."""
 
 
 class ConfigurationError(OrchestrationError, ValueError):
@@ -103,13 +108,14 @@ class Configuration:
     loss: Loss = "eager"
     dropout: bool = False
     overlap_data: bool = True
-    """Gradients are reduced while the backward pass still runs."""
+    """Gradients are reduced, and weights gathered, while the device computes."""
     overlap_tensor: bool = False
     """Tensor-parallel collectives run beside matrix products."""
     gradient_bytes: int = 0
     """Bytes of a gradient while it is reduced; 0: as `precision` implies."""
     trainable: int | None = None
     """Parameters that are trained, of an adapter (LoRA); ``None``: all."""
+    optimizer: Optimizer = "adamw"
     deepspeed: bool = False
     """DeepSpeed's engine runs the step: ZeRO 1 reduces whole gradients and keeps copies of them,
     and checkpointing waits for the device."""
@@ -132,6 +138,16 @@ class Configuration:
     def shards(self) -> int:
         """Ranks that share model states (see `zero`)."""
         return self.shard or self.data * self.context
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an activation, and of a weight while it is used."""
+        return 4 if self.precision == "fp32" else 2
+
+    @property
+    def narrow(self) -> bool:
+        """Whether matrix products take operands of fewer than 16 bits."""
+        return self.precision in _NARROW
 
     @property
     def tokens(self) -> int:

@@ -9,14 +9,11 @@ from typing import Final
 from orchestration.planning.coefficients import fitted
 from orchestration.planning.configuration import Configuration, Machine
 from orchestration.planning.memory import memory_use
-from orchestration.planning.prediction import predict
-from orchestration.planning.shapes import transformer
+from orchestration.planning.prediction import USABLE, predict
 from orchestration.planning.sizes import sizes
 from orchestration.planning.speed import step_time
 from orchestration.planning.states import parameter_bytes
-
-USABLE: Final = 0.98
-"""Memory that programs can fill over the nominal one, beside the prediction's own margin."""
+from orchestration.planning.usual_shapes import transformer
 
 HOST_SHARE: Final = 0.8
 """Share of the host's memory that offloaded states may take; the rest loads data."""

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from orchestration.errors import OrchestrationError
 from orchestration.planning.coefficients import Coefficients
-from orchestration.planning.configuration import ConfigurationError
 from orchestration.planning.prediction import Prediction, predict
 from orchestration.planning.regimes import regime
 from orchestration.planning.rows import Row, complete, configuration
@@ -71,7 +71,7 @@ def score_rows(
     for row in rows:
         try:
             scored.append(score(row, coefficients))
-        except ConfigurationError as error:
+        except OrchestrationError as error:
             refused[row["id"]] = str(error)
     return scored, refused
 
@@ -81,6 +81,7 @@ def score(row: Row, coefficients: Coefficients | None = None) -> Scored:
 
     Raises:
         ConfigurationError: the row lacks what the prediction needs.
+        ModelError: its model contradicts itself.
     """
     c = configuration(row)
     prediction = predict(c, coefficients)
@@ -94,7 +95,7 @@ def score(row: Row, coefficients: Coefficients | None = None) -> Scored:
         noisy=row["noise"].startswith("high"),
         setting=c,
         sequence=c.sequence,
-        device_tokens=c.tokens / c.machine.devices,
+        chip_tokens=c.tokens / float(row["n_gpus"]),
         time_s=prediction.step_time_s,
         low_s=prediction.low_s,
         high_s=prediction.high_s,
@@ -171,15 +172,25 @@ def _reading(row: Row, prediction: Prediction) -> float:
 
 def _write(path: Path, scored: Iterable[Scored], refused: Mapping[str, str]) -> None:
     columns = (
-        "row", "time_s", "low_s", "high_s", "memory_gib", "fits", "regime",
+        "id", "regime", "step_time_s", "low_s", "high_s", "tokens_s_per_gpu", "mem_gib", "oom",
+        "not_predicted",
     )  # fmt: skip
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow((*columns, "not_predicted"))
+        writer = csv.DictWriter(file, columns, restval="")
+        writer.writeheader()
         for one in scored:
-            writer.writerow((*(getattr(one, column) for column in columns), ""))
+            writer.writerow({
+                "id": one.row,
+                "regime": one.regime,
+                "step_time_s": f"{one.time_s:.6g}",
+                "low_s": f"{one.low_s:.6g}",
+                "high_s": f"{one.high_s:.6g}",
+                "tokens_s_per_gpu": f"{one.chip_tokens / one.time_s:.6g}",
+                "mem_gib": f"{one.memory_gib:.6g}",
+                "oom": int(not one.fits),
+            })  # fmt: skip
         for row, why in refused.items():
-            writer.writerow((row, *("" for _ in columns[1:]), why))
+            writer.writerow({"id": row, "not_predicted": why})
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from orchestration.planning.configuration import Configuration
 from orchestration.planning.sizes import Sizes
 from orchestration.planning.states import (
     embedding_parameters,
+    local_experts,
     local_parameters,
     stage_parameters,
     state_bytes,
@@ -58,7 +59,8 @@ class MemoryUse:
 def memory_use(c: Configuration, s: Sizes, k: Coefficients) -> MemoryUse:
     """Predict the memory that the fullest device needs."""
     parameters = local_parameters(c, s)
-    states = state_bytes(c, parameters)
+    experts = local_experts(c, s)
+    states = state_bytes(c, parameters - experts, experts)
     gathered = _gathered(c, s, k) + _buffers(c, parameters, k)
     tokens = c.micro_batch * c.sequence / c.context
     kept = s.layers / c.pipeline * kept_bytes(c, s) * tokens
@@ -67,7 +69,7 @@ def memory_use(c: Configuration, s: Sizes, k: Coefficients) -> MemoryUse:
     # The first stage keeps every micro-batch in flight, and its output until it is sent.
     first = kept * _in_flight(c) + again
     if c.pipeline > 1:
-        first += 2 * s.hidden * tokens * _in_flight(c)
+        first += c.element_bytes * s.hidden * tokens * _in_flight(c)
     # The last stage holds the logits, but one micro-batch only.
     last = kept + max(logits, again)
     activations, working = (first - again, again) if first > last else (kept, last - kept)
@@ -89,7 +91,7 @@ def _gathered(c: Configuration, s: Sizes, k: Coefficients) -> float:
     if c.zero < 3 or c.shards == 1:
         return 0.0
     layer = stage_parameters(c, s) / (s.layers / c.pipeline)
-    return 2 * (k.gathered_layers * layer + embedding_parameters(c, s))
+    return c.element_bytes * (k.gathered_layers * layer + embedding_parameters(c, s))
 
 
 def _buffers(c: Configuration, parameters: float, k: Coefficients) -> float:

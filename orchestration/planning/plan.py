@@ -69,37 +69,15 @@ class Plan:
 
     def data(self) -> dict[str, object]:
         """The plan as JSON."""
-        c, p = self.configuration, self.prediction
+        p = self.prediction
         return {
             "instance_type": self.instance_type,
             "instance_count": self.instance_count,
             "layout": str(self.layout),
-            "strategy": self.strategy.model_dump(exclude_none=True, exclude_defaults=False),
-            "degrees": {
-                "data": c.data,
-                "zero": c.zero,
-                "shard": c.shards if c.zero else 1,
-                "tensor": c.tensor,
-                "pipeline": c.pipeline,
-                "context": c.context,
-                "expert": c.expert,
-            },
-            "global_batch": c.global_batch,
-            "micro_batch": c.micro_batch,
-            "accumulation": c.micro_batches,
-            "recompute": c.recompute,
-            "offload": c.offload,
-            "precision": c.precision,
+            "strategy": self.strategy.model_dump(exclude_none=True),
+            **self._settings(),
             "steps": self.steps,
-            "memory_gib": {
-                **_parts(p.memory),
-                "need": p.memory.need,
-                "shown": p.memory_gib,
-                "shown_low": p.memory_low_gib,
-                "shown_high": p.memory_high_gib,
-                "device": c.machine.device_memory_gib,
-                "headroom": self.headroom_gib,
-            },
+            "memory_gib": {**_parts(p.memory), **self._memory()},
             "step_s": {
                 **_parts(p.time), "total": p.step_time_s, "low": p.low_s, "high": p.high_s
             },
@@ -111,6 +89,35 @@ class Plan:
             "learning_rate": None if self.advice is None else _parts(self.advice),
             "warnings": list(self.warnings),
         }  # fmt: skip
+
+    def _settings(self) -> dict[str, object]:
+        """What the training script has to do."""
+        c = self.configuration
+        degrees = ("zero", "tensor", "pipeline", "context", "expert")
+        return {
+            "degrees": {
+                "data": c.data,
+                "shard": c.shards if c.zero else 1,
+                **{name: getattr(c, name) for name in degrees},
+            },
+            "global_batch": c.global_batch,
+            "micro_batch": c.micro_batch,
+            "accumulation": c.micro_batches,
+            "recompute": c.recompute,
+            "offload": c.offload,
+            "precision": c.precision,
+        }
+
+    def _memory(self) -> dict[str, float]:
+        p = self.prediction
+        return {
+            "need": p.memory.need,
+            "shown": p.memory_gib,
+            "shown_low": p.memory_low_gib,
+            "shown_high": p.memory_high_gib,
+            "device": self.configuration.machine.device_memory_gib,
+            "headroom": self.headroom_gib,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

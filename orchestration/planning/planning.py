@@ -40,7 +40,7 @@ def plan_of(
         price=price,
         mfu=task.flops_per_token * prediction.tokens_per_s / (peak * 1e12 * c.machine.devices),
         advice=advice(task, c.global_batch),
-        warnings=(*start.remarks, *_warnings(task, space, found, price is not None)),
+        warnings=(*start.remarks, *_warnings(task, space, price is not None)),
     )
 
 
@@ -60,12 +60,10 @@ def broken_limit(plan: Plan, space: Space, objective: Objective) -> tuple[Reason
     return None
 
 
-def _warnings(task: Task, space: Space, found: Candidate, priced: bool) -> list[str]:
+def _warnings(task: Task, space: Space, priced: bool) -> list[str]:
     warnings = []
     if task.model.approximate:
         warnings.append("the model's shape is a guess from its size; give its config.json")
     if priced and space.spot and not space.spot_saving:
         warnings.append("spot saves an amount that no table has; the cost is that on demand")
-    if found.configuration.expert > 1 and not task.model.experts:
-        warnings.append("expert parallelism without experts")
     return warnings

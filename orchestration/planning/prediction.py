@@ -12,7 +12,7 @@ from orchestration.planning.regimes import Regime, regime
 from orchestration.planning.sizes import sizes
 from orchestration.planning.speed import StepTime, step_time
 
-_USABLE = 0.98
+USABLE = 0.98
 """Memory that programs can fill over the nominal one. They see 0.99 of it: 79.2 of an A100's 80
 GiB, 31.7 of 32; and an allocator never packs the last percent."""
 
@@ -66,7 +66,7 @@ def predict(c: Configuration, coefficients: Coefficients | None = None) -> Predi
         memory_gib=shown,
         memory_low_gib=shown / margin,
         memory_high_gib=shown * margin,
-        fits=memory.need <= c.machine.device_memory_gib * _USABLE,
+        fits=memory.need <= c.machine.device_memory_gib * USABLE,
     )
 
 

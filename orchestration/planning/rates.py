@@ -12,6 +12,10 @@ _TERA = 1e12
 _GIGA = 1e9
 
 
+_TILE = 128 * 256
+"""Elements of the result that one multiprocessor computes at a time in large products."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rates:
     """What a device reaches, in operations and bytes per second."""
@@ -20,30 +24,51 @@ class Rates:
     """Large matrix products in the configuration's precision."""
     matmul_16: float
     """The same in 16 bits."""
+    matmul_backward: float
+    """Time of a backward product over a forward one of as many operations."""
+    tail: float
+    """Elements of the result that the last wave of tiles leaves out, on average."""
+    operands: float
+    """Bytes of operands and results, as if of 16 bits, whose passing is not hidden."""
     attention: float
+    attention_backward: float
+    """Time of attention's backward pass over its forward pass."""
     memory: float
+    """Bytes that elementwise kernels move."""
     vector: float
-    multiprocessors: int
+    """Outside the matrix units."""
 
 
 def rates(c: Configuration, d: Device, k: Coefficients) -> Rates:
     """What the device reaches in this configuration."""
     base = d.matmul_tflops * _TERA * _matmul_share(d.generation, k)
-    matmul = base
-    if c.precision in ("fp8", "mxfp8") and d.fp8_tflops:
-        matmul = base * d.fp8_tflops / d.peak_tflops * k.matmul_fp8
-    elif c.precision == "nvfp4" and d.fp4_tflops:
-        matmul = base * d.fp4_tflops / d.peak_tflops * k.matmul_fp4
-    elif c.precision == "fp32":
-        matmul = base = base * d.fp32_share
+    if c.precision == "fp32":
+        base *= d.fp32_share
+    memory = d.memory_gb_per_s * _GIGA * k.memory_share
     return Rates(
-        matmul=matmul,
+        matmul=base * _faster(c, d, k),
         matmul_16=base,
+        matmul_backward=k.backward_matmul,
+        tail=k.tail_waves * _TILE * d.multiprocessors,
+        operands=memory / max(k.matmul_traffic, 1e-9) / (c.element_bytes / 2),
         attention=base * _attention_share(c, d, k),
-        memory=d.memory_gb_per_s * _GIGA * k.memory_share,
+        attention_backward=k.attention_backward,
+        memory=memory,
         vector=d.vector_tflops * _TERA,
-        multiprocessors=d.multiprocessors,
     )
+
+
+def _faster(c: Configuration, d: Device, k: Coefficients) -> float:
+    """Rate of matrix products in fewer than 16 bits over those in 16.
+
+    Products scaled by rows (``fp8_rowwise``) were no faster than in 16 bits where they were
+    measured.
+    """
+    if c.precision in ("fp8", "mxfp8") and d.fp8_tflops:
+        return d.fp8_tflops / d.peak_tflops * k.matmul_fp8
+    if c.precision == "nvfp4" and d.fp4_tflops:
+        return d.fp4_tflops / d.peak_tflops * k.matmul_fp4
+    return 1.0
 
 
 def _attention_share(c: Configuration, d: Device, k: Coefficients) -> float:

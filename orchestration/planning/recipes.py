@@ -21,6 +21,8 @@ class Recipe:
     loss: Loss = "eager"
     dropout: bool = False
     overlap_data: bool = True
+    overlap_sharded: bool = True
+    """The same of FSDP."""
     overlap_tensor: bool = False
     gradient_bytes: int = 0
     deepspeed: bool = False
@@ -40,11 +42,12 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     "torchtitan": Recipe(why="scaled_dot_product_attention; fp32 reduction", gradient_bytes=4),
     "pytorch fsdp": Recipe(why="scaled_dot_product_attention; bf16 reduction"),
     "hf trainer": Recipe(
-        flash="unfused", gradient_bytes=4,
-        why="transformers' ESM had eager attention only",
+        gradient_bytes=4, overlap_sharded=False,
+        why="autocast: gradients in fp32; without a wrapping policy FSDP has one unit, the model",
     ),
     "litgpt": Recipe(why="scaled_dot_product_attention"),
-    "deepspeed": Recipe(
+    "deepspeed": Recipe(deepspeed=True, why="PyTorch's kernels, DeepSpeed's engine"),
+    "deepspeed zero-3+offload+liger": Recipe(
         flash="flash3", kernels="fused", loss="chunked",
         why="Liger's fused kernels; current attention kernels",
     ),
@@ -60,8 +63,15 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         flash="flash3", kernels="fused", overlap_tensor=True,
         why="Transformer Engine: cuDNN's attention, fused kernels, overlapped collectives",
     ),
+    "megatron-core": Recipe(
+        flash="flash3", kernels="fused", overlap_tensor=True, why="as NeMo",
+    ),
     "megatron-bridge": Recipe(
         flash="flash3", kernels="fused", overlap_tensor=True, why="as NeMo",
+    ),
+    "gpt-neox": Recipe(
+        kernels="fused", dropout=True, overlap_data=False, deepspeed=True,
+        why="Megatron-DeepSpeed's kernels and engine",
     ),
     "neuronx": Recipe(
         flash="flash2", always_flash=True, kernels="fused", overlap_tensor=True,
@@ -74,12 +84,23 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
 _DEFAULT = Recipe(why="PyTorch as it comes: scaled_dot_product_attention, eager kernels")
 
 
-def recipe(framework: str) -> Recipe:
-    """The defaults of a framework, by the start of its name; PyTorch's for one not known.
+_CORE_SINCE = 2023
+"""The year from which Megatron-LM means Megatron-Core."""
+
+
+def recipe(framework: str, year: int | None = None) -> Recipe:
+    """The defaults of a framework of some year, by the start of its name.
+
+    One that is not known is taken for PyTorch as it comes.
 
     >>> recipe("composer+FSDP").flash
     'flash1'
     """
     name = framework.lower()
     starts = [known for known in _RECIPES if name.startswith(known)]
-    return _RECIPES[max(starts, key=len)] if starts else _DEFAULT
+    if not starts:
+        return _DEFAULT
+    found = max(starts, key=len)
+    if found == "megatron-lm" and year is not None and year >= _CORE_SINCE:
+        found = "megatron-core"
+    return _RECIPES[found]

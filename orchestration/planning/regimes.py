@@ -22,6 +22,6 @@ def regime(c: Configuration) -> Regime:
         return "experts"
     if c.offload != "none":
         return "offload"
-    if c.precision.startswith("fp8") or c.precision in ("mxfp8", "nvfp4"):
+    if c.narrow:
         return "bits"
     return "data" if c.tensor * c.pipeline * c.context == 1 else "model"

@@ -5,38 +5,40 @@ Times are those that computing does not hide, of one device.
 
 from __future__ import annotations
 
-from orchestration.planning.coefficients import Coefficients
 from orchestration.planning.collectives import Links, beside, gather, latency, reduce, transfer
 from orchestration.planning.compute import LayerTime
 from orchestration.planning.configuration import Configuration
 from orchestration.planning.sizes import Sizes
 
 
-def tensor_time(c: Configuration, s: Sizes, one: LayerTime, to: Links, k: Coefficients) -> float:
-    """Tensor and context parallelism: one layer and micro-batch."""
+def tensor_time(c: Configuration, s: Sizes, to: Links) -> float:
+    """Tensor parallelism: one layer and micro-batch."""
+    if c.tensor == 1:
+        return 0.0
+    inside = min(c.tensor, to.devices_per_node)
     tokens = c.micro_batch * c.sequence / c.context
-    seconds = 0.0
-    if c.tensor > 1:
-        inside = min(c.tensor, to.devices_per_node)
-        each = reduce(2 * tokens * s.hidden, c.tensor, inside, to) + latency(c.tensor, inside, to)
-        if c.deepspeed:
-            each += k.sync_latency_us * 1e-6
-        passes = 4 + (2 * c.recompute_share if c.recompute == "full" else 0)
-        seconds += passes * each * _exposed(c, k)
-    if c.context > 1:
-        inside = min(c.context, max(1, to.devices_per_node // c.tensor))
-        keys = 4 * tokens * s.keys / c.tensor
-        ring = 3 * gather(keys * c.context, c.context, inside, to)
-        attention = one.attention_forward + one.attention_backward
-        seconds += beside(attention, ring, k.overlap_interference) - attention
-    return seconds
+    result = c.element_bytes * tokens * s.hidden
+    each = reduce(result, c.tensor, inside, to) + latency(c.tensor, inside, to)
+    # Attention and the feed-forward network end in one each, forward, backward and recomputed.
+    collectives = 4 + (2 * c.recompute_share if c.recompute == "full" else 0)
+    return collectives * (each + to.sync) * to.exposed
 
 
-def expert_time(c: Configuration, s: Sizes, to: Links, k: Coefficients) -> float:
+def context_time(c: Configuration, s: Sizes, to: Links, one: LayerTime) -> float:
+    """Context parallelism, which passes keys and values on while attention runs: one layer."""
+    if c.context == 1:
+        return 0.0
+    inside = min(c.context, max(1, to.devices_per_node // c.tensor))
+    pair = 2 * c.element_bytes * s.keys / c.tensor
+    ring = 3 * gather(pair * c.micro_batch * c.sequence, c.context, inside, to)
+    return beside(one.attention_forward + one.attention_backward, ring, to)
+
+
+def expert_time(c: Configuration, s: Sizes, to: Links) -> float:
     """Tokens on their way to their experts and back: one average layer and micro-batch."""
     if c.expert == 1 or not s.experts:
         return 0.0
-    tokens = 2 * c.micro_batch * c.sequence / c.context / c.tensor * s.hidden
+    tokens = c.micro_batch * c.sequence / c.context / c.tensor * s.hidden * c.element_bytes
     inside = min(c.expert, max(1, to.devices_per_node // c.tensor))
     near = tokens * s.routed * (inside - 1) / c.expert / to.inside
     far = 0.0
@@ -46,33 +48,35 @@ def expert_time(c: Configuration, s: Sizes, to: Links, k: Coefficients) -> float
         copies = (nodes - 1) * (1 - (1 - 1 / nodes) ** s.routed)
         far = tokens * copies / (to.node / to.devices_per_node)
     exchanges = 4 * (max(near, far) + latency(c.expert, inside, to))
-    return exchanges * _exposed(c, k) * s.sparse
+    return exchanges * to.exposed * s.sparse
 
 
-def pipeline_time(
-    c: Configuration, s: Sizes, stage: float, head: float, to: Links, k: Coefficients
-) -> float:
-    """What the pipeline adds to the work of an average stage: the whole step.
+def fill_time(c: Configuration, stage: float) -> float:
+    """Time that a pipeline fills and drains, for a stage that takes so long per micro-batch.
 
-    It fills and drains (arXiv 2104.04473, section 2.2), waits for the last stage, which also has
-    the output layer, and sends activations and their gradients on.
+    https://arxiv.org/abs/2104.04473, section 2.2.
     """
+    return (c.pipeline - 1) / c.interleave * stage
+
+
+def wait_time(c: Configuration, head: float, exposure: float) -> float:
+    """Time that stages wait for the last one, which has the output layer on top: the whole step."""
+    return c.micro_batches * head * (1 - 1 / c.pipeline) * exposure / c.interleave
+
+
+def transfer_time(c: Configuration, s: Sizes, to: Links) -> float:
+    """Activations and their gradients on their way between stages: the whole step."""
     if c.pipeline == 1:
         return 0.0
-    p, m = c.pipeline, c.micro_batches
-    fill = (p - 1) / c.interleave * (stage + head / p)
-    slowest = m * head * (1 - 1 / p) * k.head_exposure / c.interleave
-    # Every tensor-parallel rank sends its share; the other stage gathers inside the node
-    # (section 4.1).
-    message = 2 * c.micro_batch * c.sequence / c.context * s.hidden / c.tensor
-    crosses = c.machine.devices // p >= to.devices_per_node
-    tied = 0.0
-    if s.tied:
-        # The first and the last stage sum the gradients of their copies of the embedding.
-        tied = 2 * transfer(2 * s.embedding_parameters / c.tensor, crosses, to)
-    sent = 2 * (m + p - 1) * c.interleave * transfer(message, crosses, to)
-    return fill + slowest + tied + sent * _exposed(c, k)
-
-
-def _exposed(c: Configuration, k: Coefficients) -> float:
-    return k.tensor_exposed if c.overlap_tensor else 1.0
+    # Every tensor-parallel rank sends its share, which the other stage gathers inside its node
+    # (https://arxiv.org/abs/2104.04473, section 4.1).
+    tokens = c.micro_batch * c.sequence / c.context
+    message = c.element_bytes * tokens * s.hidden / c.tensor
+    crosses = c.machine.devices // c.pipeline >= to.devices_per_node
+    each = transfer(message, crosses, to) + 4 * to.sync
+    sent = 2 * (c.micro_batches + c.pipeline - 1) * c.interleave * each * to.exposed
+    if not s.tied:
+        return sent
+    # The first and the last stage sum the gradients of their copies of the embedding.
+    embedding = c.element_bytes * s.embedding_parameters / c.tensor
+    return sent + 2 * transfer(embedding, crosses, to)

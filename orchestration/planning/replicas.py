@@ -7,71 +7,66 @@ from orchestration.planning.collectives import Links, beside, gather, latency, r
 from orchestration.planning.configuration import Configuration
 from orchestration.planning.rates import Rates
 from orchestration.planning.sizes import Sizes
-from orchestration.planning.states import local_parameters, parameter_bytes
+from orchestration.planning.states import local_parameters, owned_parameters, parameter_bytes
 
 
-def data_time(
-    c: Configuration, s: Sizes, forward: float, backward: float, to: Links, k: Coefficients
-) -> float:
+def data_time(c: Configuration, s: Sizes, to: Links, *, forward: float, backward: float) -> float:
     """Time of a step that gathering and reducing add to computing.
 
     `forward` and `backward` are the seconds of one micro-batch that communication may hide behind.
     """
-    ranks = c.data * c.context
-    if ranks == 1:
+    if c.data * c.context == 1:
         return 0.0
-    inside = max(1, min(ranks, to.devices_per_node // c.tensor))
     if c.zero < 3:
-        return _once(c, s, forward, backward, ranks, inside, to, k)
-    return c.micro_batches * _sharded(c, s, forward, backward, ranks, inside, to, k)
+        return _once(c, s, to, forward, backward)
+    return c.micro_batches * _sharded(c, s, to, forward, backward)
 
 
 def optimizer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> float:
     """The update of what one device owns, on the device or by its host."""
-    parameters = c.trainable or local_parameters(c, s)
-    if c.zero:
-        parameters /= c.shards
+    parameters = owned_parameters(c, s)
     if c.offload == "none":
         return parameters * k.optimizer_bytes / r.memory
     sharing = min(c.machine.devices, c.machine.devices_per_node)
     return parameters * sharing / (k.host_optimizer_gps * 1e9)
 
 
-def _once(
-    c: Configuration, s: Sizes, forward: float, backward: float, ranks: int, inside: int,
-    to: Links, k: Coefficients,
-) -> float:  # fmt: skip
+def _once(c: Configuration, s: Sizes, to: Links, forward: float, backward: float) -> float:
     """Once a step: an all-reduce of the gradients, or with ZeRO 1 and 2 its two halves."""
+    ranks, inside = _ranks(c, to)
     parameters = c.trainable or local_parameters(c, s)
     gradient = parameter_bytes(c).gradient
     share = gather(gradient * parameters, ranks, inside, to)
-    fetch = gather((2 if c.zero else gradient) * parameters, ranks, inside, to)
+    fetch = gather((c.element_bytes if c.zero else gradient) * parameters, ranks, inside, to)
     if c.deepspeed:
         share *= 2  # every rank gets whole gradients
     wait = 2 * s.layers / c.pipeline * latency(ranks, inside, to)
     if not c.overlap_data:
         return share + fetch + wait
-    x = k.overlap_interference
-    return beside(backward, share, x) - backward + beside(forward, fetch, x) - forward + wait
+    return beside(backward, share, to) + beside(forward, fetch, to) + wait
 
 
-def _sharded(
-    c: Configuration, s: Sizes, forward: float, backward: float, ranks: int, inside: int,
-    to: Links, k: Coefficients,
-) -> float:  # fmt: skip
+def _sharded(c: Configuration, s: Sizes, to: Links, forward: float, backward: float) -> float:
     """Every micro-batch: weights gathered for both passes, gradients reduced and scattered.
 
     Hybrid sharding also sums the scattered gradients among its groups.
     """
+    ranks, inside = _ranks(c, to)
     parameters = local_parameters(c, s)
     shards = min(c.shards, ranks)
     near = min(shards, inside)
     gradients = parameter_bytes(c).gradient * float(c.trainable or parameters)
-    fetch = gather(2 * parameters, shards, near, to)
+    fetch = gather(c.element_bytes * parameters, shards, near, to)
     share = gather(gradients, shards, near, to)
     if shards < ranks:
         share += reduce(gradients / shards, ranks // shards, max(1, inside // near), to)
-    x = k.overlap_interference
-    hidden = forward + backward
-    both = beside(forward, fetch, x) + beside(backward, fetch + share, x)
-    return both - hidden + 3 * s.layers / c.pipeline * latency(shards, near, to)
+    wait = 3 * s.layers / c.pipeline * latency(shards, near, to)
+    if not c.overlap_data:
+        return 2 * fetch + share + wait
+    return beside(forward, fetch, to) + beside(backward, fetch + share, to) + wait
+
+
+def _ranks(c: Configuration, to: Links) -> tuple[int, int]:
+    """Ranks that hold the same weights, and how many of them share a node."""
+    ranks = c.data * c.context
+    return ranks, max(1, min(ranks, to.devices_per_node // c.tensor))

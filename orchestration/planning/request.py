@@ -7,12 +7,13 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from orchestration.planning.configuration import Kernels
+from orchestration.planning.configuration import Kernels, Optimizer
 from orchestration.planning.model_configs import from_config
 from orchestration.planning.objective import Aim, Objective
-from orchestration.planning.shapes import ModelShape, Targets, of_size, transformer
+from orchestration.planning.shapes import ModelShape, Targets
 from orchestration.planning.space import Space
 from orchestration.planning.task import Batch, Framework, KnownRate, Lora, Task
+from orchestration.planning.usual_shapes import of_size, transformer
 
 Positive = Annotated[int, Field(ge=1)]
 Above = Annotated[float, Field(gt=0)]
@@ -178,7 +179,7 @@ class PlanRequest(_Written):
     sequence: Positive
     """Tokens of one sample."""
     precision: Literal["fp32", "fp16", "bf16", "fp8"] = "bf16"
-    optimizer: Literal["adamw", "sgd", "momentum"] = "adamw"
+    optimizer: Optimizer = "adamw"
     lora: LoraRequest | None = None
     batch: BatchRequest
     data: DataRequest

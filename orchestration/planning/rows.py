@@ -6,6 +6,7 @@ emptied gives the same configuration.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -40,6 +41,9 @@ COLUMNS = (
 
 _CORES_PER_CHIP = {"trn1": 2, "trn2": 8}
 
+_CHIPS_PER_NODE = 8
+"""Where a row does not say."""
+
 _OMNIPATH = ("Omni-Path", "OPA", "JZ")
 """What notes call the network of the Jean Zay cluster."""
 
@@ -50,7 +54,6 @@ _RECOMPUTE: Mapping[str, tuple[Recompute, float]] = {
     "selective": ("attention", 1.0),
     "selective_op": ("operators", 1.0),
     "selective_frac": ("full", 0.5),
-    "selective_layer2": ("full", 0.5),
     "full": ("full", 1.0),
 }
 
@@ -66,18 +69,19 @@ def configuration(row: Row) -> Configuration:
     Raises:
         ConfigurationError: a column that the prediction needs is empty or not understood.
     """
-    framework = recipe(row["framework"])
+    framework = recipe(row["framework"], _year(row["date"]))
     recompute, share = _recompute(row)
     tensor, pipeline, context = _int(row, "tp"), _int(row, "pp"), _int(row, "cp")
     machine = _machine(row)
     data = max(1, machine.devices // (tensor * pipeline * context))
     micro = _int(row, "micro_batch_seqs")
     accumulation = _number(row, "grad_accum", 1)
+    zero = _int(row, "zero_stage", 0)
     flash = row["flash_attn"] == "1" or framework.always_flash
     found = Configuration(
         model=_model(row),
         machine=machine,
-        sequence=_int(row, "seq_len"),
+        sequence=_int(row, "seq_len", None),
         global_batch=int(_number(row, "global_batch_seqs", micro * accumulation * data)),
         micro_batch=micro,
         precision=_precision(row),
@@ -87,7 +91,7 @@ def configuration(row: Row) -> Configuration:
         interleave=_int(row, "vpp"),
         context=context,
         expert=_int(row, "ep"),
-        zero=_int(row, "zero_stage", 0),
+        zero=zero,
         shard=_int(row, "shard_degree", 0) or None,
         offload=_offload(row),
         recompute=recompute,
@@ -96,7 +100,7 @@ def configuration(row: Row) -> Configuration:
         kernels=_kernels(row, framework.kernels),
         loss=framework.loss,
         dropout=framework.dropout,
-        overlap_data=framework.overlap_data,
+        overlap_data=framework.overlap_sharded if zero >= 3 else framework.overlap_data,
         overlap_tensor=framework.overlap_tensor,
         gradient_bytes=2 if row["precision"] == "bf16_pure" else framework.gradient_bytes,
         trainable=_trainable(row),
@@ -118,13 +122,20 @@ def _recomputing(c: Configuration) -> Configuration:
     return c
 
 
+def _year(date: str) -> int | None:
+    """The year of ``2024-05-09``, or of NVIDIA's containers: ``24.07``."""
+    if found := re.match(r"20\d\d|2\d(?=\.\d\d)", date):
+        return int(found[0]) + (0 if len(found[0]) == 4 else 2000)
+    return None
+
+
 def _machine(row: Row) -> Machine:
-    chips = _int(row, "n_gpus")
+    chips = _int(row, "n_gpus", None)
     cores = _CORES_PER_CHIP.get(row["gpu"], 1)
     return Machine(
         accelerator=row["gpu"],
         devices=chips * cores,
-        devices_per_node=_int(row, "gpus_per_node") * cores,
+        devices_per_node=_int(row, "gpus_per_node", _CHIPS_PER_NODE) * cores,
         device_memory_gib=_number(row, "gpu_mem_gib") / cores,
         network_gbps=_number(row, "internode_gbps_per_node", 0) or None,
         omnipath=any(word in row["notes"] for word in _OMNIPATH),
@@ -135,15 +146,16 @@ def _model(row: Row) -> ModelShape:
     if not row["hidden"]:
         return published(row["model"])
     llama = row["arch"] == "llama" or row["gated_mlp"] == "1"
-    positions = 0 if llama else _int(row, "seq_len")
+    positions = 0 if llama else _int(row, "seq_len", None)
+    heads = _int(row, "n_heads", None)
     return _shape(
-        _int(row, "n_layers"),
-        _int(row, "hidden"),
-        _int(row, "n_heads"),
-        _int(row, "n_kv_heads"),
-        _int(row, "ffn_hidden"),
+        _int(row, "n_layers", None),
+        _int(row, "hidden", None),
+        heads,
+        _int(row, "n_kv_heads", heads),
+        _int(row, "ffn_hidden", None),
         row["gated_mlp"] == "1",
-        _int(row, "vocab"),
+        _int(row, "vocab", None),
         row["tied_embeddings"] == "1",
         llama,
         positions,
@@ -176,6 +188,8 @@ def _precision(row: Row) -> Precision:
 
 
 def _recompute(row: Row) -> tuple[Recompute, float]:
+    if every := re.fullmatch(r"selective_layer(\d+)", row["act_ckpt"]):
+        return "full", 1 / int(every[1])
     found = _RECOMPUTE.get(row["act_ckpt"])
     if found is None:
         raise ConfigurationError(
@@ -205,7 +219,7 @@ def _trainable(row: Row) -> int | None:
     return int(digits) if digits else None
 
 
-def _int(row: Row, column: str, default: int = 1) -> int:
+def _int(row: Row, column: str, default: int | None = 1) -> int:
     return int(_number(row, column, default))
 
 

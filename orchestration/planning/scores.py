@@ -29,8 +29,8 @@ class Scored:
     setting: object
     """The configuration; equal settings can't be told apart."""
     sequence: int
-    device_tokens: float
-    """Tokens of a step per device."""
+    chip_tokens: float
+    """Tokens of a step per GPU, or per Trainium chip."""
     time_s: float
     low_s: float
     high_s: float
@@ -58,7 +58,7 @@ class Scores:
     pairs: int
     pairs_right: float
     """Pairs of settings of one model on one accelerator, of one source and sequence length, that
-    differ by over 2 % in time per token and device, and are ordered as measured."""
+    differ by over 2 % in time per token and chip, and are ordered as measured."""
     regret_mean: float
     """Time lost by taking the setting predicted best, over the best measured."""
     regret_max: float
@@ -130,11 +130,11 @@ def _choices(rows: Iterable[Scored]) -> list[list[Scored]]:
 
 
 def _measured(one: Scored) -> float:
-    return (one.measured_time_s or nan) / one.device_tokens
+    return (one.measured_time_s or nan) / one.chip_tokens
 
 
 def _predicted(one: Scored) -> float:
-    return one.time_s / one.device_tokens
+    return one.time_s / one.chip_tokens
 
 
 def _pairs(rows: Iterable[Scored]) -> tuple[int, int]:

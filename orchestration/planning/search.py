@@ -96,13 +96,14 @@ class _Search:
         for plan in self.plans:
             if chosen is not None and plan is not chosen:
                 self.rejected.append(_beaten(plan, chosen))
+        alternatives = self.alternatives(chosen)
         return Plans(
             task=self.task,
             objective=self.objective,
             chosen=chosen,
             front=front,
             rejected=tuple(sorted(self.rejected, key=_by_instance)),
-            alternatives=self.alternatives(chosen),
+            alternatives=alternatives,
             scaling=self.scaling(sites, chosen),
             missing=(),
             considered=self.considered,

@@ -113,7 +113,7 @@ def state_gb(task: Task) -> float:
     alone = Machine(accelerator="", devices=1, devices_per_node=1, device_memory_gib=0.0)
     c = Configuration(
         model=task.model, machine=alone, sequence=1, global_batch=1, micro_batch=1,
-        precision=task.precision,
+        precision=task.precision, optimizer=task.optimizer,
     )  # fmt: skip
     each = parameter_bytes(c)
     parameters = task.model.parameters

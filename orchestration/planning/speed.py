@@ -10,7 +10,14 @@ from orchestration.planning.compute import LayerTime, head_time, layer_time
 from orchestration.planning.configuration import Configuration
 from orchestration.planning.devices import device
 from orchestration.planning.rates import rates
-from orchestration.planning.replica import expert_time, pipeline_time, tensor_time
+from orchestration.planning.replica import (
+    context_time,
+    expert_time,
+    fill_time,
+    tensor_time,
+    transfer_time,
+    wait_time,
+)
 from orchestration.planning.replicas import data_time, optimizer_time
 from orchestration.planning.sizes import Sizes
 
@@ -63,7 +70,8 @@ def step_time(c: Configuration, s: Sizes, k: Coefficients) -> StepTime:
     layers = s.layers / c.pipeline
     again = _recomputed(c, one) * layers
     head = head_time(c, s, r, k)
-    tensor = (tensor_time(c, s, one, to, k) + expert_time(c, s, to, k)) * layers
+    exchange = tensor_time(c, s, to) + context_time(c, s, to, one) + expert_time(c, s, to)
+    tensor = exchange * layers
     launches = layers * (4 if again else 3) * k.layer_overhead_us * 1e-6
     launches += layers * s.sparse * k.expert_layer_ms * 1e-3
     forward, backward = one.forward * layers, one.backward * layers
@@ -76,8 +84,10 @@ def step_time(c: Configuration, s: Sizes, k: Coefficients) -> StepTime:
         recompute=m * again,
         head=m * head / c.pipeline,
         tensor=m * tensor,
-        pipeline=pipeline_time(c, s, stage, head, to, k),
-        data=data_time(c, s, ahead, stage - ahead, to, k),
+        pipeline=fill_time(c, stage + head / c.pipeline)
+        + wait_time(c, head, k.head_exposure)
+        + transfer_time(c, s, to),
+        data=data_time(c, s, to, forward=ahead, backward=stage - ahead),
         optimizer=optimizer_time(c, s, r, k),
         other=m * launches + k.step_overhead_ms * 1e-3,
     )

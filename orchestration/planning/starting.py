@@ -23,13 +23,22 @@ class Start:
     """Why not, or what is not known."""
 
 
+_Degrees = tuple[Family, int, bool, bool, bool, bool]
+
+
+def _degrees(layout: Layout) -> _Degrees:
+    """Which degrees there are, not how high: what the rules are about."""
+    tensor, pipeline = layout.tensor > 1, layout.pipeline > 1
+    return (layout.family, layout.zero, tensor, pipeline, layout.context > 1, layout.expert > 1)
+
+
 class Starts:
-    """What starts the layouts of a task, looked up once per family and instance type."""
+    """What starts the layouts of a task, looked up once per kind of layout and instance type."""
 
     def __init__(self, task: Task, space: Space) -> None:
         self._task = task
         self._space = space
-        self._known: dict[tuple[Family, str, bool], Start] = {}
+        self._known: dict[tuple[_Degrees, str, bool], Start] = {}
 
     def usable(self, layout: Layout, name: str, count: int) -> bool:
         """Whether some strategy starts the layout as surely as the space asks for."""
@@ -37,8 +46,8 @@ class Starts:
         return start.strategy is not None and (start.certain or self._space.unverified)
 
     def of(self, layout: Layout, name: str, count: int) -> Start:
-        """How a layout is started; the same for all degrees of a family."""
-        key = (layout.family, name, count > 1)
+        """How a layout is started; the same for all degrees above one."""
+        key = (_degrees(layout), name, count > 1)
         if key not in self._known:
             self._known[key] = self.exactly(layout, name, count)
         return self._known[key]

@@ -29,6 +29,8 @@ _BYTES = {
     "bf16_fp32opt": ParameterBytes(2, 4, 12),
 }
 _MIXED = ParameterBytes(2, 2, 12)
+_FEWER_MOMENTS = {"adamw": 0, "momentum": 1, "sgd": 2}
+"""Moments of Adam's two that an optimizer does without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +50,36 @@ class StateBytes:
 def parameter_bytes(c: Configuration) -> ParameterBytes:
     """Bytes of one parameter's states in this precision."""
     kept = _BYTES.get(c.precision, _MIXED)
-    if c.gradient_bytes:
-        return ParameterBytes(kept.weight, c.gradient_bytes, kept.optimizer)
-    return kept
+    moment = 2 if c.precision == "bf16_true" else 4
+    optimizer = kept.optimizer - moment * _FEWER_MOMENTS[c.optimizer]
+    return ParameterBytes(kept.weight, c.gradient_bytes or kept.gradient, optimizer)
 
 
-def state_bytes(c: Configuration, parameters: float) -> StateBytes:
+def state_bytes(c: Configuration, common: float, experts: float = 0.0) -> StateBytes:
     """States of a device that holds so many parameters before ZeRO shares them out.
 
     ZeRO 1 shares the optimizer's states, 2 the gradients as well, 3 (FSDP) the weights, too. FSDP
-    keeps the master weights as its weights, which adds up to the same bytes.
+    keeps the master weights as its weights, which adds up to the same bytes. Experts that expert
+    parallelism spreads are shared by fewer ranks.
     """
     each = parameter_bytes(c)
-    shards = c.shards if c.zero else 1
-    trained = parameters if c.trainable is None else float(c.trainable)
-    weights = each.weight * parameters / (shards if c.zero >= 3 else 1)
-    gradients = each.gradient * trained / (shards if c.zero >= 2 else 1)
-    optimizer = each.optimizer * trained / shards
+    trained = (common, experts) if c.trainable is None else (float(c.trainable), 0.0)
+    weights = each.weight * _shared(c, common, experts, at=3)
+    gradients = each.gradient * _shared(c, *trained, at=2)
+    optimizer = each.optimizer * _shared(c, *trained, at=1)
     if c.offload != "none":
         optimizer = 0.0
     if c.offload == "all":
         gradients = 0.0
     return StateBytes(weights, gradients, optimizer)
+
+
+def owned_parameters(c: Configuration, s: Sizes) -> float:
+    """Trained parameters that one device updates."""
+    if c.trainable is not None:
+        return _shared(c, float(c.trainable), 0.0, at=1)
+    experts = local_experts(c, s)
+    return _shared(c, local_parameters(c, s) - experts, experts, at=1)
 
 
 def local_parameters(c: Configuration, s: Sizes) -> float:
@@ -79,10 +89,22 @@ def local_parameters(c: Configuration, s: Sizes) -> float:
 
 def stage_parameters(c: Configuration, s: Sizes) -> float:
     """Parameters of one pipeline stage's layers on one device."""
-    return (s.common_parameters / c.tensor + s.expert_parameters / c.expert) / c.pipeline
+    return s.common_parameters / c.tensor / c.pipeline + local_experts(c, s)
+
+
+def local_experts(c: Configuration, s: Sizes) -> float:
+    """Parameters of one pipeline stage's routed experts on one device."""
+    return s.expert_parameters / c.expert / c.pipeline
 
 
 def embedding_parameters(c: Configuration, s: Sizes) -> float:
     """Embedding parameters on one device of the pipeline stage that has most of them."""
     whole = s.embedding_parameters / c.tensor
     return whole if c.pipeline == 1 or s.tied else whole / 2
+
+
+def _shared(c: Configuration, common: float, experts: float, *, at: int) -> float:
+    """Parameters left to one rank by ZeRO that shares from stage `at` on."""
+    if c.zero < at:
+        return common + experts
+    return common / c.shards + experts / max(1, c.shards // c.expert)

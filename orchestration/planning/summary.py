@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Final
 
+from orchestration.catalog import instance
 from orchestration.planning.plan import Plan, Plans, Range, Reason, Rejected
 from orchestration.planning.wording import duration, money
 
@@ -68,7 +69,7 @@ def facts(plan: Plan) -> list[tuple[str, str]]:
         text = f"{plan.advice.rate:.3g} ({plan.advice.rule} rule, x {plan.advice.factor:.3g})"
         note = f"; {plan.advice.note}" if plan.advice.note else ""
         told.append(("learning rate", text + note))
-    told += [("note", text) for text in plan.warnings]
+    told += [("note", text) for text in (*plan.warnings, *_placement(plan))]
     if c.recompute != "none" or c.offload != "none":
         saved = [f"{c.recompute} recomputation"] if c.recompute != "none" else []
         saved += [f"{c.offload} offloaded to the host"] if c.offload != "none" else []
@@ -133,6 +134,19 @@ def _families(names: Iterable[str]) -> str:
         return names[0]
     families = dict.fromkeys(name.rpartition(".")[0] for name in names)
     return f"{', '.join(f'{family}.*' for family in families)} ({len(names)} types)"
+
+
+def _placement(plan: Plan) -> Iterator[str]:
+    """What several instances want of the network.
+
+    https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start.html
+    """
+    if plan.instance_count == 1:
+        return
+    known = instance(plan.instance_type)
+    yield "give one subnet, so that all instances are in one Availability Zone"
+    if known is not None and known.efa:
+        yield "in a VPC, EFA needs a security group that lets all traffic in from and out to itself"
 
 
 def _batch(plan: Plan) -> str:

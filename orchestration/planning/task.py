@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from orchestration.planning.configuration import Attention, Kernels, Precision
+from orchestration.planning.configuration import Attention, Kernels, Optimizer, Precision
 from orchestration.planning.shapes import ModelError, ModelShape, Targets
 
 
@@ -78,7 +78,7 @@ class Task:
     """Samples of the whole training with the smallest batch, all epochs together."""
     batch: Batch
     precision: Precision = "bf16"
-    optimizer: str = "adamw"
+    optimizer: Optimizer = "adamw"
     lora: Lora | None = None
     learning_rate: KnownRate | None = None
     framework: Framework = field(default_factory=Framework)

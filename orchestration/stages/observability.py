@@ -56,16 +56,16 @@ class Debugger(Model):
     https://docs.aws.amazon.com/sagemaker/latest/dg/train-debugger.html
     """
 
-    uri: Text
-    """Where the tensors go in S3."""
+    uri: Text | None = None
+    """Where the tensors go in S3; by default where the job's output goes."""
     local_path: str | None = None
     hook_parameters: dict[str, str] = Field(default={}, max_length=20)
     collections: tuple[Collection, ...] = Field(default=(), max_length=20)
     rules: tuple[Rule, ...] = Field(default=(), max_length=20)
 
-    def request(self) -> dict[str, Any]:
-        """Fields of ``CreateTrainingJob``."""
-        hook: dict[str, Any] = {"S3OutputPath": self.uri}
+    def request(self, output: Text) -> dict[str, Any]:
+        """Fields of ``CreateTrainingJob``; ``output`` is where the job's output goes."""
+        hook: dict[str, Any] = {"S3OutputPath": output if self.uri is None else self.uri}
         if self.local_path is not None:
             hook["LocalPath"] = self.local_path
         if self.hook_parameters:
@@ -85,17 +85,17 @@ class Profiler(Model):
 
     enabled: bool = True
     uri: Text | None = None
-    """Where the profiles go in S3."""
+    """Where the profiles go in S3; by default where the job's output goes."""
     interval_ms: int | None = Field(default=None, ge=100)
     """Milliseconds between two readings: 100, 200, 500, 1000, 5000 or 60000."""
     parameters: dict[str, str] = Field(default={}, max_length=20)
     rules: tuple[Rule, ...] = Field(default=(), max_length=20)
 
-    def request(self) -> dict[str, Any]:
-        """Fields of ``CreateTrainingJob``."""
+    def request(self, output: Text) -> dict[str, Any]:
+        """Fields of ``CreateTrainingJob``; ``output`` is where the job's output goes."""
         config: dict[str, Any] = {"DisableProfiler": not self.enabled}
-        if self.uri is not None:
-            config["S3OutputPath"] = self.uri
+        if self.enabled:
+            config["S3OutputPath"] = output if self.uri is None else self.uri
         if self.interval_ms is not None:
             config["ProfilingIntervalInMilliseconds"] = self.interval_ms
         if self.parameters:
@@ -113,8 +113,6 @@ class Profiler(Model):
                     yield Problem(
                         f"profiler.{name}", "says how to profile while enabled is false; choose"
                     )
-        elif self.uri is None:
-            yield Problem("profiler.uri", "is needed: where the profiles go, s3://bucket/prefix")
         else:
             yield from s3_problem("profiler.uri", self.uri)
 

@@ -45,7 +45,8 @@ class Checkpoints(Model):
 
     uri: Text | None = None
     """Where in S3; by default the run's own place in the workspace."""
-    local_path: str = "/opt/ml/checkpoints"
+    local_path: str | None = "/opt/ml/checkpoints"
+    """``None``: not said, and SageMaker takes ``/opt/ml/checkpoints``."""
 
 
 class ModelOutput(Model):

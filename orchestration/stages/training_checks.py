@@ -31,14 +31,16 @@ def problems(job: TrainingJob, context: Context) -> Iterator[Problem]:
     for finding in strategies.findings(job.distribution, use(job)):
         if finding.certain:
             yield Problem(finding.path, finding.message)
-    if job.spot is not None and job.checkpoints is None:
-        yield Problem("spot", "an interrupted job starts from scratch; give it checkpoints: {}")
     for name, channel in job.channels.items():
         if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
             yield Problem(
                 f"channels.{name}", "a channel's name is made of letters, digits, dots, - and _"
             )
         yield from channel.problems(f"channels.{name}")
+    if job.source is not None and job.enable_network_isolation and "code" in job.channels:
+        yield Problem(
+            "channels.code", "is how an isolated container gets its source; choose another name"
+        )
     yield from _places(job)
     yield from _metrics(job)
     yield from _hyperparameters(job)
@@ -64,6 +66,8 @@ def warnings(job: TrainingJob) -> Iterator[Problem]:
     for finding in strategies.findings(job.distribution, use(job)):
         if not finding.certain:
             yield Problem(finding.path, finding.message)
+    if job.spot is not None and job.checkpoints is None:
+        yield Problem("spot", "an interrupted job starts from scratch; give it checkpoints: {}")
     alone = isinstance(job.distribution, NoStrategy) and not job.entrypoint
     several = any(isinstance(m.instance_count, int) and m.instance_count > 1 for m in _all(job))
     python = job.framework is not None and job.framework.base_framework == "pytorch"

@@ -15,6 +15,7 @@ from orchestration import strategies
 from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import Tree, join
 from orchestration.refs import Expression
+from orchestration.stages.channels import S3Channel
 from orchestration.stages.cluster import Candidate
 from orchestration.stages.container import as_text, deciding_type
 from orchestration.stages.values import ExtraRequest, Text
@@ -22,6 +23,8 @@ from orchestration.stages.values import ExtraRequest, Text
 if TYPE_CHECKING:
     from orchestration.stages.stage import Context
     from orchestration.stages.training import TrainingJob
+
+_CODE_IN_CONTAINER = "/opt/ml/input/data/code/sourcedir.tar.gz"
 
 
 def request(job: TrainingJob, context: Context, number: int) -> dict[str, Any]:
@@ -47,10 +50,19 @@ def request(job: TrainingJob, context: Context, number: int) -> dict[str, Any]:
         stopping["MaxWaitTimeInSeconds"] = job.spot.max_wait_s
     if job.cluster.max_pending_s is not None:
         stopping["MaxPendingTimeInSeconds"] = job.cluster.max_pending_s
-    if not whole["InputDataConfig"]:
-        del whole["InputDataConfig"]
+    if job.source is not None and job.enable_network_isolation:
+        whole["InputDataConfig"].append(_code_channel(context.archive(job.source)))
     whole |= _around(job, context)
-    return ExtraRequest.merged(whole, job.extra_request)
+    merged = ExtraRequest.merged(whole, job.extra_request)
+    for field in ("HyperParameters", "InputDataConfig"):
+        if not merged[field]:
+            del merged[field]
+    return merged
+
+
+def _code_channel(archive: Text) -> dict[str, Any]:
+    """How code gets into a container that may not fetch it, as the SDK has it."""
+    return {"ChannelName": "code", **S3Channel(uri=archive).request()}
 
 
 def job_name(job: TrainingJob, context: Context, number: int) -> Expression[str]:
@@ -61,10 +73,12 @@ def job_name(job: TrainingJob, context: Context, number: int) -> Expression[str]
 
 def _around(job: TrainingJob, context: Context) -> dict[str, Any]:
     fields: dict[str, Any] = {}
+    output = _output(job, context)["S3OutputPath"]
     if job.checkpoints is not None:
+        path = job.checkpoints.local_path
+        kept = {"S3Uri": job.checkpoints_uri(context), "LocalPath": path}
         fields["CheckpointConfig"] = {
-            "S3Uri": job.checkpoints_uri(context),
-            "LocalPath": job.checkpoints.local_path,
+            key: value for key, value in kept.items() if value is not None
         }
     if job.vpc is not None:
         fields["VpcConfig"] = job.vpc.request()
@@ -77,7 +91,7 @@ def _around(job: TrainingJob, context: Context) -> dict[str, Any]:
     if job.max_retries is not None:
         fields["RetryStrategy"] = {"MaximumRetryAttempts": job.max_retries}
     for part in (job.debugger, job.profiler):
-        fields |= part.request() if part is not None else {}
+        fields |= part.request(output) if part is not None else {}
     if job.tensorboard is not None:
         fields["TensorBoardOutputConfig"] = job.tensorboard.request()
     if job.experiment is not None:
@@ -169,7 +183,9 @@ def _hyperparameters(
     if job.source is not None:
         sent |= {
             "sagemaker_program": _json(job.source.entry_point),
-            "sagemaker_submit_directory": _quoted(context.archive(job.source)),
+            "sagemaker_submit_directory": _quoted(
+                _CODE_IN_CONTAINER if job.enable_network_isolation else context.archive(job.source)
+            ),
             "sagemaker_container_log_level": _json(job.log_level),
             "sagemaker_job_name": _quoted(name),
         }
@@ -203,7 +219,7 @@ def _quoted(value: Text) -> Tree:
 def _json(value: object) -> Tree:
     # The toolkit decodes each value as JSON and takes what is none as text, so a reference goes as
     # it is.
-    return join(value) if isinstance(value, Expression) else json.dumps(value, ensure_ascii=False)
+    return join(value) if isinstance(value, Expression) else json.dumps(value)
 
 
 def _plain(value: object) -> Tree:

@@ -245,7 +245,7 @@ def test_closing_ends_running_jobs_and_removes_files(tmp_path: Path) -> None:
         time.sleep(0.5)
         everyone = psutil.Process().children(recursive=True)
         family = [one for one in everyone if one not in before]
-        assert any("sagemaker.container" in " ".join(one.cmdline()) for one in family)
+        assert any("sagemaker/container.py" in " ".join(one.cmdline()) for one in family)
     _, alive = psutil.wait_procs(family, timeout=5)
     assert not alive
     assert not list(tmp_path.iterdir())

@@ -80,7 +80,8 @@ def test_command_writes_json_and_predictions(
     with out.open(newline="", encoding="utf-8") as file:
         written = list(csv.DictReader(file))
     assert len(written) == 551
-    assert all(float(row["low_s"]) < float(row["time_s"]) for row in written)
+    assert all(float(row["low_s"]) < float(row["step_time_s"]) for row in written)
+    assert {row["oom"] for row in written} == {"0", "1"}
 
 
 def test_rows_that_lack_too_much_are_named(tmp_path: Path) -> None:
@@ -98,10 +99,11 @@ def test_rows_that_lack_too_much_are_named(tmp_path: Path) -> None:
         {**good, "id": "word", "tp": "two"},
         {**good, "id": "name", "hidden": "", "model": "DeepSeekV4"},
         {**good, "id": "nodes", "n_gpus": "16"},
+        {**good, "id": "heads", "n_heads": ""},
     ]
     scored, refused = score_rows([good, *bad])
     assert [one.row for one in scored] == ["good"]
-    assert set(refused) == {"chip", "mode", "word", "name", "nodes"}
+    assert set(refused) == {"chip", "mode", "word", "name", "nodes", "heads"}
     assert "did you mean 'full'" in refused["mode"]
     assert "tp is 'two', not a number" in refused["word"]
     assert "did you mean 'DeepSeekV3'" in refused["name"]
@@ -120,7 +122,7 @@ def scored(time_s: float, measured_s: float | None, **given: object) -> Scored:
     facts: dict[str, object] = {
         "row": str(time_s), "source": "s", "model": "m", "accelerator": "a100-80",
         "regime": "data", "noisy": False, "setting": time_s, "sequence": 2048,
-        "device_tokens": 1.0, "low_s": time_s / 1.1, "high_s": time_s * 1.1, "memory_gib": 10.0,
+        "chip_tokens": 1.0, "low_s": time_s / 1.1, "high_s": time_s * 1.1, "memory_gib": 10.0,
         "reading_gib": 10.0, "measured_memory_gib": None, "fits": True, "out_of_memory": False,
     }  # fmt: skip
     return Scored(time_s=time_s, measured_time_s=measured_s, **(facts | given))  # type: ignore[arg-type]  # fields by name
@@ -145,7 +147,7 @@ def test_pairs_count_where_times_differ_by_two_percent() -> None:
 
 
 def test_pairs_compare_time_per_token() -> None:
-    rows = [scored(1.0, 1.0), scored(1.5, 1.5, device_tokens=2.0)]
+    rows = [scored(1.0, 1.0), scored(1.5, 1.5, chip_tokens=2.0)]
     assert (scores(rows).pairs, scores(rows).pairs_right) == (1, 1.0)
 
 

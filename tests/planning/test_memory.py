@@ -78,6 +78,12 @@ def test_offload_empties_the_device_of_optimizer_states() -> None:
     assert predict(replace(c, offload="all")).memory.gradients == 0
 
 
+def test_experts_are_shared_by_the_ranks_that_hold_the_same() -> None:
+    """Of 64 ranks 16 hold other experts: 4 share what one has, 64 share the rest."""
+    c = setting(GPT, machine=machine(64), zero=1, expert=16)
+    assert state_bytes(c, 640.0, 64.0).optimizer == pytest.approx(12 * (640 / 64 + 64 / 4))
+
+
 def test_adapter_trains_next_to_nothing() -> None:
     c = setting(zero=0, precision="bf16_true", trainable=4_194_304)
     use = predict(c).memory

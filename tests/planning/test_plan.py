@@ -9,16 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from orchestration.planning.configuration import Optimizer
+from orchestration.planning.layouts import Layout
 from orchestration.planning.learning_rates import advice
-from orchestration.planning.objective import FASTEST, by_deadline, within_budget
+from orchestration.planning.objective import FASTEST, Objective, by_deadline, within_budget
 from orchestration.planning.plan import Plan, Plans
 from orchestration.planning.request import PlanRequest, evened
 from orchestration.planning.search import search
-from orchestration.planning.shapes import of_size, transformer
+from orchestration.planning.shapes import ModelError
 from orchestration.planning.shortfall import state_gb
 from orchestration.planning.space import Space
+from orchestration.planning.summary import answer as told_answer
 from orchestration.planning.summary import facts, memory_parts, rejected, row, time_parts
 from orchestration.planning.task import Batch, KnownRate, Lora, Task
+from orchestration.planning.usual_shapes import of_size, transformer
+from orchestration.strategies import TorchDistributed
 
 LLAMA_7B = transformer(layers=32, hidden=4096, heads=32, vocabulary=32000, name="llama-2-7b")
 GPT2 = transformer(layers=12, hidden=768, heads=12, vocabulary=50257, name="gpt2")
@@ -187,6 +192,12 @@ def test_lora_needs_less_state() -> None:
     assert state_gb(task()) == pytest.approx(16 * LLAMA_7B.parameters / 1e9)
 
 
+@pytest.mark.parametrize(("optimizer", "each"), [("adamw", 16), ("momentum", 12), ("sgd", 8)])
+def test_an_optimizer_keeps_its_moments(optimizer: Optimizer, each: int) -> None:
+    gb = state_gb(task(optimizer=optimizer))
+    assert gb == pytest.approx(each * LLAMA_7B.parameters / 1e9)
+
+
 # What is missing.
 
 
@@ -299,3 +310,80 @@ def test_a_batch_in_tokens_is_taken_as_about_so_many(samples: float) -> None:
     found = evened(samples)
     assert abs(found - samples) <= max(0.5, 0.05 * samples) + 1e-9
     assert found < 64 or found % 4 == 0
+
+
+# Words.
+
+
+def test_what_saves_memory_is_told() -> None:
+    where = Space(types=("ml.g5.12xlarge",), counts=(1,), longest_run_s=1e9)
+    told = dict(facts(chosen(search(task(), where))))
+    assert "recomputation" in told["to save memory"] or "offloaded" in told["to save memory"]
+
+
+def test_a_rate_is_told() -> None:
+    told = dict(facts(chosen(plans(learning_rate=KnownRate(value=1e-4, batch=64)))))
+    assert told["learning rate"].startswith("0.0002 (square root rule, x 2)")
+
+
+def test_several_instances_are_told_to_stay_together() -> None:
+    alone = search(task(), Space(types=("ml.p4d.24xlarge",), counts=(1,)))
+    many = search(task(), Space(types=("ml.p4d.24xlarge",), counts=(4,)))
+    assert "Availability Zone" not in str(facts(chosen(alone)))
+    assert "Availability Zone" in str(facts(chosen(many)))
+    assert "security group" in str(facts(chosen(many)))
+
+
+def test_a_plan_without_a_price_says_so() -> None:
+    plan = chosen(search(task(), Space(types=("ml.p5e.48xlarge",), counts=(1,)), FASTEST))
+    assert plan.cost_usd is None
+    assert dict(facts(plan))["cost"] == "no price is known"
+    assert row(plan)[-1] == "?"
+
+
+def test_a_simpler_layout_is_told() -> None:
+    answer = plans()
+    plan = chosen(answer)
+    layout = Layout(family="replicated", rank=-1)
+    simple = replace(plan, layout=layout, strategy=TorchDistributed())
+    told = str(told_answer(replace(answer, alternatives=(simple,))))
+    assert "data parallel (torch_distributed) is simpler and about as fast (+0.0% time)" in told
+
+
+def test_rejections_on_the_chosen_instances_come_first() -> None:
+    where = Space(types=("ml.p4d.24xlarge", "ml.g5.12xlarge"), counts=(1,))
+    first = rejected(search(task(), where))[0]
+    assert first.what.endswith("on the chosen instances")
+    assert first.reason == "memory"
+
+
+@pytest.mark.parametrize(
+    ("objective", "text"),
+    [
+        (FASTEST, "fastest"),
+        (by_deadline(7200), "cheapest within 2.0 h"),
+        (within_budget(500), "fastest for $500 at the most"),
+    ],
+)
+def test_objectives_are_words(objective: Objective, text: str) -> None:
+    assert str(objective) == text
+
+
+def test_lora_is_named_in_what_is_missing() -> None:
+    model = of_size(400e9, name="a 400B model")
+    where = Space(types=("ml.g5.xlarge",), counts=(1,))
+    text = missing(search(task(model=model, lora=Lora(rank=16)), where))
+    assert "with LoRA of rank 16, needs 8" in text  # 800 GB of frozen weights and a little
+
+
+def test_a_batch_or_model_that_is_none_is_refused() -> None:
+    with pytest.raises(ModelError, match="from 4 to 2"):
+        Batch(least=4, most=2)
+    with pytest.raises(ModelError, match="critical batch of -1"):
+        Batch(least=4, most=8, critical=-1)
+
+
+def test_state_that_fits_is_not_all_there_is() -> None:
+    where = Space(types=("ml.p4d.24xlarge",), counts=(1,), offload=("none",))
+    text = missing(search(task(model=of_size(18e9, name="an 18B model"), sequence=65536), where))
+    assert "but not beside activations" in text

@@ -76,9 +76,8 @@ def test_without_a_plan_the_gap_is_told(
 
 
 def test_every_mistake_is_named(request_file: Path) -> None:
-    wrong = REQUEST.replace("sequence: 1024", "sequense: 1024").replace(
-        "samples: 256", "samples: 0"
-    )
+    wrong = REQUEST.replace("sequence: 1024", "sequense: 1024").replace("counts", "count")
+    wrong = wrong.replace("samples: 256", "samples: 0")
     request_file.write_text(wrong)
     with pytest.raises(PipelineError) as error:
         planning.read(request_file)
@@ -86,6 +85,7 @@ def test_every_mistake_is_named(request_file: Path) -> None:
     assert problems["plan.sequence"] == "is missing"
     assert "did you mean 'sequence'" in problems["plan.sequense"]
     assert "greater" in problems["plan.batch.samples"]
+    assert "did you mean 'counts'" in problems["plan.instances.count"]
 
 
 @pytest.mark.parametrize(
@@ -131,3 +131,17 @@ def test_an_unknown_type_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit):
         planning.catalog("ml.p4d.48xlarge", as_json=False)
     assert "did you mean 'ml.p4d.24xlarge'" in capsys.readouterr().err
+
+
+def test_a_plan_that_is_no_mapping(request_file: Path) -> None:
+    request_file.write_text("plan: 7\n")
+    with pytest.raises(PipelineError, match="plan: is no mapping"):
+        planning.read(request_file)
+
+
+def test_all_rejections_on_demand(request_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    request_file.write_text(REQUEST.replace("types: [ml.g5.*, ml.p4d.24xlarge], ", ""))
+    run(request_file)
+    assert "see --all" in capsys.readouterr().out
+    run(request_file, everything=True)
+    assert "see --all" not in capsys.readouterr().out

@@ -9,9 +9,9 @@ import pytest
 from orchestration.planning.objective import by_deadline
 from orchestration.planning.report import page
 from orchestration.planning.search import search
-from orchestration.planning.shapes import transformer
 from orchestration.planning.space import Space
 from orchestration.planning.task import Batch, Task
+from orchestration.planning.usual_shapes import transformer
 
 pytest.importorskip("plotly")
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,10 +35,13 @@ from orchestration.planning.objective import (
 from orchestration.planning.plan import Plan, Plans
 from orchestration.planning.prediction import predict
 from orchestration.planning.search import search
-from orchestration.planning.shapes import ModelShape, of_size, transformer
+from orchestration.planning.shapes import ModelShape
 from orchestration.planning.space import Space
 from orchestration.planning.starting import Starts
-from orchestration.planning.task import Batch, Framework, Task
+from orchestration.planning.suitability import unsuitable
+from orchestration.planning.task import Batch, Framework, Lora, Task
+from orchestration.planning.usual_shapes import of_size, transformer
+from orchestration.strategies import Use, findings
 
 LLAMA_7B = transformer(layers=32, hidden=4096, heads=32, vocabulary=32000, name="llama-2-7b")
 LLAMA_70B = transformer(
@@ -71,6 +77,8 @@ def everything(task: Task, space: Space) -> Iterator[tuple[Instance, int, Config
         for count in space.counts_of(one.name):
             if (count > 1 and one.network_gbps is None) or space.price(one.name) is None:
                 continue
+            if unsuitable(task, one) is not None:
+                continue
             for layout in layouts(task, one, count):
                 if starts.usable(layout, one.name, count):
                     for c in laid_out(task, space, one, count, layout):
@@ -82,7 +90,7 @@ def laid_out(
     task: Task, space: Space, one: Instance, count: int, layout: Layout
 ) -> Iterator[Configuration]:
     cluster = Cluster(task, space, one, count)
-    replicas = cluster.machine(layout).devices // layout.replica
+    replicas = cluster.replicas(layout)
     offloads: list[Offload] = ["none"]
     if layout.family == "sharded":
         offloads += ["optimizer", "all"] if layout.zero == 3 else ["optimizer"]
@@ -175,6 +183,33 @@ def test_the_search_finds_what_trying_everything_finds(
         assert found.cost_usd.expected == pytest.approx(expected[1])
 
 
+@pytest.mark.parametrize("objective", [CHEAPEST, FASTEST], ids=str)
+@pytest.mark.parametrize(
+    ("wanted", "types"),
+    [
+        (task(replace(GPT2, experts=8, active_experts=2), 64), ["ml.p4d.24xlarge"]),
+        (task(LLAMA_7B, 32, lora=Lora(rank=8)), ["ml.g5.12xlarge", "ml.g6e.2xlarge"]),
+        (task(LLAMA_7B, 64), ["ml.trn1.2xlarge", "ml.trn1.32xlarge"]),
+        (task(GPT2, 48, precision="fp32"), ["ml.g4dn.xlarge", "ml.g4dn.12xlarge"]),
+        (task(LLAMA_7B, 64, precision="fp8"), ["ml.p5.48xlarge", "ml.g6.48xlarge"]),
+        (task(GPT2, 48, framework=Framework(name="tensorflow")), ["ml.g5.12xlarge"]),
+        (task(GPT2, 48, framework=Framework(name="mxnet")), ["ml.g5.xlarge", "ml.p3.8xlarge"]),
+    ],
+    ids=["experts", "lora", "trainium", "fp32", "fp8", "tensorflow", "mxnet"],
+)
+def test_so_it_does_with_everything_else(
+    wanted: Task, types: list[str], objective: Objective
+) -> None:
+    where = space(*types, counts=(1, 2), unverified=True, longest_run_s=1e12)
+    expected = brute_force(wanted, where, objective)
+    plan = search(wanted, where, objective).chosen
+    assert expected is not None
+    assert plan is not None
+    assert plan.cost_usd is not None
+    assert plan.time_s.expected == pytest.approx(expected[0])
+    assert plan.cost_usd.expected == pytest.approx(expected[1])
+
+
 @given(st.integers(1, 5000))
 def test_micro_batches_divide_and_ascend(samples: int) -> None:
     sizes = list(micro_batches(samples))
@@ -199,7 +234,7 @@ CONFIGURATIONS = [
     ids=lambda one: str(one) if isinstance(one, Layout) else one.instance.name,
 )
 def test_memory_grows_with_the_micro_batch(cluster: Cluster, layout: Layout) -> None:
-    replicas = cluster.machine(layout).devices // layout.replica
+    replicas = cluster.replicas(layout)
     for recompute in cluster.recomputes:
         needs = [
             memory_need(cluster.configuration(layout, 256, micro, recompute, "none"))
@@ -479,6 +514,33 @@ def test_degrees_are_those_of_the_strategy(layout: Layout) -> None:
             assert model_parallel(strategy) == layout.replica
 
 
+@pytest.mark.parametrize("name", ["ml.p4d.24xlarge", "ml.p3.16xlarge", "ml.trn1.32xlarge"])
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+@pytest.mark.parametrize("count", [1, 4])
+def test_no_layout_has_degrees_that_validation_refuses(
+    name: str, precision: Precision, count: int
+) -> None:
+    wanted = task(replace(LLAMA_7B, experts=8, active_experts=2), precision=precision)
+    starts = Starts(wanted, Space())
+    for layout in layouts(wanted, instances()[name], count):
+        exactly = starts.exactly(layout, name, count)
+        assert exactly.strategy is not None
+        known = starts.of(layout, name, count)
+        assert (exactly.strategy.kind, exactly.certain) == (
+            known.strategy and known.strategy.kind, known.certain
+        )  # fmt: skip
+
+
+def test_what_is_chosen_is_valid() -> None:
+    answer = whole(LLAMA_70B)
+    for plan in (*answer.front, *answer.alternatives):
+        use = Use(
+            framework="pytorch", instance_types=(plan.instance_type,),
+            instance_count=plan.instance_count, has_source=True,
+        )  # fmt: skip
+        assert findings(plan.strategy, use) == []
+
+
 def test_trainium_takes_torchrun() -> None:
     plan = chosen(search(task(), space("ml.trn1.32xlarge")))
     assert plan.layout.family == "neuron"
@@ -544,3 +606,23 @@ def test_a_simpler_layout_that_is_about_as_fast_is_named() -> None:
         answer, alternatives=(replace(chosen(answer), layout=Layout(family="single", rank=-1)),)
     )
     assert same.simpler is not None
+
+
+def test_the_answer_does_not_depend_on_the_process() -> None:
+    code = (
+        "import hashlib, json\n"
+        "from orchestration.planning import Batch, Space, Task, of_size, search\n"
+        "task = Task(model=of_size(7e9), sequence=2048, samples=10_000, "
+        "batch=Batch(least=256, most=512))\n"
+        "answer = search(task, Space(types=('ml.p*', 'ml.g5.*'), counts=(1, 2)))\n"
+        "print(hashlib.sha256(json.dumps(answer.data()).encode()).hexdigest())\n"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True, check=True, text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(digests) == 1

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from orchestration.planning.families import FAMILIES
 from orchestration.planning.model_configs import from_config
-from orchestration.planning.shapes import ModelError, ModelShape, of_size, transformer
+from orchestration.planning.shapes import ModelError, ModelShape
+from orchestration.planning.usual_shapes import of_size, transformer
 
 LLAMA_2_7B = {
     "model_type": "llama",

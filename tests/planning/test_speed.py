@@ -134,7 +134,8 @@ def test_coefficients_keep_to_their_bounds() -> None:
 
 def test_frameworks_are_known_by_the_start_of_their_name() -> None:
     assert recipe("Megatron-DeepSpeed").deepspeed
-    assert not recipe("Megatron-LM").deepspeed
+    assert recipe("Megatron-LM", 2021).dropout
+    assert recipe("Megatron-LM", 2024) is recipe("Megatron-Core")
     assert recipe("something else").kernels == "eager"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.stages.training import CODE, call, job, refused, sent
+from tests.stages.training import CODE, call, job, refused, sent, warned
 
 PYTORCH = {"name": "pytorch", "version": "2.8.0"}
 GPU = {"instance_type": "ml.p4d.24xlarge"}
@@ -170,9 +170,26 @@ def test_what_is_recorded_of_a_job() -> None:
     assert {"Key": "team", "Value": "vision"} in request["Tags"]
 
 
+def test_an_isolated_container_gets_its_code_through_a_channel() -> None:
+    request = sent(job(source=CODE, enable_network_isolation=True))
+    [channel] = request["InputDataConfig"]
+    assert channel["ChannelName"] == "code"
+    assert channel["DataSource"]["S3DataSource"]["S3Uri"] == CODE["uri"]
+    code = '"/opt/ml/input/data/code/sourcedir.tar.gz"'
+    assert request["HyperParameters"]["sagemaker_submit_directory"] == code
+    taken = job(source=CODE, enable_network_isolation=True, channels={"code": "s3://b/x"})
+    assert "choose another name" in refused(taken)["channels.code"]
+
+
+def test_spot_without_checkpoints_is_warned_of() -> None:
+    assert "starts from scratch" in warned(job(spot={"max_wait_s": 90_000}))["spot"]
+
+
 def test_a_profiler_is_off_or_profiles() -> None:
     assert sent(job(profiler={"enabled": False}))["ProfilerConfig"] == {"DisableProfiler": True}
     rule = {"name": "r", "image": "evaluator"}
     found = refused(job(profiler={"enabled": False, "rules": [rule]}))
     assert "enabled is false" in found["profiler.rules"]
-    assert "profiler.uri" in refused(job(profiler={}))
+    output = {"uri": "s3://bucket/out"}
+    profiled = sent(job(profiler={}, output=output))["ProfilerConfig"]
+    assert profiled == {"DisableProfiler": False, "S3OutputPath": "s3://bucket/out"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from orchestration.local.protocol import JsonObject, ServiceError
 
 
@@ -24,6 +26,17 @@ def check_training_request(request: JsonObject) -> None:
         problems.append("VpcConfig is required for a FileSystemDataSource")
     if problems:
         raise ServiceError("ValidationException", "; ".join(problems))
+    if unable := [*_not_simulated(request)]:
+        raise ServiceError(
+            "ValidationException", "the embedded AWS can't run this: " + "; ".join(unable)
+        )
+
+
+def _not_simulated(request: JsonObject) -> Iterator[str]:
+    """What would be done otherwise than on SageMaker, and so is not done at all."""
+    specification = request["AlgorithmSpecification"]
+    if "TrainingImage" not in specification:
+        yield "AlgorithmName: nobody knows what it runs"
 
 
 def _mounts(request: JsonObject) -> bool:

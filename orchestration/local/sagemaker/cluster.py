@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-INTERFACE = "lo"
 _ACCELERATED = re.compile(r"ml\.(p\d|g\d|trn\d|inf\d)")
 _JOB_NUMBERS = itertools.count(1)
+_TOOLKIT_PORT = 7777
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,14 @@ class Host:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The hosts of one job, in the order of their names, and a port that is theirs alone."""
+    """The hosts of one job, in the order of their names.
+
+    Each group has a port that is its alone: torchrun joins the hosts of a group, not of the job.
+    """
 
     hosts: tuple[Host, ...]
-    port: int
+    ports: Mapping[str, int]
+    interface: str = "lo"
 
     def resource_config(self, host: Host) -> dict[str, Any]:
         """What a host reads in `resourceconfig.json`."""
@@ -45,9 +50,10 @@ class Cluster:
             "current_host": host.address,
             "current_instance_type": host.instance_type,
             "current_group_name": host.group,
-            "hosts": [other.address for other in self.hosts],
+            # Sorted as text, as on SageMaker: algo-10 comes before algo-2.
+            "hosts": sorted(other.address for other in self.hosts),
             "instance_groups": [self._group(name) for name in groups],
-            "network_interface_name": INTERFACE,
+            "network_interface_name": self.interface,
         }
 
     def _group(self, name: str) -> dict[str, Any]:
@@ -55,36 +61,57 @@ class Cluster:
         return {
             "instance_group_name": name,
             "instance_type": members[0].instance_type,
-            "hosts": [host.address for host in members],
+            "hosts": sorted(host.address for host in members),
         }
 
 
-def cluster(resources: Mapping[str, Any], directory: Path) -> Cluster:
-    """The cluster that a `ResourceConfig` asks for."""
+def cluster(resources: Mapping[str, Any], directory: Path, *, isolated: bool = False) -> Cluster:
+    """The cluster that a `ResourceConfig` asks for.
+
+    Hosts that are `isolated` have SageMaker's names and interface, as a network of their own; the
+    others are addresses of the loopback.
+    """
+    # There is always capacity for the first preference.
+    alike = (resources.get("InstancePreferences") or [resources])[0]
     groups = resources.get("InstanceGroups") or [
         {
             "InstanceGroupName": "homogeneousCluster",
-            "InstanceType": resources.get("InstanceType", "ml.m5.large"),
-            "InstanceCount": resources.get("InstanceCount", 1),
+            "InstanceType": alike.get("InstanceType", "ml.m5.large"),
+            "InstanceCount": alike.get("InstanceCount", resources.get("InstanceCount", 1)),
         }
     ]
     kinds = [group for group in groups for _ in range(group["InstanceCount"])]
-    number = next(_JOB_NUMBERS)
+    names = _algo if isolated else _loopback_names()
     hosts = tuple(
         Host(
             index=index,
-            # Names of two digits, because hosts are sorted as text.
-            address=f"127.{1 + number // 250 % 250}.{number % 250}.{11 + index}",
+            address=names(index),
             instance_type=kind["InstanceType"],
             group=kind["InstanceGroupName"],
             directory=directory / f"host-{index + 1}",
         )
         for index, kind in enumerate(kinds)
     )
-    return Cluster(hosts, _free_port())
+    members = [group["InstanceGroupName"] for group in groups]
+    if isolated:
+        return Cluster(hosts, dict.fromkeys(members, _TOOLKIT_PORT), "eth0")
+    return Cluster(hosts, dict(zip(members, _free_ports(len(members)), strict=True)))
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def _algo(index: int) -> str:
+    return f"algo-{index + 1}"
+
+
+def _loopback_names() -> Callable[[int], str]:
+    number = next(_JOB_NUMBERS)
+    # Names of two digits, because hosts are sorted as text.
+    return lambda index: f"127.{1 + number // 250 % 250}.{number % 250}.{11 + index}"
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        # All are bound before any is free again, so that no two are the same.
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]

@@ -1,23 +1,28 @@
 """Starts the in-container training toolkit for one simulated host.
 
-`python -m orchestration.local.sagemaker.container` is what `train` is in a SageMaker PyTorch
-image, with three things told from outside because one machine plays several hosts, and several
-jobs at once: how many accelerators the host has, the port of the rendezvous (7777 in the
-toolkit), and torchrun's default port for a single host.
+It is what `train` is in a SageMaker image, with what is told from outside because one machine
+plays several hosts, and several jobs at once: how many accelerators the host has, the port of the
+rendezvous (7777 in the toolkit), and torchrun's default port for a single host.
+
+It runs by its path, and may run in an environment without this package: it imports the standard
+library and the toolkits only.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import time
+from pathlib import Path
 
 DEVICES = "ORCHESTRATION_LOCAL_DEVICES"
 PORT = "ORCHESTRATION_LOCAL_PORT"
+# The toolkit gives its workers 30 s to leave mpirun and to see that it ended.
+_LONGEST_PAUSE_S = 1.0
 
 
 def main() -> None:
     """Run the toolkit's `train`."""
-    from sagemaker_pytorch_container import training
     from sagemaker_training import environment, torch_distributed, trainer
 
     devices = int(os.environ.pop(DEVICES))
@@ -25,12 +30,52 @@ def main() -> None:
     # torchrun reads its defaults from PET_*; the toolkit gives no port to a single host.
     os.environ["PET_MASTER_PORT"] = port
     torch_distributed.MASTER_PORT = port
-    training.MASTER_PORT = port
     environment.num_gpus = lambda: 0 if _has_neurons(_instance_type()) else devices
     environment.num_neurons = lambda instance_type: devices if _has_neurons(instance_type) else 0
+    _mend_mpi()
+    module = os.environ.get("SAGEMAKER_TRAINING_MODULE", "")
+    if module.startswith("sagemaker_pytorch_container"):
+        _mend_pytorch(port)
+    elif module.startswith("sagemaker_tensorflow_container"):
+        _mend_tensorflow()
+    trainer.train()
+
+
+class _Clock:
+    """The module `time`, with short pauses."""
+
+    time = staticmethod(time.time)
+
+    @staticmethod
+    def sleep(seconds: float) -> None:
+        time.sleep(min(seconds, _LONGEST_PAUSE_S))
+
+
+def _mend_tensorflow() -> None:
+    from sagemaker_tensorflow_container import training
+
+    training.time = _Clock
+
+
+def _mend_mpi() -> None:
+    from sagemaker_training import mpi, smdataparallel
+
+    for module in (mpi, smdataparallel):
+        module.time = _Clock
+        # In /tmp it would outlive the job, and be taken for that of the next one.
+        module.MPI_FINISHED_STATUS_FILE = str(_job_directory() / "mpirun-ended")
+
+
+def _job_directory() -> Path:
+    return Path(os.environ["SAGEMAKER_BASE_DIR"]).parent
+
+
+def _mend_pytorch(port: str) -> None:
+    from sagemaker_pytorch_container import training
+
+    training.MASTER_PORT = port
     # The toolkit imports PyTorch only to tell its version: seconds per host, on shared cores.
     training._set_torch_version_environment = _tell_torch_version
-    trainer.train()
 
 
 def _tell_torch_version() -> None:

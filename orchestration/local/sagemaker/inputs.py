@@ -10,24 +10,65 @@ from typing import TYPE_CHECKING, Any
 from orchestration.local import storage
 from orchestration.local.protocol import ServiceError
 from orchestration.local.sagemaker.jobs import JobFailed
+from orchestration.local.sagemaker.pipes import Pipe
 from orchestration.local.storage import Location
 
 if TYPE_CHECKING:
     from orchestration.local.wiring import Account
 
 
+def reaches(channel: Mapping[str, Any], group: str) -> bool:
+    """Whether the hosts of an instance group get a channel."""
+    groups = channel["DataSource"].get("S3DataSource", {}).get("InstanceGroupNames")
+    return not groups or group in groups
+
+
+def input_mode(channel: Mapping[str, Any], request: Mapping[str, Any]) -> str:
+    """How a channel reaches the script: its own mode, else that of the job."""
+    if "FileSystemDataSource" in channel["DataSource"]:
+        return "File"
+    job: str = request["AlgorithmSpecification"].get("TrainingInputMode", "File")
+    return str(channel.get("InputMode", job))
+
+
 def bring_channel(
     account: Account, channel: Mapping[str, Any], directory: Path, *, share: tuple[int, int]
 ) -> None:
-    """Put one channel's data at a directory of a host; `share` is (host index, host count)."""
+    """Put one channel's data at a directory of a host; `share` is (host index, host count).
+
+    FastFile mode is the same as File mode here: the files are there from the start.
+    """
     source = channel["DataSource"]
+    name = channel["ChannelName"]
     if "FileSystemDataSource" in source:
         link_file_system(account, source["FileSystemDataSource"], directory)
     elif "S3DataSource" in source:
-        name = channel["ChannelName"]
         bring_objects(source["S3DataSource"], directory, share=share, what=f"channel '{name}'")
     else:
-        raise JobFailed(f"ClientError: channel '{channel['ChannelName']}' has no source of data")
+        raise JobFailed(f"ClientError: channel '{name}' has no source of data")
+
+
+def open_pipe(channel: Mapping[str, Any], directory: Path, *, share: tuple[int, int]) -> Pipe:
+    """Give a host a channel in Pipe mode, at `directory` with the number of the epoch."""
+    name = channel["ChannelName"]
+    source = channel["DataSource"].get("S3DataSource")
+    if source is None:
+        raise JobFailed(f"ClientError: channel '{name}' is no S3 data, which Pipe mode reads")
+    sharded = source.get("S3DataDistributionType") == "ShardedByS3Key"
+    index, count = share if sharded else (0, 1)
+    prefix = Location.parse(source["S3Uri"])
+    try:
+        if source.get("S3DataType") == "AugmentedManifestFile":
+            found = [prefix] if storage.exists(prefix) else []
+        elif source.get("S3DataType") == "ManifestFile":
+            found = [place for place, _ in _manifest(prefix)]
+        else:
+            found = [Location(prefix.bucket, each.key) for each in storage.objects(prefix)]
+    except ServiceError as error:
+        raise JobFailed(f"ClientError: Data download failed for '{name}': {error}") from error
+    if not found:
+        raise JobFailed(_nothing_found(source, f"channel '{name}'"))
+    return Pipe(channel, found[index::count], directory)
 
 
 def bring_objects(
@@ -47,34 +88,68 @@ def bring_objects(
     except ServiceError as error:
         raise JobFailed(f"ClientError: Data download failed for {what}: {error}") from error
     if not found:
-        raise JobFailed(
-            f"ClientError: Data download failed: No S3 objects found under S3 URL "
-            f'"{source["S3Uri"]}" given in input data source. Please ensure that the bucket '
-            f"exists in the selected region ({what})"
-        )
+        raise JobFailed(_nothing_found(source, what))
+
+
+def _nothing_found(source: Mapping[str, Any], what: str) -> str:
+    return (
+        f"ClientError: Data download failed: No S3 objects found under S3 URL "
+        f'"{source["S3Uri"]}" given in input data source. Please ensure that the bucket '
+        f"exists in the selected region ({what})"
+    )
 
 
 def _bring_manifest(manifest: Location, directory: Path, share: tuple[int, int], kind: str) -> int:
     if kind != "ManifestFile":
-        raise JobFailed(f"ClientError: the embedded AWS does not simulate S3DataType {kind}")
-    prefix, *keys = json.loads(storage.read(manifest))
-    root = Location.parse(prefix["prefix"])
+        raise JobFailed(f"ClientError: S3DataType {kind} needs InputMode Pipe")
+    listed = _manifest(manifest)
     index, count = share
-    chosen = keys[index::count]
-    for key in chosen:
-        target = directory / key
+    for place, relative in listed[index::count]:
+        target = storage.inside(directory, relative)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(storage.read(Location(root.bucket, root.key + key)))
-    return len(keys)
+        target.write_bytes(storage.read(place))
+    return len(listed)
+
+
+def _manifest(manifest: Location) -> list[tuple[Location, str]]:
+    """What a manifest lists: objects, and where they go below the channel's directory.
+
+    https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_S3DataSource.html
+    """
+    try:
+        first, *keys = json.loads(storage.read(manifest))
+        root = Location.parse(first["prefix"])
+        # "Relative to" is by text: the prefix ends with its slash, or is part of a name.
+        return [(Location(root.bucket, root.key + key), key.lstrip("/")) for key in keys]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise JobFailed(
+            f'ClientError: {manifest} is no manifest: [{{"prefix": "s3://..."}}, "key", ...]'
+        ) from error
 
 
 def link_file_system(account: Account, source: Mapping[str, Any], directory: Path) -> None:
-    """Mount a directory of a Lustre file system: here a symbolic link."""
-    if source["FileSystemType"] != "FSxLustre":
-        raise JobFailed("ClientError: the embedded AWS simulates FSxLustre file systems only")
+    """Mount a directory of a file system: here a symbolic link."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    if source["FileSystemType"] == "EFS":
+        mounted = efs_directory(account, source["FileSystemId"], source["DirectoryPath"])
+    else:
+        mounted = _lustre(account, source)
+    directory.symlink_to(mounted, target_is_directory=True)
+
+
+def efs_directory(account: Account, identifier: str, path: str) -> Path:
+    """A directory of an EFS file system, made when it is first mounted.
+
+    Every id is a file system here, empty at first; it lasts as long as the embedded AWS.
+    """
+    root = account.directory / "efs" / identifier
+    mounted = storage.inside(root, path.strip("/"))
+    mounted.mkdir(parents=True, exist_ok=True)
+    return mounted
+
+
+def _lustre(account: Account, source: Mapping[str, Any]) -> Path:
     try:
-        mounted = account.file_systems.mounted(source["FileSystemId"], source["DirectoryPath"])
+        return account.file_systems.mounted(source["FileSystemId"], source["DirectoryPath"])
     except ServiceError as error:
         raise JobFailed(f"ClientError: Unable to mount file system: {error.message}") from error
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    directory.symlink_to(mounted, target_is_directory=True)

@@ -2,7 +2,8 @@
 
 A job's processes share this machine's file system, so `/opt/ml/...` can't be theirs. Wherever a
 request names such a path (hyperparameters, environment, entry point, arguments), the job sees the
-path below its own directory instead. It is the one way in which it can tell the simulation.
+path below its own directory instead. It is the one way in which it can tell the simulation. An
+isolated host has an `/opt/ml` of its own; there, only paths elsewhere are told otherwise.
 """
 
 from __future__ import annotations
@@ -20,12 +21,17 @@ class ContainerPaths:
 
     directory: Path
     others: tuple[str, ...] = ()
+    root: str = ""
+    """What the job's processes call the directory."""
 
     @classmethod
-    def covering(cls, directory: Path, paths: Iterable[str]) -> ContainerPaths:
+    def covering(
+        cls, directory: Path, paths: Iterable[str], *, isolated: bool = False
+    ) -> ContainerPaths:
         """A mapping for `/opt/ml` and for those of `paths` that lie elsewhere."""
         elsewhere = {path.rstrip("/") for path in paths if not _is_below(path, CONTAINER_ROOT)}
-        return cls(directory, tuple(sorted(elsewhere, key=len, reverse=True)))
+        root = CONTAINER_ROOT if isolated else str(directory)
+        return cls(directory, tuple(sorted(elsewhere, key=len, reverse=True)), root)
 
     def local(self, path: str) -> Path:
         """Where a path of the container is here."""
@@ -35,9 +41,10 @@ class ContainerPaths:
 
     def rewrite(self, text: str) -> str:
         """A text with the container's paths replaced."""
+        root = self.root or str(self.directory)
         for other in self.others:
-            text = text.replace(other, str(self.local(other)))
-        return text.replace(CONTAINER_ROOT + "/", f"{self.directory}/")
+            text = text.replace(other, f"{root}/root/{other.strip('/')}")
+        return text.replace(CONTAINER_ROOT + "/", f"{root}/")
 
 
 def _is_below(path: str, root: str) -> bool:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 import time
 from typing import TYPE_CHECKING
 
 from orchestration.local import storage
 from orchestration.local.processes import ChildProcess
 from orchestration.local.protocol import JsonObject, now
-from orchestration.local.sagemaker import archive, container
+from orchestration.local.sagemaker import archive
 from orchestration.local.sagemaker.checkpoints import CheckpointSync
 from orchestration.local.sagemaker.checks import check_training_request
 from orchestration.local.sagemaker.cloudwatch import LogStream
 from orchestration.local.sagemaker.cluster import Cluster, Host, cluster
-from orchestration.local.sagemaker.execution import interpreter, job_environment
-from orchestration.local.sagemaker.inputs import bring_channel
+from orchestration.local.sagemaker.inputs import bring_channel, input_mode, open_pipe, reaches
+from orchestration.local.sagemaker.isolation import need
 from orchestration.local.sagemaker.jobs import Job, JobFailed, JobStopped, read_log
+from orchestration.local.sagemaker.launching import Launch, container_paths
 from orchestration.local.sagemaker.metrics import final_metrics
-from orchestration.local.sagemaker.paths import ContainerPaths
+from orchestration.local.sagemaker.pipes import Pipe
 from orchestration.local.storage import Location
 
 if TYPE_CHECKING:
@@ -49,8 +49,12 @@ class TrainingJob(Job):
         self.transitions: list[JsonObject] = []
         self.metrics: list[JsonObject] = []
         self.artifacts: str | None = None
-        self._cluster: Cluster = cluster(request["ResourceConfig"], self.directory)
+        self._cluster: Cluster = cluster(
+            request["ResourceConfig"], self.directory, isolated=need(request) is not None
+        )
         self._processes: list[ChildProcess] = []
+        self._companions: list[ChildProcess] = []
+        self._pipes: list[Pipe] = []
         self._syncs: list[CheckpointSync] = []
         self._streams: list[LogStream] = []
         self.enter("Starting", "Launching requested ML instances")
@@ -70,7 +74,11 @@ class TrainingJob(Job):
         """Fetch the data, train on every host, upload what was made."""
         self.enter("Downloading", "Downloading input data")
         self._check_buckets()
-        self._prepare()
+        try:
+            self._prepare()
+        except JobFailed:
+            self._close_pipes()
+            raise
         self.enter("Training", "Training image download completed. Training in progress.")
         self.started = now()
         stopped: JobStopped | None = None
@@ -111,29 +119,41 @@ class TrainingJob(Job):
             raise JobFailed(f"ClientError: the output bucket '{output.bucket}' does not exist")
 
     def _prepare(self) -> None:
-        count = len(self._cluster.hosts)
         for host in self._cluster.hosts:
             for name in ("input/config", "model", "output/data", "code"):
                 (host.directory / name).mkdir(parents=True, exist_ok=True)
-            for channel in self.request.get("InputDataConfig", []):
-                target = host.directory / "input" / "data" / channel["ChannelName"]
-                bring_channel(self.account, channel, target, share=(host.index, count))
+            for channel in self._channels(host):
+                self._bring(channel, host)
             self._write_config(host)
             self._restore_checkpoints(host)
 
+    def _channels(self, host: Host) -> list[JsonObject]:
+        channels = self.request.get("InputDataConfig", [])
+        return [channel for channel in channels if reaches(channel, host.group)]
+
+    def _bring(self, channel: JsonObject, host: Host) -> None:
+        target = host.directory / "input" / "data" / channel["ChannelName"]
+        # A sharded channel is shared by those hosts that get it.
+        those = [other for other in self._cluster.hosts if reaches(channel, other.group)]
+        share = (those.index(host), len(those))
+        if input_mode(channel, self.request) == "Pipe":
+            self._pipes.append(open_pipe(channel, target, share=share))
+        else:
+            bring_channel(self.account, channel, target, share=share)
+
     def _write_config(self, host: Host) -> None:
-        paths = self._paths(host)
+        paths = container_paths(host, self.request)
         hyperparameters = self.request.get("HyperParameters", {})
         channels = {
             channel["ChannelName"]: {
-                "TrainingInputMode": channel.get("InputMode", "File"),
+                "TrainingInputMode": input_mode(channel, self.request),
                 "S3DistributionType": channel["DataSource"]
                 .get("S3DataSource", {})
                 .get("S3DataDistributionType", "FullyReplicated"),
                 "RecordWrapperType": channel.get("RecordWrapperType", "None"),
                 **({"ContentType": channel["ContentType"]} if "ContentType" in channel else {}),
             }
-            for channel in self.request.get("InputDataConfig", [])
+            for channel in self._channels(host)
         }
         config = {
             "hyperparameters": {
@@ -149,59 +169,23 @@ class TrainingJob(Job):
     def _restore_checkpoints(self, host: Host) -> None:
         config = self.request.get("CheckpointConfig")
         if config:
-            local = self._paths(host).local(config.get("LocalPath", _DEFAULT_CHECKPOINTS))
+            local = container_paths(host, self.request).local(
+                config.get("LocalPath", _DEFAULT_CHECKPOINTS)
+            )
             sync = CheckpointSync(local, config["S3Uri"])
             sync.restore()
             self._syncs.append(sync)
 
-    def _paths(self, host: Host) -> ContainerPaths:
-        checkpoints = self.request.get("CheckpointConfig", {}).get("LocalPath")
-        return ContainerPaths.covering(host.directory, [checkpoints] if checkpoints else [])
-
     def _train(self) -> None:
+        launch = Launch(self.account, self.request, self._cluster, self.directory)
         for host in self._cluster.hosts:
-            log = host.directory / "log"
-            self._processes.append(
-                self.account.children.start(
-                    self._command(host),
-                    environment=self._environment(host),
-                    directory=host.directory,
-                    log=log,
-                )
-            )
+            self._processes.append(launch.start(host))
             stream = f"{self.name}/algo-{host.index + 1}-{int(time.time())}"
             group = "/aws/sagemaker/TrainingJobs"
+            log = host.directory / "log"
             self._streams.append(LogStream(self.account.region, group, stream, log))
+        self._companions += launch.companions()
         self._wait()
-
-    def _command(self, host: Host) -> list[str]:
-        specification = self.request["AlgorithmSpecification"]
-        paths = self._paths(host)
-        entry = specification.get("ContainerEntrypoint", [])
-        arguments = specification.get("ContainerArguments", [])
-        if entry:
-            return [paths.rewrite(word) for word in (*interpreter(entry), *arguments)]
-        return [sys.executable, "-m", "orchestration.local.sagemaker.container"]
-
-    def _environment(self, host: Host) -> dict[str, str]:
-        own = self.request.get("Environment", {})
-        rewrite = self._paths(host).rewrite
-        region = self.account.region
-        return job_environment(
-            self.account,
-            {key: rewrite(value) for key, value in own.items()},
-            {
-                container.DEVICES: str(self.account.devices_per_host * host.is_accelerated),
-                container.PORT: str(self._cluster.port),
-                "SAGEMAKER_BASE_DIR": str(host.directory),
-                "SAGEMAKER_TRAINING_MODULE": "sagemaker_pytorch_container.training:main",
-                "TRAINING_JOB_NAME": self.name,
-                "TRAINING_JOB_ARN": self.arn,
-                "SAGEMAKER_REGION": region,
-                "S3_ENDPOINT_URL": self.account.environment["AWS_ENDPOINT_URL"],
-                "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
-            },
-        )
 
     def _wait(self) -> None:
         limit = self.request["StoppingCondition"].get("MaxRuntimeInSeconds", 86_400)
@@ -233,11 +217,16 @@ class TrainingJob(Job):
             raise JobFailed(f"AlgorithmError: {reason.strip()[:900]}, exit code: {code}")
 
     def _end_processes(self) -> None:
-        for process in self._processes:
+        for process in (*self._processes, *self._companions):
             process.stop()
+        self._close_pipes()
         self._copy_out(final=True)
         definitions = self.request["AlgorithmSpecification"].get("MetricDefinitions", [])
         self.metrics = final_metrics(definitions, self.logs(), now())
+
+    def _close_pipes(self) -> None:
+        for pipe in self._pipes:
+            pipe.close()
 
     def _copy_out(self, *, final: bool = False) -> None:
         for sync in self._syncs:

@@ -1,0 +1,22 @@
+"""The bridge from and to objects of the SageMaker Python SDK, V2 and V3.
+
+The SDK is imported by whoever hands its objects in, never here: what is read are their attributes.
+
+>>> from orchestration.sagemaker_sdk import from_estimator, settings  # doctest: +SKIP
+>>> train = from_estimator(estimator, {"training": "s3://bucket/data"})  # doctest: +SKIP
+>>> Pipeline(name="mine", stages=[train], **settings(estimator))  # doctest: +SKIP
+"""
+
+from orchestration.sagemaker_sdk.differences import DIFFERENCES, Difference
+from orchestration.sagemaker_sdk.estimators import from_estimator, settings
+from orchestration.sagemaker_sdk.to_trainer import to_model_trainer
+from orchestration.sagemaker_sdk.trainers import from_model_trainer
+
+__all__ = [
+    "DIFFERENCES",
+    "Difference",
+    "from_estimator",
+    "from_model_trainer",
+    "settings",
+    "to_model_trainer",
+]

@@ -1,0 +1,111 @@
+"""The attributes of V2's estimators: those that are converted, and those that say nothing.
+
+Read in the SageMaker Python SDK 2.257.7, November 2026. An attribute that is in neither list and
+holds something is refused: a newer SDK's option must not get lost.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from orchestration.sagemaker_sdk.findings import Findings, refuse_variables
+
+CONVERTED: Final = frozenset(
+    [
+        *("instance_count", "instance_type", "instance_groups", "keep_alive_period_in_seconds"),
+        *("volume_size", "volume_kms_key", "training_plan", "instance_placement_config"),
+        *("max_run", "max_wait", "use_spot_instances", "max_retry_attempts"),
+        *("checkpoint_s3_uri", "checkpoint_local_path", "input_mode", "model_uri"),
+        *("model_channel_name", "output_path", "output_kms_key", "disable_output_compression"),
+        *("role", "tags", "subnets", "security_group_ids", "environment", "metric_definitions"),
+        *("enable_sagemaker_metrics", "encrypt_inter_container_traffic"),
+        *("_enable_network_isolation", "rules", "debugger_hook_config", "profiler_config"),
+        *("disable_profiler", "tensorboard_output_config", "image_uri", "algorithm_arn"),
+        *("training_repository_access_mode", "training_repository_credentials_provider_arn"),
+        *("enable_infra_check", "container_entry_point", "container_arguments"),
+        *("_enable_remote_debug", "_enable_session_tag_chaining", "_hyperparameters"),
+        *("source_dir", "entry_point", "dependencies", "container_log_level", "distribution"),
+        *("framework_version", "py_version", "pytorch_version", "tensorflow_version"),
+        *("base_framework_name", "base_framework_version", "model_dir", "compiler_config"),
+        *("use_mpi", "num_processes", "process_slots_per_host", "additional_mpi_options"),
+        *("toolkit", "toolkit_version", "framework"),
+    ]
+)
+REFUSED: Final = {
+    "git_config": "the code would be cloned at conversion; clone it, and give source_dir",
+    "code_location": "code is uploaded to the pipeline's workspace; set it to None, and give the "
+    "pipeline a workspace in that bucket",
+    "is_nova_or_eval_recipe": "there are no training recipes here",
+    "is_llmft_recipe": "there are no training recipes here",
+    "is_nova_job": "there are no training recipes here",
+    "training_recipe_file": "there are no training recipes here",
+}
+SILENT: Final = frozenset(
+    [
+        # The session, and what fit() leaves behind.
+        *("sagemaker_session", "latest_training_job", "jobs", "uploaded_code", "code_uri"),
+        *("_current_job_name", "_compiled_models", "debugger_rule_configs", "debugger_rules"),
+        *("profiler_rule_configs", "profiler_rules", "collection_configs", "tensorboard_app"),
+        *("_is_output_path_set_from_default_bucket_and_prefix", "deploy_instance_type"),
+        # A fixed name, and the prefix of job names.
+        *("code_channel_name", "base_job_name"),
+        # The algorithm's own description, which the estimator fetched.
+        *("algorithm_spec", "hyperparameter_definitions"),
+    ]
+)
+
+
+def checked(estimator: Any, findings: Findings) -> bool:
+    """Whether an object is an estimator of V2; finds all of its attributes without counterpart."""
+    kinds = [kind.__name__ for kind in type(estimator).__mro__]
+    if "EstimatorBase" not in kinds:
+        findings.add("", f"is a {kinds[0]}, not an estimator of the SageMaker Python SDK's V2")
+        return False
+    if "AmazonAlgorithmEstimatorBase" in kinds:
+        findings.add(
+            "",
+            f"{kinds[0]} takes its hyperparameters from the records that fit() gets; use "
+            "Estimator(image_uri=image_uris.retrieve(…)) with hyperparameters for the algorithm",
+        )
+        return False
+    attributes = vars(estimator)
+    for name, value in attributes.items():
+        if name in REFUSED:
+            if value:
+                findings.add(name, f"has no counterpart: {REFUSED[name]}")
+        elif name not in CONVERTED | SILENT and value not in (None, False, [], {}, ()):
+            findings.add(name, f"is {value!r}, which is not known here; what is it for?")
+    _local_mode(estimator, findings)
+    refuse_variables(findings, {k: v for k, v in attributes.items() if k in CONVERTED})
+    return True
+
+
+def fitted(estimator: Any) -> bool:
+    """Whether ``fit()`` has filled in the estimator's defaults."""
+    return estimator.latest_training_job is not None or estimator.uploaded_code is not None
+
+
+def given_place(estimator: Any, place: Any) -> str | None:
+    """A place in S3 that was given; not the output path, which ``fit()`` fills in."""
+    filled = getattr(estimator, "_is_output_path_set_from_default_bucket_and_prefix", False)
+    given: str | None = None if filled and place == estimator.output_path else place
+    return given
+
+
+def output_path(estimator: Any) -> str | None:
+    """The output path that was given; not the default that ``fit()`` filled in."""
+    return given_place(estimator, estimator.output_path)
+
+
+def _local_mode(estimator: Any, findings: Findings) -> None:
+    local = estimator.instance_type in ("local", "local_gpu")
+    if local or getattr(estimator.sagemaker_session, "local_mode", False) is True:
+        findings.add(
+            "instance_type" if local else "sagemaker_session",
+            "is the SDK's local mode; give an instance type (orchestrate run --local runs a "
+            "pipeline on this machine)",
+        )
+    for name in ("output_path", "model_uri"):
+        value = getattr(estimator, name)
+        if isinstance(value, str) and value.startswith("file://"):
+            findings.add(name, f"{value} is on this machine (local mode); give s3://…")

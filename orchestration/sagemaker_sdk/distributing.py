@@ -1,0 +1,170 @@
+"""How an estimator's training is distributed, and the hyperparameters around that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestration import strategies
+from orchestration.errors import PipelineError, Problem
+from orchestration.sagemaker_sdk import attributes, hyperparameters
+from orchestration.sagemaker_sdk.findings import Findings
+from orchestration.sagemaker_sdk.hyperparameters import TOOLKIT, as_json, as_text
+from orchestration.strategies import NoStrategy, Strategy
+
+_METHODS: Final = (
+    "_pytorch_distribution_configuration",
+    "_huggingface_distribution_configuration",
+    "_distribution_configuration",
+)
+"""Where the estimators say what a distribution becomes, the most special first."""
+_FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet", "huggingface")
+_MXNET: Final = {
+    "sagemaker_parameter_server_enabled": ("parameter_server", "enabled"),
+    "sagemaker_mpi_enabled": ("mpi", "enabled"),
+    "sagemaker_mpi_num_of_processes_per_host": ("mpi", "processes_per_host"),
+    "sagemaker_mpi_custom_mpi_options": ("mpi", "custom_mpi_options"),
+}
+"""MXNet's estimator keeps no distribution, only what it becomes."""
+_CHAINER: Final = {
+    "sagemaker_use_mpi": "use_mpi",
+    "sagemaker_num_processes": "num_processes",
+    "sagemaker_process_slots_per_host": "process_slots_per_host",
+    "sagemaker_additional_mpi_options": "additional_mpi_options",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Distributed:
+    """The strategy, the job's hyperparameters, and those for its ``extra_request``."""
+
+    strategy: Strategy
+    own: Mapping[str, Any]
+    extra: Mapping[str, str]
+
+    def request(self) -> dict[str, Any]:
+        """The part of the ``extra_request``."""
+        return {"HyperParameters": dict(self.extra)} if self.extra else {}
+
+
+def distributed(estimator: Any, has_source: bool, findings: Findings) -> Distributed:
+    """Strategy and hyperparameters of an estimator."""
+    strategy = strategy_of(estimator, findings) or NoStrategy()
+    own, extra = hyperparameters.split(_given(estimator, findings), encoded=has_source)
+    wanted = _sent_by_sdk(estimator, findings)
+    sent = as_json(_sent_by_us(estimator, strategy))
+    for name in sent.keys() - wanted.keys():
+        findings.add("distribution", f"the SDK does not send {name}, which {strategy.kind} sends")
+    for name, text in wanted.items():
+        if name not in sent:
+            extra[name] = text
+        elif json.loads(sent[name]) != json.loads(text):
+            findings.add(
+                "distribution", f"the SDK sends {name}={text}, {strategy.kind} {sent[name]}"
+            )
+    for name in sent.keys() & extra.keys():
+        del extra[name]
+    return Distributed(strategy, own, extra | _of_special_estimators(estimator, findings))
+
+
+def strategy_of(estimator: Any, findings: Findings) -> Strategy | None:
+    """The strategy that an estimator's distribution names."""
+    given = _distribution(estimator)
+    if not given:
+        return None
+    own = estimator._framework_name
+    problems: tuple[Problem, ...] = ()
+    # What can't work with the framework is for the pipeline to refuse, in its own words; the SDK
+    # sends it.
+    for framework in (own, *(name for name in _FRAMEWORKS if name != own)):
+        try:
+            return strategies.from_distribution(given, framework=framework)
+        except PipelineError as error:
+            problems = problems or error.problems
+    findings.under("", problems)
+    return None
+
+
+def _distribution(estimator: Any) -> dict[str, Any]:
+    given = dict(getattr(estimator, "distribution", None) or {})
+    given.pop("pytorchxla", None)
+    if getattr(estimator, "_framework_name", None) == "mxnet":
+        for name, (kind, key) in _MXNET.items():
+            if name in estimator._hyperparameters:
+                given.setdefault(kind, {})[key] = estimator._hyperparameters[name]
+    return given
+
+
+def _given(estimator: Any, findings: Findings) -> dict[str, str]:
+    """The user's hyperparameters as the SDK sends them."""
+    raw = dict(estimator._hyperparameters)
+    for name, definition in getattr(estimator, "hyperparameter_definitions", {}).items():
+        # AlgorithmEstimator fills in the algorithm's defaults when it is fitted.
+        if name not in raw and "DefaultValue" in definition["spec"]:
+            raw[name] = definition["spec"]["DefaultValue"]
+    if estimator.entry_point:
+        # Left by an earlier fit(), be it of another estimator with the same dict; set anew by each.
+        raw = {name: value for name, value in raw.items() if name not in TOOLKIT}
+    if getattr(estimator, "_framework_name", None) == "mxnet":
+        for name in _MXNET.keys() & raw.keys():
+            del raw[name]
+    if "model_dir" in raw and getattr(estimator, "model_dir", False) is not False:
+        findings.add("hyperparameters.model_dir", "is overridden by the SDK; give model_dir")
+    framework = hasattr(estimator, "_framework_name")
+    return as_json(raw) if framework else as_text(raw)
+
+
+def _sent_by_sdk(estimator: Any, findings: Findings) -> dict[str, str]:
+    """What the SDK makes of the distribution."""
+    if getattr(estimator, "_framework_name", None) == "mxnet":
+        return as_json(
+            {
+                name: estimator._hyperparameters[name]
+                for name in _MXNET
+                if name in estimator._hyperparameters
+            }
+        )
+    given = getattr(estimator, "distribution", None)
+    if not given:
+        return {}
+    for method in _METHODS:
+        configured = getattr(estimator, method, None)
+        if configured is not None:
+            try:
+                return as_json(configured(distribution=given))
+            except (ValueError, TypeError) as error:
+                findings.add("distribution", f"is refused by the SDK: {error}")
+                return {}
+    return {}
+
+
+def _sent_by_us(estimator: Any, strategy: Strategy) -> Mapping[str, object]:
+    name = getattr(estimator, "_framework_name", None)
+    return strategies.hyperparameters(
+        strategy,
+        None if estimator.instance_groups else estimator.instance_type,
+        framework=name,
+        base=estimator.base_framework_name if name == "huggingface" else None,
+        heterogeneous=bool(estimator.instance_groups),
+    )
+
+
+def _of_special_estimators(estimator: Any, findings: Findings) -> dict[str, str]:
+    """What Training Compiler, Chainer and reinforcement learning tell their containers."""
+    told: dict[str, object] = {}
+    compiler = getattr(estimator, "compiler_config", None)
+    if compiler is not None:
+        told |= compiler._to_hyperparameter_dict()
+    told |= {
+        name: value
+        for name, attribute in _CHAINER.items()
+        if (value := getattr(estimator, attribute, None))
+    }
+    if type(estimator).__name__ == "RLEstimator":
+        output = attributes.output_path(estimator)
+        if output is None:
+            findings.add("output_path", "is told to the container of an RLEstimator; give one")
+        told |= {"sagemaker_s3_output": output, "sagemaker_estimator": "RLEstimator"}
+    return as_json(told)

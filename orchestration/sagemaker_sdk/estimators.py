@@ -1,0 +1,264 @@
+"""V2's estimators as training jobs.
+
+https://sagemaker.readthedocs.io/en/v2/api/training/estimators.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestration.sagemaker_sdk import attributes, channels, distributing, sources
+from orchestration.sagemaker_sdk.containers import container
+from orchestration.sagemaker_sdk.defaults import configured_tags
+from orchestration.sagemaker_sdk.findings import Findings, refuse_variables
+from orchestration.sagemaker_sdk.observability import observed
+from orchestration.stages.channels import S3Channel
+from orchestration.stages.cluster import Cluster, InstanceGroup, ManagedSpot
+from orchestration.stages.observability import Experiment
+from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
+from orchestration.stages.values import Source, Vpc
+
+_EXPERIMENT = {
+    "ExperimentName": "name",
+    "TrialName": "trial",
+    "TrialComponentDisplayName": "display_name",
+    "RunName": "run",
+}
+
+
+def from_estimator(
+    estimator: Any,
+    inputs: object = None,
+    *,
+    name: str = "train",
+    experiment_config: Mapping[str, str] | None = None,
+    code: str | Path | None = None,
+) -> TrainingJob:
+    """A training job that sends what ``estimator.fit(inputs, …)`` would.
+
+    ``estimator`` is one of the SageMaker Python SDK's V2: a framework's, the generic ``Estimator``,
+    or an ``AlgorithmEstimator``. Nothing is sent and nothing is changed. ``name`` is the stage's,
+    ``code`` an empty folder to put code together in that is not one folder by itself (a script
+    without ``source_dir``, or ``dependencies``); without it a temporary one is made.
+
+    The differences that remain are listed in :data:`~orchestration.sagemaker_sdk.DIFFERENCES`.
+    The role and the region are the pipeline's: see :func:`settings`.
+
+    Raises :class:`~orchestration.errors.PipelineError` that names every attribute without a
+    counterpart.
+    """
+    findings = Findings("estimator")
+    if not attributes.checked(estimator, findings):
+        findings.end()
+    refuse_variables(findings, {"inputs": inputs})
+    findings.end()
+    source = _source(estimator, code, findings)
+    seen = observed(estimator, attributes.output_path(estimator), findings)
+    hyperparameters = distributing.distributed(estimator, source is not None, findings)
+    extra = _extra(estimator)
+    fields: dict[str, Any] = {
+        "name": name,
+        "source": source,
+        "log_level": estimator.container_log_level,
+        "channels": _channels(estimator, inputs, findings),
+        "debugger": seen.debugger,
+        "profiler": seen.profiler,
+        "tensorboard": seen.tensorboard,
+        "strategy": hyperparameters.strategy,
+        "hyperparameters": hyperparameters.own,
+        "experiment": _experiment(experiment_config, findings),
+        **container(estimator, findings),
+        **_machines(estimator, findings),
+        **_places(estimator, findings),
+        **_options(estimator, inputs, findings),
+        "extra_request": {**extra, **seen.extra, **hyperparameters.request()},
+    }
+    findings.end()
+    job = findings.made("", lambda: TrainingJob(**fields))
+    findings.end()
+    assert job is not None  # noqa: S101 - otherwise there was a finding
+    return job
+
+
+def settings(estimator: Any) -> dict[str, str]:
+    """Role and region of an estimator or a trainer, for ``Pipeline(**settings(estimator), …)``."""
+    given = {
+        "role": getattr(estimator, "role", None),
+        "region": getattr(estimator.sagemaker_session, "boto_region_name", None),
+    }
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _source(estimator: Any, code: str | Path | None, findings: Findings) -> Source | None:
+    script, directory = estimator.entry_point, estimator.source_dir
+    dependencies = list(estimator.dependencies or [])
+    if not script:
+        for name in ("source_dir", "dependencies"):
+            if getattr(estimator, name):
+                findings.add(name, "needs an entry_point, the script to start")
+        return None
+    if directory and directory.lower().startswith("s3://"):
+        if dependencies:
+            findings.add(
+                "dependencies",
+                "are left out by the SDK where source_dir is in S3; put them into the archive",
+            )
+        return sources.in_s3(script, directory, "source_dir", findings)
+    if directory and not dependencies:
+        return sources.folder(script, directory, "source_dir", findings)
+    return sources.put_together(script, directory, dependencies, code, findings)
+
+
+def _channels(estimator: Any, inputs: object, findings: Findings) -> dict[str, channels.Made]:
+    made = channels.from_inputs(inputs, findings)
+    if estimator.model_uri:
+        name = estimator.model_channel_name
+        if name in made:
+            findings.add("model_channel_name", f"{name!r} is the name of an input too")
+        model = findings.made(
+            "model_uri",
+            lambda: S3Channel(
+                uri=estimator.model_uri,
+                content_type="application/x-sagemaker-model",
+                input_mode="File",
+            ),
+        )
+        if model is not None:
+            made[name] = model
+    return made
+
+
+def _machines(estimator: Any, findings: Findings) -> dict[str, Any]:
+    groups = tuple(
+        InstanceGroup(
+            name=group.instance_group_name,
+            instance_type=group.instance_type,
+            instance_count=group.instance_count,
+        )
+        for group in estimator.instance_groups or ()
+    )
+    cluster = findings.made(
+        "instance_groups" if groups else "instance_type",
+        lambda: Cluster(
+            instance_type=None if groups else estimator.instance_type,
+            instance_count=None if groups else estimator.instance_count,
+            groups=groups,
+            volume_gib=estimator.volume_size,
+            volume_kms_key=estimator.volume_kms_key,
+            keep_alive_s=estimator.keep_alive_period_in_seconds,
+            training_plan=estimator.training_plan,
+        ),
+    )
+    spot = None
+    if estimator.use_spot_instances and not estimator.max_wait:
+        findings.add("max_wait", "is needed with use_spot_instances: seconds, at least max_run")
+    elif estimator.use_spot_instances:
+        spot = findings.made("max_wait", lambda: ManagedSpot(max_wait_s=estimator.max_wait))
+    elif estimator.max_wait:
+        findings.add("max_wait", "has a meaning with use_spot_instances only; leave it out")
+    return {
+        "cluster": cluster,
+        "spot": spot,
+        "max_runtime_s": estimator.max_run,
+        "max_retries": estimator.max_retry_attempts,
+    }
+
+
+def _places(estimator: Any, findings: Findings) -> dict[str, Any]:
+    output = ModelOutput(
+        uri=attributes.output_path(estimator),
+        kms_key=estimator.output_kms_key,
+        compression="NONE" if estimator.disable_output_compression else None,
+    )
+    checkpoints = None
+    if estimator.checkpoint_s3_uri:
+        checkpoints = Checkpoints(
+            uri=estimator.checkpoint_s3_uri, local_path=estimator.checkpoint_local_path
+        )
+    elif estimator.checkpoint_local_path:
+        findings.add(
+            "checkpoint_local_path", "is sent by the SDK with a checkpoint_s3_uri only; give one"
+        )
+    vpc = None
+    if estimator.subnets or estimator.security_group_ids:
+        vpc = findings.made(
+            "subnets",
+            lambda: Vpc(
+                subnets=tuple(estimator.subnets or ()),
+                security_groups=tuple(estimator.security_group_ids or ()),
+            ),
+        )
+    return {"output": output, "checkpoints": checkpoints, "vpc": vpc}
+
+
+def _options(estimator: Any, inputs: object, findings: Findings) -> dict[str, Any]:
+    tags = [*(estimator.tags or ()), *configured_tags(estimator)]
+    mode = estimator.input_mode
+    config = getattr(inputs, "config", None)
+    if isinstance(config, Mapping):
+        # One TrainingInput for the whole job decides for the job, too.
+        mode = config.get("InputMode", mode)
+    return {
+        "input_mode": mode,
+        "environment": dict(estimator.environment or {}),
+        "metrics": _named(
+            estimator.metric_definitions, "Name", "Regex", "metric_definitions", findings
+        ),
+        "tags": _named(tags, "Key", "Value", "tags", findings),
+        "metrics_time_series": estimator.enable_sagemaker_metrics is True,
+        "enable_network_isolation": bool(estimator.enable_network_isolation()),
+        "encrypt_inter_container_traffic": bool(estimator.encrypt_inter_container_traffic),
+        "entrypoint": tuple(estimator.container_entry_point or ()),
+        "arguments": tuple(estimator.container_arguments or ()),
+    }
+
+
+def _named(entries: Any, key: str, value: str, path: str, findings: Findings) -> dict[str, str]:
+    """A list of pairs as a mapping."""
+    named: dict[str, str] = {}
+    for number, entry in enumerate(entries or ()):
+        if entry[key] in named:
+            findings.add(f"{path}[{number}]", f"names {entry[key]!r} a second time")
+        for further in entry.keys() - {key, value}:
+            findings.add(f"{path}[{number}].{further}", "is no field of the request")
+        named[entry[key]] = entry[value]
+    return named
+
+
+def _experiment(config: Mapping[str, str] | None, findings: Findings) -> Experiment | None:
+    if not config:
+        return None
+    for key in config.keys() - _EXPERIMENT.keys():
+        findings.add(f"experiment_config.{key}", "is no field of an experiment's configuration")
+    given = {ours: config[theirs] for theirs, ours in _EXPERIMENT.items() if theirs in config}
+    return findings.made("experiment_config", lambda: Experiment(**given))
+
+
+def _extra(estimator: Any) -> dict[str, Any]:
+    """What only the request itself has a field for."""
+    algorithm: dict[str, Any] = {}
+    if estimator.training_repository_access_mode is not None:
+        config = {"TrainingRepositoryAccessMode": estimator.training_repository_access_mode}
+        provider = estimator.training_repository_credentials_provider_arn
+        if provider is not None:
+            named = {"TrainingRepositoryCredentialsProviderArn": provider}
+            config["TrainingRepositoryAuthConfig"] = named
+        algorithm["TrainingImageConfig"] = config
+    if estimator.enable_sagemaker_metrics is False:
+        algorithm["EnableSageMakerMetricsTimeSeries"] = False
+    placement = estimator.instance_placement_config
+    switches = {
+        "InfraCheckConfig": ("EnableInfraCheck", estimator.enable_infra_check),
+        "RemoteDebugConfig": ("EnableRemoteDebug", estimator._enable_remote_debug),
+        "SessionChainingConfig": (
+            "EnableSessionTagChaining",
+            estimator._enable_session_tag_chaining,
+        ),
+    }
+    extra: dict[str, Any] = {"AlgorithmSpecification": algorithm} if algorithm else {}
+    if placement is not None:
+        extra["ResourceConfig"] = {"InstancePlacementConfig": placement}
+    extra |= {field: {key: on} for field, (key, on) in switches.items() if on is not None}
+    return extra

@@ -1,0 +1,177 @@
+"""V3's source code and launchers as the training toolkit starts them."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from orchestration.sagemaker_sdk import sources
+from orchestration.sagemaker_sdk.findings import Findings
+from orchestration.sagemaker_sdk.shapes import plain, setting
+from orchestration.stages.container import Framework
+from orchestration.stages.packing import files
+from orchestration.stages.values import Source
+from orchestration.strategies import MPI, NoStrategy, SMPv2, Strategy, TorchDistributed
+
+_TOOLKIT: Final = {
+    "pytorch-training": ("pytorch", None),
+    "pytorch-training-neuron": ("pytorch", None),
+    "pytorch-training-neuronx": ("pytorch", None),
+    "smdistributed-modelparallel": ("pytorch", None),
+    "tensorflow-training": ("tensorflow", None),
+    "mxnet-training": ("mxnet", None),
+    "huggingface-pytorch-training": ("huggingface", "pytorch"),
+    "huggingface-pytorch-training-neuronx": ("huggingface", "pytorch"),
+    "huggingface-tensorflow-training": ("huggingface", "tensorflow"),
+    "sagemaker-scikit-learn": ("sklearn", None),
+    "sagemaker-xgboost": ("xgboost", None),
+}
+"""Repositories of AWS's containers with the training toolkit, with framework and base. Source:
+https://docs.aws.amazon.com/sagemaker/latest/dg-ecr-paths/sagemaker-algo-docker-registry-paths.html
+and https://github.com/aws/deep-learning-containers, read November 2026."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What is started, in what, and how it is distributed."""
+
+    source: Source | None = None
+    framework: Framework | None = None
+    strategy: Strategy = field(default_factory=NoStrategy)
+
+
+def script(
+    trainer: Any, code: str | Path | None, toolkit: bool | None, findings: Findings
+) -> Script:
+    """The source code of a trainer, as the toolkit starts it."""
+    given = setting(trainer, "source_code")
+    if given is None:
+        if setting(trainer, "distributed") is not None:
+            findings.add("distributed", "distributes source_code, which is not given")
+        return Script()
+    framework = _framework(setting(trainer, "training_image"))
+    if framework is None and toolkit is not True:
+        findings.add(
+            "training_image",
+            "is not known to have the SageMaker training toolkit, which starts source_code here; "
+            "if it has: from_model_trainer(…, toolkit=True)",
+        )
+    _check(given, findings)
+    entry = setting(given, "entry_script")
+    if not entry:
+        return Script(framework=framework)
+    return Script(
+        _source(given, entry, code, findings),
+        framework,
+        _strategy(setting(trainer, "distributed"), findings),
+    )
+
+
+def _check(given: Any, findings: Findings) -> None:
+    if setting(given, "command"):
+        findings.add(
+            "source_code.command",
+            "has no counterpart: the toolkit starts a script; put the command into a .sh file of "
+            "source_dir, and name that as entry_script",
+        )
+    elif setting(given, "args"):
+        findings.add("source_code.args", "are left out by V3 without a command; leave them out")
+    requirements = setting(given, "requirements")
+    if requirements not in (None, "requirements.txt"):
+        findings.add(
+            "source_code.requirements",
+            f"is {requirements!r}; the toolkit installs requirements.txt of source_dir only",
+        )
+    entry = setting(given, "entry_script")
+    if entry and not entry.endswith((".py", ".sh")):
+        findings.add("source_code.entry_script", f"{entry} is neither a .py nor a .sh, as V3 wants")
+
+
+def _framework(image: object) -> Framework | None:
+    """The framework in one of AWS's images."""
+    match = re.fullmatch(r"\d{12}\.dkr\.ecr\.[^/]+/([^:@]+)(?::(\d[\d.]*\d|\d))?.*", str(image))
+    name, base = _TOOLKIT.get(match[1], (None, None)) if match else (None, None)
+    if match is None or name is None:
+        return None
+    version = match[2]
+    return Framework(
+        name=name,
+        version=None if base else version,
+        base=f"{base}{version or ''}" if base else None,
+        # V3 tells TensorFlow scripts of no model_dir.
+        model_dir=False if name == "tensorflow" else None,
+    )
+
+
+def _source(given: Any, entry: str, code: str | Path | None, findings: Findings) -> Source | None:
+    place, path = setting(given, "source_dir"), "source_code.source_dir"
+    if not place:
+        findings.add(path, "is needed: the folder that holds entry_script")
+        return None
+    if place.startswith("s3://"):
+        return sources.in_s3(entry, place, path, findings)
+    if place.endswith(sources.ARCHIVES):
+        return sources.archive(entry, place, path, findings)
+    patterns = setting(given, "ignore_patterns") or ()
+    if not Path(place).is_dir() or not _ignored(Path(place), patterns):
+        return sources.folder(entry, place, path, findings)
+    target = Path(tempfile.mkdtemp(prefix="orchestration-code-") if code is None else code)
+    shutil.copytree(place, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*patterns))
+    return sources.folder(entry, str(target), path, findings)
+
+
+def _ignored(folder: Path, patterns: Sequence[str]) -> bool:
+    """Whether patterns keep out what would travel otherwise: ``.env`` is none of ours."""
+    return any(
+        fnmatch.fnmatch(part, pattern)
+        for name, _ in files(folder)
+        for part in Path(name).parts
+        for pattern in patterns
+    )
+
+
+def _strategy(distributed: Any, findings: Findings) -> Strategy:
+    if distributed is None:
+        return NoStrategy()
+    kind = type(distributed).__name__
+    processes = setting(distributed, "process_count_per_node")
+    made: Strategy | None = None
+    if kind == "Torchrun" and setting(distributed, "smp") is not None:
+        if processes is not None:
+            findings.add(
+                "distributed.process_count_per_node",
+                "has no counterpart with smp: one process per device is started; leave it out",
+            )
+        parameters = {
+            name: setting(distributed.smp, name) for name in type(distributed.smp).model_fields
+        }
+        made = findings.made("distributed.smp", lambda: SMPv2(**parameters))
+    elif kind == "Torchrun":
+        made = findings.made("distributed", lambda: TorchDistributed(processes_per_host=processes))
+    elif kind == "MPI":
+        made = _mpi(distributed, processes, findings)
+    else:
+        findings.add(
+            "distributed", f"is a {kind}, whose driver is your own; there is no counterpart"
+        )
+    return made or NoStrategy()
+
+
+def _mpi(distributed: Any, processes: int | None, findings: Findings) -> Strategy | None:
+    options = plain(setting(distributed, "mpi_additional_options")) or []
+    for number, option in enumerate(options):
+        if option.split() != [option]:
+            findings.add(
+                f"distributed.mpi_additional_options[{number}]",
+                f"{option!r} holds white space, at which the toolkit splits",
+            )
+    return findings.made(
+        "distributed",
+        lambda: MPI(processes_per_host=processes, custom_mpi_options=" ".join(options) or None),
+    )

@@ -1,0 +1,83 @@
+"""The code of an estimator or a trainer."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestration.sagemaker_sdk.findings import Findings
+from orchestration.stages.packing import digest
+from orchestration.stages.values import Source
+
+ARCHIVES = (".tar.gz", ".tgz")
+
+
+def in_s3(entry_point: str, uri: str, path: str, findings: Findings) -> Source | None:
+    """Code that lies in S3 already, as an archive."""
+    if not uri.endswith(ARCHIVES):
+        findings.add(
+            path, f"{uri} is no archive, which is what the toolkit unpacks; give a .tar.gz"
+        )
+        return None
+    return findings.made(path, lambda: Source(entry_point=entry_point, uri=f"s3://{uri[5:]}"))
+
+
+def folder(entry_point: str, directory: str, path: str, findings: Findings) -> Source | None:
+    """A folder of code, as it is now."""
+    place = Path(directory).resolve()
+    if not place.is_dir():
+        findings.add(path, f"there is no folder {directory}")
+        return None
+    if not (place / entry_point).is_file():
+        findings.add(path, f"{directory} holds no {entry_point}")
+        return None
+    return findings.made(
+        path,
+        lambda: Source(entry_point=entry_point, directory=str(place), sha256=digest(place)),
+    )
+
+
+def archive(entry_point: str, file: str, path: str, findings: Findings) -> Source | None:
+    """An archive on this machine, sent as it is."""
+    place = Path(file).resolve()
+    if not place.is_file():
+        findings.add(path, f"there is no file {file}")
+        return None
+    return findings.made(
+        path, lambda: Source(entry_point=entry_point, archive=str(place), sha256=digest(place))
+    )
+
+
+def put_together(
+    script: str,
+    directory: str | None,
+    dependencies: Sequence[str],
+    into: str | Path | None,
+    findings: Findings,
+) -> Source | None:
+    """A script and folders from several places as one folder, as the SDK packs them."""
+    target = Path(tempfile.mkdtemp(prefix="orchestration-code-") if into is None else into)
+    parts = [Path(part).resolve() for part in dependencies]
+    if directory is None:
+        parts.insert(0, Path(script).resolve())
+    else:
+        parts[:0] = sorted(Path(directory).resolve().iterdir())
+    missing = [part for part in parts if not part.exists()]
+    for part in missing:
+        where = "entry_point" if str(part) == str(Path(script).resolve()) else "dependencies"
+        findings.add(where, f"there is no {part}")
+    if missing:
+        return None
+    target.mkdir(parents=True, exist_ok=True)
+    if any(target.iterdir()):
+        findings.add("", f"the folder for its code, {target}, is not empty; give an empty one")
+        return None
+    for part in parts:
+        if part.is_dir():
+            shutil.copytree(part, target / part.name, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(part, target / part.name)
+    entry_point = script if directory is not None else Path(script).name
+    return folder(entry_point, str(target), "entry_point", findings)

@@ -1,0 +1,284 @@
+"""A training job as V3's ``ModelTrainer``.
+
+https://sagemaker.readthedocs.io/en/stable/training/index.html
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from orchestration.errors import PipelineError
+from orchestration.sagemaker_sdk.findings import Findings
+from orchestration.sagemaker_sdk.launchers import launched
+from orchestration.stages.container import deciding_type
+from orchestration.stages.training import TrainingJob
+from orchestration.strategies import image_distribution
+
+T = TypeVar("T")
+
+_WITHOUT = {
+    "entrypoint": "V3 sets the container's entry point itself",
+    "arguments": "V3 sets the arguments of the container's entry point itself",
+    "debugger": "V3 knows no Debugger",
+    "profiler": "V3 knows no profiler",
+    "experiment": "V3 takes the experiment from the run that it is called in",
+    "metrics_time_series": "V3 does not send it",
+    "extra_request": "V3 takes no further fields",
+}
+
+
+def to_model_trainer(
+    training_job: TrainingJob,
+    model_trainer: type[T],
+    *,
+    role: str,
+    session: Any = None,
+    region: str | None = None,
+    base_job_name: str | None = None,
+) -> T:
+    """The ``ModelTrainer`` that does what a training job does.
+
+    ``model_trainer`` is V3's class, which the caller imports: ``to_model_trainer(job, ModelTrainer,
+    role=…)``. ``session`` is V3's; its region, or ``region``, is where a framework's image is taken
+    from. Where the job keeps output or checkpoints at the run's own place, V3 chooses one.
+
+    The differences that remain are listed in :data:`~orchestration.sagemaker_sdk.DIFFERENCES`.
+
+    Raises :class:`~orchestration.errors.PipelineError` that names every field of the job without a
+    counterpart in V3; references among them, for a ``ModelTrainer`` knows no other stages.
+    """
+    findings = Findings("training_job")
+    _check(training_job, findings)
+    findings.end()
+    where = region or getattr(session, "boto_region_name", None)
+    arguments = {
+        "sagemaker_session": session,
+        "role": role,
+        "base_job_name": base_job_name or training_job.name.replace("_", "-"),
+        **_settings(training_job),
+        "checkpoint_config": _checkpoints(training_job, model_trainer),
+        "distributed": launched(training_job, model_trainer, findings),
+        "training_image": _image(training_job, where, findings),
+    }
+    findings.end()
+    given = {name: value for name, value in arguments.items() if value not in (None, [], {})}
+    trainer: Any = model_trainer(**given)
+    return typing.cast(T, _further(training_job, trainer))
+
+
+def _settings(job: TrainingJob) -> dict[str, Any]:
+    """Arguments of the trainer that Pydantic makes its objects from."""
+    return {
+        "compute": _compute(job),
+        "stopping_condition": _stopping(job),
+        "training_input_mode": job.input_mode,
+        "environment": dict(job.environment),
+        "hyperparameters": dict(job.hyperparameters),
+        "input_data_config": [
+            _channel(name, each.request()) for name, each in job.channels.items()
+        ],
+        "tags": [{"key": key, "value": value} for key, value in job.tags.items()],
+        "networking": _networking(job),
+        "output_data_config": _output(job),
+        "source_code": _source_code(job),
+        "algorithm_name": job.algorithm,
+    }
+
+
+def _checkpoints(job: TrainingJob, trainer: Any) -> Any:
+    if job.checkpoints is None or job.checkpoints.uri is None:
+        return None
+    kept: dict[str, Any] = {
+        "s3_uri": job.checkpoints.uri,
+        "local_path": job.checkpoints.local_path,
+    }
+    given = {name: value for name, value in kept.items() if value is not None}
+    return _built(trainer, "with_checkpoint_config", given)
+
+
+def _check(job: TrainingJob, findings: Findings) -> None:
+    for path, _ in job.references():
+        findings.add(path, "is a reference, which only a pipeline can follow; set the value")
+    for name, reason in _WITHOUT.items():
+        if getattr(job, name) not in (None, False, (), {}):
+            findings.add(name, f"has no counterpart: {reason}")
+    if job.strategy.kind == "auto":
+        findings.add("strategy", "is picked when the pipeline is loaded; name the strategy itself")
+    if job.log_level != 20:
+        findings.add("log_level", "has no counterpart: V3's drivers take no level")
+    if job.cluster.fallbacks:
+        findings.add(
+            "cluster.fallbacks",
+            "have no counterpart: a ModelTrainer is one job; use "
+            "cluster.preferences, or several trainers",
+        )
+    source = job.source
+    if (
+        source is not None
+        and source.uri is None
+        and source.directory is None
+        and source.archive is None
+    ):
+        findings.add("source", "names neither a folder nor an archive nor a place in S3")
+
+
+def _compute(job: TrainingJob) -> dict[str, Any]:
+    cluster = job.cluster
+    given: dict[str, Any] = {
+        "volume_size_in_gb": cluster.volume_gib,
+        "volume_kms_key_id": cluster.volume_kms_key,
+        "keep_alive_period_in_seconds": cluster.keep_alive_s,
+        "training_plan_arn": cluster.training_plan,
+        "enable_managed_spot_training": True if job.spot is not None else None,
+    }
+    if cluster.instance_type is not None:
+        given["instance_type"] = cluster.instance_type
+        given["instance_count"] = cluster.instance_count or 1
+    if cluster.groups:
+        given["instance_groups"] = [
+            {
+                "instance_group_name": group.name,
+                "instance_type": group.instance_type,
+                "instance_count": group.instance_count,
+            }
+            for group in cluster.groups
+        ]
+    if cluster.preferences:
+        given |= _preferences(job)
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _preferences(job: TrainingJob) -> dict[str, Any]:
+    request = job.cluster.request(None)
+    listed = [
+        {_snake(key): value for key, value in each.items()}
+        for each in request["InstancePreferences"]
+    ]
+    count = {"instance_count": request["InstanceCount"]} if "InstanceCount" in request else {}
+    return {"instance_preferences": listed, **count}
+
+
+def _stopping(job: TrainingJob) -> dict[str, Any]:
+    given = {
+        "max_runtime_in_seconds": job.max_runtime_s,
+        "max_wait_time_in_seconds": None if job.spot is None else job.spot.max_wait_s,
+        "max_pending_time_in_seconds": job.cluster.max_pending_s,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _networking(job: TrainingJob) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    if job.vpc is not None:
+        given["subnets"] = list(job.vpc.subnets)
+        given["security_group_ids"] = list(job.vpc.security_groups)
+    if job.enable_network_isolation:
+        given["enable_network_isolation"] = True
+    if job.encrypt_inter_container_traffic:
+        given["enable_inter_container_traffic_encryption"] = True
+    return given
+
+
+def _output(job: TrainingJob) -> dict[str, Any]:
+    given = {
+        "s3_output_path": job.output.uri,
+        "kms_key_id": job.output.kms_key,
+        # V3 says GZIP where nothing is said, which is SageMaker's default too.
+        "compression_type": job.output.compression,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _channel(name: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    return {"channel_name": name, **{_snake(key): _snaked(value) for key, value in request.items()}}
+
+
+def _source_code(job: TrainingJob) -> dict[str, Any] | None:
+    source = job.source
+    if source is None:
+        return None
+    given = {
+        "source_dir": source.uri or source.directory or source.archive,
+        "entry_script": source.entry_point,
+    }
+    installs = source.directory is not None and _holds_requirements(source.directory)
+    return given | ({"requirements": "requirements.txt"} if installs else {})
+
+
+def _holds_requirements(directory: str) -> bool:
+    from pathlib import Path
+
+    return (Path(directory) / "requirements.txt").is_file()
+
+
+def _image(job: TrainingJob, region: str | None, findings: Findings) -> Any:
+    if job.image is not None or job.framework is None:
+        return job.image
+    if region is None:
+        findings.add("framework", "has its image in a region; give region= or a session")
+        return None
+    types = tuple(each.instance_type for each in job.cluster.machines())
+    try:
+        return job.framework.image(
+            region, deciding_type(types), image_distribution(job.distribution)
+        )
+    except PipelineError as error:
+        findings.under("framework", error.problems)
+        return None
+
+
+def _built(trainer: Any, method: str, given: Mapping[str, Any]) -> Any:
+    """The object that one of the trainer's ``with_…`` methods takes."""
+    [hint] = [
+        hint
+        for name, hint in typing.get_type_hints(getattr(trainer, method)).items()
+        if name not in ("return", "self")
+    ]
+    kinds = [each for each in typing.get_args(hint) if each is not type(None)] or [hint]
+    return kinds[0](**given)
+
+
+def _further(job: TrainingJob, trainer: Any) -> Any:
+    """What a trainer takes after it is made."""
+    kind = type(trainer)
+    if job.max_retries is not None:
+        given = {"maximum_retry_attempts": job.max_retries}
+        trainer.with_retry_strategy(_built(kind, "with_retry_strategy", given))
+    if job.tensorboard is not None:
+        board = {"s3_output_path": job.tensorboard.uri, "local_path": job.tensorboard.local_path}
+        built = _built(
+            kind,
+            "with_tensorboard_output_config",
+            {name: value for name, value in board.items() if value is not None},
+        )
+        trainer.with_tensorboard_output_config(built)
+    if job.checkpoints is not None and job.checkpoints.uri is None:
+        # V3's own default, which only this method makes.
+        trainer.with_checkpoint_config()
+        if job.checkpoints.local_path is not None:
+            trainer.checkpoint_config.local_path = job.checkpoints.local_path
+    if job.metrics:
+        definitions = [
+            _built(kind, "with_metric_definitions", {"name": name, "regex": regex})
+            for name, regex in job.metrics.items()
+        ]
+        trainer.with_metric_definitions(definitions)
+    return trainer
+
+
+def _snaked(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {_snake(key): _snaked(inner) for key, inner in value.items()}
+    return value
+
+
+def _snake(name: str) -> str:
+    """``S3DataType`` as ``s3_data_type``."""
+    words = ""
+    for number, letter in enumerate(name):
+        if letter.isupper() and number and not name[number - 1].isupper():
+            words += "_"
+        words += letter.lower()
+    return words
