@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help setup setup-mpi setup-tensorflow demo test test-sdk check fmt render constraints build clean
+.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-sdk check fmt render constraints build clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 18
@@ -63,6 +63,9 @@ test-sdk:  ## compare with the SageMaker Python SDK, V2 and V3, each in an envir
 setup-mpi: .venv/.installed  ## install Open MPI and sshd, for tests that run mpirun (Debian, as root)
 	apt-get -q install -y --no-install-recommends iproute2 openmpi-bin openssh-client openssh-server
 	$(BIN)/python -m pip install -q --disable-pip-version-check "mpi4py>=4"
+
+setup-chromium:  ## install Chromium, for the test that opens a plan's report (Debian, as root)
+	apt-get -q install -y --no-install-recommends chromium
 
 setup-tensorflow:  ## make .venv-tensorflow, for tests that run TensorFlow's container (2 GB)
 	@tools/tensorflow_venv.sh

@@ -116,6 +116,54 @@ def lock(pipeline: Pipeline, check: Check = False) -> None:
 
 
 @app.command()
+def plan(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", exists=True, dir_okay=False, help="Pipeline, or request of its own."
+        ),
+    ],
+    stage: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this stage of the pipeline.")
+    ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Pin the plans in the pipeline's lock file.")
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="HTML page to write, with figures.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show everything that was rejected.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Pick machines and distribution.
+
+    For each stage with `strategy: {kind: auto}`, or for a request in a file of its own: what to
+    rent, how to lay the model out, what it takes and costs, and why nothing else was picked.
+    """
+    from orchestration.cli import planning
+
+    planning.plan(file, report, stage=stage, update=update, everything=everything, as_json=as_json)
+
+
+@app.command()
+def catalog(
+    pattern: Annotated[
+        str, typer.Argument(metavar="PATTERN", help="Instance types, with * for any text.")
+    ] = "ml.*",
+    as_json: Json = False,
+) -> None:
+    """Show instance types and prices.
+
+    What the planner knows of them, with dates and sources.
+    """
+    from orchestration.cli import planning
+
+    planning.catalog(pattern, as_json=as_json)
+
+
+@app.command()
 def schema(output: Output = None, check: Check = False) -> None:
     """Write the JSON Schema of YAML files.
 

@@ -14,7 +14,6 @@ from orchestration.cli.output import FAILED, console, document, note, require, s
 from orchestration.errors import PipelineError, Problem, near
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
     from rich.table import Table
 
     from orchestration.catalog import Instance
@@ -25,29 +24,89 @@ _MOST = 25
 """Rejections that a terminal shows; ``--all`` and ``--json`` have the rest."""
 
 
-def plan(path: Path, report: Path | None, *, everything: bool, as_json: bool) -> None:
-    """Plan the training that a file asks for, and exit with 1 where there is no plan."""
-    from orchestration.planning.search import search
+def plan(
+    path: Path,
+    report: Path | None,
+    *,
+    stage: str | None = None,
+    update: bool = False,
+    everything: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Plan what a file asks for, and exit with 1 where there is no plan.
 
+    The file is a request of its own, or a pipeline with stages whose strategy is ``auto``; their
+    plans are pinned in its lock file where ``update`` asks for it.
+    """
     if report is not None:
         require({"plotly": "plan"}, what="a report")
-    request = read(path)
-    plans = search(request.task(), request.space(), request.wanted())
+    answers, pins = _answers(path, stage)
     if report is not None:
-        from orchestration.planning.report import page
-
-        report.write_text(page(plans), encoding="utf-8")
-        note(f"wrote {report}")
+        _report(report, answers)
     if as_json:
-        document(plans.data())
+        document(
+            {name: plans.data() for name, plans in answers.items()}
+            if pins is not None
+            else answers[""].data()
+        )
     else:
-        _show(plans, everything=everything)
-    if plans.chosen is None:
+        for name, plans in answers.items():
+            _show(plans, name, everything=everything)
+    if any(plans.chosen is None for plans in answers.values()):
         raise typer.Exit(FAILED)
+    if update or pins is not None:
+        _pin(path, pins, update=update)
+
+
+def _answers(path: Path, stage: str | None) -> tuple[dict[str, Plans], dict[str, Any] | None]:
+    """The planner's answers by stage, and the lock file that pins them; ``None`` for a request."""
+    from orchestration.pipeline.files import planned
+    from orchestration.pipeline.yaml import load
+    from orchestration.planning.search import search
+
+    if "stages" not in load(path):
+        request = read(path)
+        return {"": search(request.task(), request.space(), request.wanted())}, None
+    found, pins = planned(path)
+    if not found:
+        raise PipelineError(
+            [Problem("stages", "none has strategy: {kind: auto, …}, which asks for a plan")]
+        )
+    if stage is not None and stage not in found:
+        raise typer.BadParameter(f"there is no {stage!r}{near(stage, found)}", param_hint="--stage")
+    return {name: found[name] for name in ([stage] if stage else found)}, pins
+
+
+def _report(report: Path, answers: Mapping[str, Plans]) -> None:
+    from orchestration.planning.report import page
+
+    if len(answers) > 1:
+        raise typer.BadParameter(f"is about one of {', '.join(answers)}", param_hint="--stage")
+    [plans] = answers.values()
+    report.write_text(page(plans), encoding="utf-8")
+    note(f"wrote {report}")
+
+
+def _pin(path: Path, pins: Mapping[str, Any] | None, *, update: bool) -> None:
+    from orchestration.pipeline.files import lock_path
+
+    if pins is None:
+        raise typer.BadParameter(
+            "is for pipelines, whose lock files pin plans; this file is a request of its own",
+            param_hint="--update",
+        )
+    lock, text = lock_path(path), json.dumps(pins, indent=2) + "\n"
+    if lock.exists() and lock.read_text(encoding="utf-8") == text:
+        note(f"{lock} is fresh")
+    elif update:
+        lock.write_text(text, encoding="utf-8")
+        note(f"{lock} written")
+    else:
+        note(f"{lock} pins something else; `orchestrate plan {path} --update` writes it")
 
 
 def read(path: Path) -> PlanRequest:
-    """The request in a file of its own, or under ``plan:`` in a pipeline's.
+    """The request in a file.
 
     Raises:
         PipelineError: with everything that is wrong with it.
@@ -55,24 +114,20 @@ def read(path: Path) -> PlanRequest:
     from pydantic import ValidationError
 
     from orchestration.pipeline.yaml import load
-    from orchestration.planning.request import PlanRequest
+    from orchestration.planning.request import PlanRequest, problems
 
-    data = load(path)
-    inner, prefix = (data["plan"], "plan.") if "plan" in data else (data, "")
-    if not isinstance(inner, Mapping):
-        raise PipelineError([Problem("plan", "is no mapping")])
     try:
-        return PlanRequest.model_validate(_with_config(inner, path.parent, prefix))
+        return PlanRequest.model_validate(_with_config(load(path), path.parent))
     except ValidationError as error:
-        raise PipelineError(_problems(error, prefix)) from error
+        raise PipelineError(problems(error)) from error
 
 
-def _with_config(data: Mapping[str, Any], folder: Path, prefix: str) -> dict[str, Any]:
+def _with_config(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The request with the content of the model's configuration instead of its path."""
     model = data.get("model")
     if not isinstance(model, Mapping) or not isinstance(model.get("config"), str):
         return dict(data)
-    where = f"{prefix}model.config"
+    where = "model.config"
     file = folder / model["config"]
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
@@ -84,31 +139,16 @@ def _with_config(data: Mapping[str, Any], folder: Path, prefix: str) -> dict[str
     return {**data, "model": {**named, **model, "config": content}}
 
 
-def _problems(error: ValidationError, prefix: str) -> list[Problem]:
-    from orchestration.planning.request import fields_at
-
-    problems = []
-    for one in error.errors(include_url=False):
-        where = ".".join(str(part) for part in one["loc"])
-        message = one["msg"].removeprefix("Value error, ")
-        if one["type"] == "extra_forbidden":
-            message = f"there is no such field{near(str(one['loc'][-1]), fields_at(one['loc']))}"
-        elif one["type"] == "missing":
-            message = "is missing"
-        problems.append(Problem(f"{prefix}{where}".rstrip("."), message))
-    return problems
-
-
-def _show(plans: Plans, *, everything: bool) -> None:
+def _show(plans: Plans, stage: str, *, everything: bool) -> None:
     from orchestration.planning.summary import answer, memory_parts, rejected, time_parts
 
-    screen = console()
+    screen, of = console(), f"{stage}: " if stage else ""
     if plans.chosen is None:
-        say(f"no plan is {plans.objective}:")
+        say(f"{of}no plan is {plans.objective}:")
         for line in plans.missing:
             say(f"  {line}")
     else:
-        say(f"{plans.task.model.name}: {plans.objective}\n")
+        say(f"{of}{plans.task.model.name}: {plans.objective}\n")
         screen.print(_facts(answer(plans)))
         parts = memory_parts(plans.chosen)
         say("memory (GiB): " + ", ".join(f"{name} {gib:.1f}" for name, gib in parts if gib))

@@ -87,7 +87,9 @@ def planned(path: Path) -> tuple[dict[str, Plans], dict[str, Any]]:
     from orchestration.pipeline.yaml import load
 
     found, pins = plans.pins(load(path), path.parent)
-    return found, document(_lock(path).sources, pins)
+    # A first lock file pins the code, too; later ones leave that to `orchestrate lock`.
+    digests = _lock(path).sources if lock_path(path).exists() else lock(path)["sources"]
+    return found, document(digests, pins)
 
 
 def stale(path: Path) -> list[str]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from orchestration.errors import PipelineError, Problem
 
@@ -117,24 +117,20 @@ def plans(data: Mapping[str, Any]) -> dict[str, Plans]:
 def _request(name: str, stage: Mapping[str, Any]) -> Auto:
     from pydantic import ValidationError
 
+    from orchestration.planning.request import problems
     from orchestration.stages.automatic import Auto
 
     try:
         return Auto.model_validate(stage["strategy"])
     except ValidationError as error:
-        raise PipelineError(
-            [
-                Problem(
-                    ".".join([f"stages.{name}.strategy", *(str(part) for part in item["loc"])]),
-                    item["msg"].removeprefix("Value error, "),
-                )
-                for item in error.errors(include_url=False)
-            ]
-        ) from error
+        raise PipelineError(problems(error, f"stages.{name}.strategy.")) from error
 
 
 def _pinned(asked: str, config: Path | None, plan: Plan) -> Pinned:
-    found = plan.data()
+    from orchestration.stages.automatic import Quantity
+
+    found: dict[str, Any] = plan.data()
+    told = {**found, **found["degrees"]}
     return {
         "asked": asked,
         "model": None if config is None else _digest(config),
@@ -143,15 +139,11 @@ def _pinned(asked: str, config: Path | None, plan: Plan) -> Pinned:
             "instance_count": plan.instance_count,
         },
         "strategy": plan.strategy.model_dump(mode="json", exclude_none=True),
-        "tells": {
-            name: found[name]
-            for name in ("micro_batch", "accumulation", "global_batch", "recompute", "offload")
-        },
+        "tells": {name: told[name] for name in get_args(Quantity)},
         "predicted": {
             "layout": found["layout"],
             "hours": round(plan.time_s.expected / 3600, 2),
             "usd": None if plan.cost_usd is None else round(plan.cost_usd.expected, 2),
             "price": found["price"],
-            "memory_gib": round(plan.prediction.memory_gib, 1),
         },
     }

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from orchestration.errors import Problem, near
 from orchestration.planning.configuration import Kernels, Optimizer
 from orchestration.planning.model_configs import from_config
 from orchestration.planning.objective import Aim, Objective
-from orchestration.planning.shapes import ModelShape, Targets
+from orchestration.planning.shapes import ModelError, ModelShape, Targets
 from orchestration.planning.space import Space
 from orchestration.planning.task import Batch, Framework, KnownRate, Lora, Task
 from orchestration.planning.usual_shapes import of_size, transformer
@@ -29,7 +30,7 @@ class ModelRequest(_Written):
     """The model: its configuration, a few numbers, or its number of parameters alone."""
 
     name: str | None = None
-    config: Mapping[str, Any] | None = None
+    config: Mapping[str, Any] | str | None = None
     """The content of Hugging Face's ``config.json``, or in a file of YAML the path to it."""
     parameters: Above | None = None
     """Parameters alone; the shape is guessed, and predictions get wider margins."""
@@ -57,6 +58,8 @@ class ModelRequest(_Written):
 
     def shape(self) -> ModelShape:
         """The model's shape."""
+        if isinstance(self.config, str):
+            raise ModelError(f"{self.config} is a path, whose content has to be read before")
         if self.config is not None:
             return from_config(self.config, self.name)
         if self.parameters is not None:
@@ -232,6 +235,20 @@ class PlanRequest(_Written):
             deadline_s=None if self.deadline_h is None else self.deadline_h * 3600,
             budget_usd=self.budget_usd,
         )
+
+
+def problems(error: ValidationError, prefix: str = "") -> list[Problem]:
+    """What is wrong with a request, with paths that begin with ``prefix``."""
+    found = []
+    for one in error.errors(include_url=False):
+        where = ".".join(str(part) for part in one["loc"])
+        message = one["msg"].removeprefix("Value error, ")
+        if one["type"] == "extra_forbidden":
+            message = f"there is no such field{near(str(one['loc'][-1]), fields_at(one['loc']))}"
+        elif one["type"] == "missing":
+            message = "is missing"
+        found.append(Problem(f"{prefix}{where}".rstrip("."), message))
+    return found
 
 
 def fields_at(location: Sequence[int | str]) -> list[str]:

@@ -10,10 +10,14 @@ from typing import Literal, TypeAlias
 
 from orchestration.planning.request import PlanRequest
 
-Quantity: TypeAlias = Literal["micro_batch", "accumulation", "global_batch", "recompute", "offload"]
+Quantity: TypeAlias = Literal[
+    "micro_batch", "accumulation", "global_batch", "recompute", "offload",
+    "zero", "shard", "tensor", "pipeline", "context", "expert",
+]  # fmt: skip
 """What a plan decides that the script has to know: samples of a replica at a time, times that it
-does so in a step, samples of a step, what the backward pass computes again, what lives in the
-host's memory."""
+does so in a step, samples of a step; what the backward pass computes again, what lives in the
+host's memory; what data-parallel ranks share (ZeRO 0 to 3) and over how many of them; the degrees
+of model parallelism."""
 
 
 class Auto(PlanRequest):

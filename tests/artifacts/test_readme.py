@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from orchestration import Pipeline
+from orchestration import Pipeline, TrainingJob
 from orchestration.cli.app import app
 from orchestration.graph import Fail, all_steps
 
@@ -40,7 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "src").mkdir()
     for script in ("train.py", "evaluate.py"):
         (tmp_path / "src" / script).touch()
-    for name in ("digits.yaml", "summaries.yaml"):
+    for name in ("digits.yaml", "summaries.yaml", "chat.yaml"):
         (tmp_path / name).write_text(block("yaml", f"# {name}"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -89,6 +89,18 @@ def test_the_mistakes_are_told_as_shown(example: Path) -> None:
 def test_the_batch_of_a_distributed_job_is_told_as_shown() -> None:
     command, _, shown = block("console", "summaries.yaml").partition("\n")
     assert said(*command.removeprefix("$ orchestrate ").split()) == shown
+
+
+@pytest.mark.usefixtures("here")
+def test_the_plan_is_told_as_shown_and_can_be_loaded() -> None:
+    command, _, shown = block("console", "chat.yaml --update").partition("\n")
+    out = [
+        line.rstrip() for line in said(*command.removeprefix("$ orchestrate ").split()).splitlines()
+    ]
+    assert [line for line in shown.splitlines() if line not in out] == []
+    [stage] = Pipeline.load("chat.yaml").stages
+    assert isinstance(stage, TrainingJob)
+    assert set(stage.hyperparameters) == {"epochs", "batch_size", "accumulation", "zero_stage"}
 
 
 def test_every_strategy_is_in_the_table() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from typing import Any
 
 import pytest
@@ -145,31 +144,6 @@ def test_an_injected_fault_fails_a_job_without_running_it(aws: EmbeddedAws) -> N
     aws.client("sagemaker").create_training_job(**training_request("unlucky-1", "s3://x/y"))
     job = finished_training(aws, "unlucky-1")
     assert job["FailureReason"].startswith("CapacityError: ")
-
-
-def test_jobs_meet_on_an_efs_file_system(aws: EmbeddedAws) -> None:
-    source = {
-        "FileSystemId": "fs-11111111",
-        "FileSystemType": "EFS",
-        "DirectoryPath": "/shared",
-        "FileSystemAccessMode": "rw",
-    }
-    further = {
-        "InputDataConfig": [{"ChannelName": "efs", "DataSource": {"FileSystemDataSource": source}}],
-        "VpcConfig": {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]},
-    }
-    script = """
-        import os, pathlib
-        shared = pathlib.Path(os.environ["SM_CHANNEL_EFS"])
-        print("found", sorted(path.name for path in shared.iterdir()))
-        (shared / os.environ["TRAINING_JOB_NAME"]).touch()
-    """
-    uri = put(aws, "efs.tar.gz", tar_gz({"train.py": textwrap.dedent(script)}))
-    for name in ("efs-a", "efs-b"):
-        aws.client("sagemaker").create_training_job(**training_request(name, uri, **further))
-        assert finished_training(aws, name)["TrainingJobStatus"] == "Completed"
-    assert "found []" in aws.logs("efs-a")
-    assert "found ['efs-a']" in aws.logs("efs-b")
 
 
 def test_what_would_be_done_otherwise_than_on_sagemaker_is_refused(aws: EmbeddedAws) -> None:

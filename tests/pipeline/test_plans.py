@@ -136,6 +136,18 @@ def test_locking_the_code_keeps_the_plans(tmp_path: Path) -> None:
     assert lock(path) == content
 
 
+def test_a_first_lock_file_pins_the_code_and_later_ones_keep_it(tmp_path: Path) -> None:
+    data = described()
+    data["stages"]["train"]["source"] = {"entry_point": "train.py", "directory": "src"}
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/train.py").write_text("one = 1")
+    path = written(tmp_path, data)
+    first = pin(path)["sources"]
+    assert set(first) == {"train.source"}
+    (tmp_path / "src/train.py").write_text("one = 2")
+    assert pin(path)["sources"] == first
+
+
 def test_what_the_planner_picks_is_not_given_too(tmp_path: Path) -> None:
     data = described()
     data["stages"]["train"]["cluster"]["instance_type"] = "ml.p4d.24xlarge"

@@ -6,17 +6,19 @@ from typing import Any
 
 import pytest
 import typer
+import yaml
 
+from orchestration import Pipeline, TrainingJob
 from orchestration.cli import planning
 from orchestration.errors import PipelineError
+from orchestration.pipeline.files import lock_path
 
 REQUEST = """
-plan:
-  model: {config: models/tiny/config.json}
-  sequence: 1024
-  batch: {samples: 256}
-  data: {samples: 100000}
-  instances: {types: [ml.g5.*, ml.p4d.24xlarge], counts: [1, 2]}
+model: {config: models/tiny/config.json}
+sequence: 1024
+batch: {samples: 256}
+data: {samples: 100000}
+instances: {types: [ml.g5.*, ml.p4d.24xlarge], counts: [1, 2]}
 """
 GPT2 = {
     "model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024,
@@ -57,18 +59,14 @@ def test_json_is_one_document(request_file: Path, capsys: pytest.CaptureFixture[
     assert data["rejected"]
 
 
-def test_a_file_may_hold_nothing_but_the_request(request_file: Path) -> None:
-    import yaml
-
-    inner = yaml.safe_load(REQUEST)["plan"]
-    request_file.write_text(yaml.safe_dump(inner))
+def test_a_request_reads_its_model(request_file: Path) -> None:
     assert planning.read(request_file).task().model.parameters == 124_439_808
 
 
 def test_without_a_plan_the_gap_is_told(
     request_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    request_file.write_text(REQUEST + "  deadline_h: 0.001\n")
+    request_file.write_text(REQUEST + "deadline_h: 0.001\n")
     with pytest.raises(typer.Exit) as ended:
         run(request_file)
     assert ended.value.exit_code == 1
@@ -82,10 +80,10 @@ def test_every_mistake_is_named(request_file: Path) -> None:
     with pytest.raises(PipelineError) as error:
         planning.read(request_file)
     problems = {one.path: one.message for one in error.value.problems}
-    assert problems["plan.sequence"] == "is missing"
-    assert "did you mean 'sequence'" in problems["plan.sequense"]
-    assert "greater" in problems["plan.batch.samples"]
-    assert "did you mean 'counts'" in problems["plan.instances.count"]
+    assert problems["sequence"] == "is missing"
+    assert "did you mean 'sequence'" in problems["sequense"]
+    assert "greater" in problems["batch.samples"]
+    assert "did you mean 'counts'" in problems["instances.count"]
 
 
 @pytest.mark.parametrize(
@@ -133,10 +131,51 @@ def test_an_unknown_type_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean 'ml.p4d.24xlarge'" in capsys.readouterr().err
 
 
-def test_a_plan_that_is_no_mapping(request_file: Path) -> None:
-    request_file.write_text("plan: 7\n")
-    with pytest.raises(PipelineError, match="plan: is no mapping"):
-        planning.read(request_file)
+def in_a_pipeline(path: Path) -> Path:
+    """The request as the strategy of a pipeline's stage."""
+    stage = {
+        "kind": "training_job",
+        "image": "111122223333.dkr.ecr.us-east-1.amazonaws.com/training:1",
+        "source": {"entry_point": "train.py", "uri": "s3://code/sourcedir.tar.gz"},
+        "strategy": {"kind": "auto", **yaml.safe_load(REQUEST)},
+    }
+    data = {"name": "p", "workspace": "s3://bucket", "stages": {"train": stage}}
+    path.write_text(yaml.safe_dump(data))
+    return path
+
+
+def test_a_pipeline_s_plans_are_shown_and_pinned_on_demand(
+    request_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = in_a_pipeline(request_file)
+    lock = lock_path(path)
+    run(path)
+    said = capsys.readouterr()
+    assert "train: tiny: cheapest" in said.out
+    assert "--update` writes it" in said.err
+    assert not lock.exists()
+    run(path, update=True)
+    assert "written" in capsys.readouterr().err
+    [stage] = Pipeline.load(path).stages
+    assert isinstance(stage, TrainingJob)
+    assert str(stage.cluster.instance_type).startswith(("ml.g5.", "ml.p4d."))
+    run(path)
+    assert "is fresh" in capsys.readouterr().err
+    run(path, as_json=True)
+    assert json.loads(capsys.readouterr().out)["train"]["chosen"]
+
+
+def test_what_can_not_be_pinned_or_chosen(
+    request_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.BadParameter, match="a request of its own"):
+        run(request_file, update=True)
+    path = in_a_pipeline(request_file)
+    with pytest.raises(typer.BadParameter, match="there is no 'trian'; did you mean 'train'"):
+        run(path, stage="trian")
+    path.write_text(path.read_text().replace("kind: auto", "kind: none"))
+    with pytest.raises(PipelineError, match="asks for a plan"):
+        run(path)
 
 
 def test_all_rejections_on_demand(request_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
