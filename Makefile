@@ -60,9 +60,8 @@ test-sdk:  ## compare with the SageMaker Python SDK, V2 and V3, each in an envir
 	  .venv-sdk-$$generation/bin/python -m pytest tests/sdk -q; \
 	done
 
-setup-mpi: .venv/.installed  ## install Open MPI and sshd, for tests that run mpirun (Debian, as root)
-	apt-get -q install -y --no-install-recommends iproute2 openmpi-bin openssh-client openssh-server
-	$(BIN)/python -m pip install -q --disable-pip-version-check "mpi4py>=4"
+setup-mpi: .venv/.installed  ## install Open MPI and sshd, for jobs over mpirun (Debian, as root)
+	@tools/mpi_setup.sh
 
 setup-chromium:  ## install Chromium, for the test that opens a plan's report (Debian, as root)
 	apt-get -q install -y --no-install-recommends chromium
