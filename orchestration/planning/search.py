@@ -277,16 +277,22 @@ def _time_then_cost(plan: Plan) -> tuple[float, float, str, int]:
     return (plan.time_s.expected, cost, plan.instance_type, plan.instance_count)
 
 
+def _compared(ratio: float, more: str, less: str) -> str:
+    """`12% slower`, `less than 1% dearer`."""
+    share, word = (ratio - 1, more) if ratio >= 1 else (1 - ratio, less)
+    return f"less than 1% {word}" if share < 0.01 else f"{share:.0%} {word}"
+
+
 def _beaten(plan: Plan, chosen: Plan) -> Rejected:
     """Why a plan that would do was not chosen."""
     ratio = plan.time_s.expected / chosen.time_s.expected
-    parts = [f"{ratio - 1:.0%} slower" if ratio >= 1 else f"{1 - ratio:.0%} faster"]
+    parts = [_compared(ratio, "slower", "faster")]
     figures = {"time_s": plan.time_s.expected}
     if plan.cost_usd is not None:
         figures["cost_usd"] = plan.cost_usd.expected
         if chosen.cost_usd is not None:
             dearer = plan.cost_usd.expected / chosen.cost_usd.expected
-            parts.append(f"{dearer - 1:.0%} dearer" if dearer >= 1 else f"{1 - dearer:.0%} cheaper")
+            parts.append(_compared(dearer, "dearer", "cheaper"))
     return Rejected(
         instance_type=plan.instance_type,
         instance_count=plan.instance_count,

@@ -146,7 +146,6 @@ def _sent_by_us(estimator: Any, strategy: Strategy) -> Mapping[str, object]:
         strategy,
         None if estimator.instance_groups else estimator.instance_type,
         framework=name,
-        base=estimator.base_framework_name if name == "huggingface" else None,
         heterogeneous=bool(estimator.instance_groups),
     )
 

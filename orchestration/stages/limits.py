@@ -151,6 +151,14 @@ def _volume_key(request: Request) -> Iterator[tuple[str, str]]:
             )
 
 
+def _one_way(request: Request) -> Iterator[tuple[str, str]]:
+    ways = ("InstanceType", "InstanceGroups", "InstancePreferences")
+    resources = request.get("ResourceConfig") or {}
+    first, *others = [way for way in ways if resources.get(way) is not None] or [""]
+    for other in others:
+        yield f"ResourceConfig.{other}", f"excludes {first}; give one of them"
+
+
 def _placement(request: Request) -> Iterator[tuple[str, str]]:
     path = "ResourceConfig.InstancePlacementConfig"
     if _at(request, path) and _at(request, "ResourceConfig.InstancePreferences"):
@@ -179,4 +187,5 @@ _RULES: Final[tuple[Callable[[Request], Iterator[tuple[str, str]]], ...]] = (
     _groups,
     _volume_key,
     _placement,
+    _one_way,
 )

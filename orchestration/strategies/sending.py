@@ -40,15 +40,13 @@ def hyperparameters(
     instance_type: object = None,
     *,
     framework: str | None = None,
-    base: str | None = None,  # noqa: ARG001 - of every Use; no estimator sends by it
     heterogeneous: bool = False,
 ) -> Mapping[str, object]:
     """The toolkit's hyperparameters, not yet JSON-encoded, as the SageMaker SDK 2.257 sends them.
 
     ``framework`` is that of :class:`Use`: some estimators send a strategy in a way of their own.
-    ``base`` changes nothing today. A heterogeneous cluster has no one ``instance_type``: the SDK
-    then sends ``null`` with SageMaker's libraries, and nothing with torchrun; the toolkit looks at
-    its own host instead.
+    A heterogeneous cluster has no one ``instance_type``: the SDK then sends ``null`` with
+    SageMaker's libraries, and nothing with torchrun; the toolkit looks at its own host instead.
     """
     instance = None if heterogeneous else instance_type
     named = {} if heterogeneous else {_INSTANCE: instance}

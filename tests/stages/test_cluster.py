@@ -184,6 +184,10 @@ def test_a_limit_is_found_in_further_fields_of_the_request_too() -> None:
     extra = {"ResourceConfig": {"KeepAlivePeriodInSeconds": 3700}}
     found = refused(job(extra_request=extra))
     assert "extra_request.ResourceConfig.KeepAlivePeriodInSeconds" in found
+    groups = [{"InstanceGroupName": "a", "InstanceType": P4D, "InstanceCount": 1}]
+    found = refused(job(extra_request={"ResourceConfig": {"InstanceGroups": groups}}))
+    excluded = found["extra_request.ResourceConfig.InstanceGroups"]
+    assert excluded == "excludes InstanceType; give one of them"
     wait = {"StoppingCondition": {"MaxWaitTimeInSeconds": 90_000}}
     found = refused(job(extra_request=wait))
     path = "extra_request.StoppingCondition.MaxWaitTimeInSeconds"

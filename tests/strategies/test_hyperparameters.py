@@ -73,7 +73,6 @@ def sent(strategy: Strategy, case: Captured) -> dict[str, object]:
     told = hyperparameters(
         strategy,
         framework=case.framework,
-        base=case.base,
         instance_type=case.instance_type,
         heterogeneous=case.heterogeneous,
     )
