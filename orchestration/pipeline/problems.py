@@ -59,10 +59,12 @@ def _checked(stage: Stage, draft: Draft) -> Iterator[Problem]:
     context = draft.context()
     found = list(stage.check(context))
     yield from found
-    for problem in assuming(stage, draft.defaults()).check(context):
+    by_default = assuming(stage, draft.defaults())
+    if by_default is stage:
+        return
+    for problem in by_default.check(context):
         if problem not in found:
-            by_default = f"{problem.message} (so by the parameters' defaults)"
-            yield Problem(problem.path, by_default)
+            yield Problem(problem.path, f"{problem.message} (so by the parameters' defaults)")
 
 
 def _source(path: str, source: Source) -> Iterator[Problem]:

@@ -16,7 +16,10 @@ S = TypeVar("S", bound=Stage)
 
 
 def assuming(stage: S, parameters: Mapping[str, Json]) -> S:
-    """The stage with its expressions over these parameters replaced by their values."""
+    """The stage with its expressions over these parameters replaced by their values.
+
+    It is the stage itself where it has none.
+    """
     return cast(S, _model(stage, Values({}, parameters)))
 
 
@@ -33,9 +36,11 @@ def _value(value: Any, values: Values) -> Any:
     if isinstance(value, Model):
         return _model(value, values)
     if isinstance(value, dict):
-        return {key: _value(item, values) for key, item in value.items()}
+        made = {key: _value(item, values) for key, item in value.items()}
+        return made if any(made[key] is not item for key, item in value.items()) else value
     if isinstance(value, tuple | list):
-        return type(value)(_value(item, values) for item in value)
+        items = type(value)(_value(item, values) for item in value)
+        return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
     return value
 
 
