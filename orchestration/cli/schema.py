@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 Schema = dict[str, Any]
 
@@ -27,8 +30,10 @@ def pipeline_schema() -> Schema:
     schema = _mapped(schema, _without_discriminator)
     definitions: dict[str, Schema] = schema["$defs"]
     definitions["Reference"] = _reference(reference)
-    for definition in definitions.values():
+    models = {model.__name__: model for model in _models(Pipeline)}
+    for name, definition in {**definitions, "Pipeline": schema}.items():
         _require_kind(definition)
+        _describe(definition, models.get(name))
     _shorten_channels(definitions["TrainingJob"])
     _name_stages(schema, definitions)
     return {"$schema": _DRAFT, **schema, "title": "Pipeline of orchestration"}
@@ -47,6 +52,29 @@ def _reference(schema: Schema) -> Schema:
 def _without_discriminator(schema: Schema) -> Schema:
     # A word of OpenAPI, which JSON Schema does not know.
     return {key: value for key, value in schema.items() if key != "discriminator"}
+
+
+def _models(model: type[BaseModel]) -> set[type[BaseModel]]:
+    """A model, and all models in its fields."""
+    from orchestration.pipeline.wording import models_in
+
+    found, new = {model}, [model]
+    while new:
+        fields = new.pop().model_fields.values()
+        inner = {one for field in fields for one in models_in(field.annotation)} - found
+        found |= inner
+        new += inner
+    return found
+
+
+def _describe(definition: Schema, model: type[BaseModel] | None) -> None:
+    """Put what the docstrings say of fields into a definition."""
+    from orchestration.pipeline.documentation import documented
+
+    told = {} if model is None else documented(model)
+    for name, property_ in definition.get("properties", {}).items():
+        if name in told:
+            property_.setdefault("description", told[name])
 
 
 def _require_kind(definition: Schema) -> None:

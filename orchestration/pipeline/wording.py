@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel
 
 from orchestration.errors import Problem, near
+from orchestration.pipeline.documentation import documented
 from orchestration.refs import STAGE_NAME
 
 if TYPE_CHECKING:
@@ -103,9 +104,8 @@ def _told(location: Location) -> str:
     """What the documentation of a field begins with."""
     *parents, name = location
     for model in _models_at(tuple(parents)):
-        field = model.model_fields.get(str(name))
-        if field is not None and field.description is not None:
-            first = field.description.split("\n\n")[0].split(". ")[0]
+        if (text := documented(model).get(str(name))) is not None:
+            first = text.split("\n\n")[0].split(". ")[0]
             return " ".join(first.replace("``", "").rstrip(".").split())
     return ""
 

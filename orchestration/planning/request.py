@@ -21,9 +21,7 @@ Above = Annotated[float, Field(gt=0)]
 
 
 class _Written(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=()
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
 
 class ModelRequest(_Written):

@@ -13,6 +13,7 @@ from orchestration.sagemaker_sdk import attributes, hyperparameters
 from orchestration.sagemaker_sdk.findings import Findings
 from orchestration.sagemaker_sdk.hyperparameters import TOOLKIT, as_json, as_text
 from orchestration.strategies import NoStrategy, Strategy
+from orchestration.strategies.distribution import from_distribution
 
 _METHODS: Final = (
     "_pytorch_distribution_configuration",
@@ -80,7 +81,7 @@ def strategy_of(estimator: Any, findings: Findings) -> Strategy | None:
     # sends it.
     for framework in (own, *(name for name in _FRAMEWORKS if name != own)):
         try:
-            return strategies.from_distribution(given, framework=framework)
+            return from_distribution(given, framework=framework)
         except PipelineError as error:
             problems = problems or error.problems
     findings.under("", problems)

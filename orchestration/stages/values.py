@@ -86,7 +86,6 @@ class Model(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
-        use_attribute_docstrings=True,
         arbitrary_types_allowed=False,
         strict=False,
         allow_inf_nan=False,

@@ -12,7 +12,6 @@ from orchestration.strategies.degrees import (
     replicas,
     world,
 )
-from orchestration.strategies.distribution import from_distribution
 from orchestration.strategies.findings import findings
 from orchestration.strategies.models import (
     MPI,
@@ -44,7 +43,6 @@ __all__ = [
     "TorchDistributed",
     "Use",
     "findings",
-    "from_distribution",
     "hyperparameters",
     "image_distribution",
     "model_parallel",

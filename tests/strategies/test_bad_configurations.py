@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from orchestration.errors import PipelineError
-from orchestration.strategies import Use, findings, from_distribution
+from orchestration.strategies import Use, findings
+from orchestration.strategies.distribution import from_distribution
 from tests.strategies.captured import Bad, bad_configurations
 
 CASES = bad_configurations()

@@ -18,8 +18,8 @@ from orchestration.strategies import (
     SMPv2,
     Strategy,
     TorchDistributed,
-    from_distribution,
 )
+from orchestration.strategies.distribution import from_distribution
 from tests.strategies.captured import InstanceGroup
 
 ON = {"enabled": True}

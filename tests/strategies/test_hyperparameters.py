@@ -19,9 +19,9 @@ from orchestration.strategies import (
     SMPv2,
     Strategy,
     TorchDistributed,
-    from_distribution,
     hyperparameters,
 )
+from orchestration.strategies.distribution import from_distribution
 from tests.strategies.captured import Captured, captured
 
 CASES = captured()
