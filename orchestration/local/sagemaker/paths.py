@@ -37,13 +37,13 @@ class ContainerPaths:
         """Where a path of the container is here."""
         if _is_below(path, CONTAINER_ROOT):
             return self.directory / path[len(CONTAINER_ROOT) :].strip("/")
-        return self.directory / "root" / path.strip("/")
+        return self.directory / "elsewhere" / path.strip("/")
 
     def rewrite(self, text: str) -> str:
         """A text with the container's paths replaced."""
         root = self.root or str(self.directory)
         for other in self.others:
-            text = text.replace(other, f"{root}/root/{other.strip('/')}")
+            text = text.replace(other, f"{root}/elsewhere/{other.strip('/')}")
         return text.replace(CONTAINER_ROOT + "/", f"{root}/")
 
 
