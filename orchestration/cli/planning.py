@@ -109,17 +109,18 @@ def read(path: Path) -> PlanRequest:
     """The request in a file.
 
     Raises:
-        PipelineError: with everything that is wrong with it.
+        PlanRequestError: with everything that is wrong with it.
+        PipelineError: the file, or the model's configuration, can't be read.
     """
     from pydantic import ValidationError
 
     from orchestration.pipeline.yaml import load
-    from orchestration.planning.request import PlanRequest, problems
+    from orchestration.planning.request import PlanRequest, PlanRequestError, problems
 
     try:
         return PlanRequest.model_validate(_with_config(load(path), path.parent))
     except ValidationError as error:
-        raise PipelineError(problems(error)) from error
+        raise PlanRequestError(problems(error)) from error
 
 
 def _with_config(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -31,8 +31,11 @@ def read(path: Path) -> tuple[dict[str, Any], list[Problem]]:
         given = source[field]
         place = (path.parent / given).resolve()
         source[field] = str(place)
-        if place.exists():
-            found += _entry(f"stages.{key}", place, given, source["entry_point"])
+        if field == "directory" and place.is_file():
+            message = f"{given} is a file; give the folder that holds it"
+            found.append(Problem(f"stages.{key}.directory", message))
+        elif place.exists():
+            found += _entry(f"stages.{key}", field, place, given, source["entry_point"])
         if "sha256" in source:
             continue
         if key in locked.sources:
@@ -42,8 +45,14 @@ def read(path: Path) -> tuple[dict[str, Any], list[Problem]]:
     return data, found
 
 
-def _entry(path: str, place: Path, given: str, entry_point: object) -> Iterator[Problem]:
-    names = contents(place)
+def _entry(
+    path: str, field: str, place: Path, given: str, entry_point: object
+) -> Iterator[Problem]:
+    try:
+        names = contents(place)
+    except PipelineError as error:
+        yield from (Problem(f"{path}.{field}", problem.message) for problem in error.problems)
+        return
     if isinstance(entry_point, str) and entry_point not in names:
         yield Problem(
             f"{path}.entry_point", f"{given} holds no {entry_point!r}{near(entry_point, names)}"
@@ -117,8 +126,12 @@ def _lock(path: Path) -> _Locked:
         digests, pins = content["sources"], content.get("plans", {})
     except (ValueError, KeyError, TypeError, AttributeError):
         digests, pins = None, None
-    if not isinstance(digests, dict) or not isinstance(pins, dict):
-        message = f"is no lock file; write it again: `orchestrate lock {path.name}`"
+    readable = isinstance(digests, dict) and isinstance(pins, dict)
+    if not readable or not all(map(plans.is_pinned, pins.values())):
+        message = (
+            f"is no lock file; remove it, and write it again: `orchestrate lock {path.name}`, or "
+            f"`orchestrate plan {path.name} --update` where it held a plan"
+        )
         raise PipelineError([Problem(lock_file.name, message)])
     return _Locked(digests, pins)
 

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import parameter
 from orchestration.graph import ParameterSpec, ScheduleSpec, Workflow
-from orchestration.pipeline.wording import PIPELINE_NAME
+from orchestration.pipeline.wording import PIPELINE_NAME, REGION
 from orchestration.stages import (
     CheckpointEvaluation,
     Context,
@@ -78,7 +78,7 @@ class Pipeline(Model):
     role: Text = parameter("role")
     """ARN of the role that SageMaker's jobs and endpoints assume; by default the parameter
     ``role``."""
-    region: str | None = Field(default=None, pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")
+    region: str | None = Field(default=None, pattern=REGION)
     """The AWS region it runs in: ``us-west-2``. Needed where a stage names a ``framework`` and no
     image, which every region has under another path."""
     stages: tuple[AnyStage, ...] = Field(min_length=1)

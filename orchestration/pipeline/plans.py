@@ -38,8 +38,10 @@ def settle(data: Mapping[str, Any], directory: Path, pins: Mapping[str, Pinned])
     """Put pinned plans in the place of ``auto``; what was asked anew since stays as it is.
 
     Where a model's ``config.json`` is not at hand (a scheduler has no use for it), the one that the
-    plan was made for counts. Returns what can't be read of models that are still to be planned.
+    plan was made for counts. Returns what contradicts the plans, and what can't be read of models
+    that are still to be planned.
     """
+    found: list[Problem] = []
     for name, stage in automatic(data):
         pin = pins.get(name)
         if pin is None or pin["asked"] != _asked(stage):
@@ -49,10 +51,43 @@ def settle(data: Mapping[str, Any], directory: Path, pins: Mapping[str, Pinned])
             continue
         tell: Mapping[str, str] = stage["strategy"].get("tell") or {}
         told = {name: pin["tells"][quantity] for quantity, name in tell.items()}
+        found += _contradicted(f"stages.{name}", stage, told)
         stage["strategy"] = dict(pin["strategy"])
-        stage["cluster"] = {**(stage.get("cluster") or {}), **pin["cluster"]}
-        stage["hyperparameters"] = {**(stage.get("hyperparameters") or {}), **told}
-    return with_models(data, directory)
+        for field, planned in (("cluster", pin["cluster"]), ("hyperparameters", told)):
+            given = stage.get(field) or {}
+            # What is no mapping stays, and is reported as that.
+            stage[field] = {**given, **planned} if isinstance(given, Mapping) else given
+    return [*found, *with_models(data, directory)]
+
+
+def _contradicted(
+    path: str, stage: Mapping[str, Any], told: Mapping[str, object]
+) -> Iterator[Problem]:
+    """What a stage says beside its plan, and the plan says too."""
+    from orchestration.stages.automatic import PICKED
+
+    cluster = stage.get("cluster")
+    if isinstance(cluster, Mapping):
+        for name in PICKED:
+            if cluster.get(name):
+                yield Problem(f"{path}.cluster.{name}", "is what the planner picks; leave it out")
+    hyperparameters = stage.get("hyperparameters")
+    if isinstance(hyperparameters, Mapping):
+        for name in sorted(hyperparameters.keys() & told.keys()):
+            yield Problem(
+                f"{path}.hyperparameters.{name}",
+                "is what strategy.tell sets from the plan; leave out the one or the other",
+            )
+
+
+def is_pinned(value: object) -> bool:
+    """Whether this is what a lock file holds of a plan."""
+    return (
+        isinstance(value, Mapping)
+        and "model" in value
+        and isinstance(value.get("asked"), str)
+        and all(isinstance(value.get(name), Mapping) for name in ("cluster", "strategy", "tells"))
+    )
 
 
 def with_models(data: Mapping[str, Any], directory: Path) -> list[Problem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from orchestration.errors import Problem, near
@@ -50,6 +50,7 @@ def _of_stage(written: Written, stages: Mapping[str, Written], draft: Draft) -> 
             yield Problem("after", f"there is no stage {other!r}{near(other, stages)}")
     if written.stage is not None:
         yield from _checked(written.stage, draft)
+        yield from _tags(getattr(written.stage, "tags", ()))
         for field, source in written.stage.sources():
             yield from _source(field, source)
 
@@ -68,13 +69,18 @@ def _checked(stage: Stage, draft: Draft) -> Iterator[Problem]:
 
 
 def _source(path: str, source: Source) -> Iterator[Problem]:
-    if source.uri is not None or source.sha256 is not None:
+    ways = ("directory", "archive", "uri")
+    ways_given = [name for name in ways if getattr(source, name) is not None]
+    if len(ways_given) > 1:
+        yield Problem(path, f"takes one of {' and '.join(ways_given)}; leave out the others")
+    yield from s3_problem(f"{path}.uri", source.uri)
+    if isinstance(source.uri, str) and source.uri.endswith("/"):
+        yield Problem(f"{path}.uri", "leave the slash at its end away")
+    if len(ways_given) > 1 or source.uri is not None or source.sha256 is not None:
         return
     given = source.directory or source.archive
     if given is None:
         yield Problem(path, "needs a directory (a folder of code), an archive, or a uri in S3")
-    elif source.archive is not None and source.directory is not None:
-        yield Problem(path, "takes a directory or an archive, not both")
     elif source.archive is not None:
         yield Problem(
             f"{path}.archive",
@@ -147,10 +153,18 @@ def _of_pipeline(draft: Draft) -> Iterator[Problem]:
         yield Problem(
             "role", f"{draft.role!r} is no ARN; write arn:aws:iam::<account>:role/{draft.role}"
         )
-    for key in draft.tags:
+    yield from _tags(draft.tags)
+    yield from _schedule(draft)
+
+
+def _tags(tags: Iterable[str]) -> Iterator[Problem]:
+    for key in tags:
         if key.lower().startswith("aws:"):
             yield Problem(f"tags.{key}", "tags that begin with aws: are AWS's own")
-    yield from _schedule(draft)
+        elif key.startswith("orchestration:"):
+            yield Problem(
+                f"tags.{key}", "is one of the tags by which one finds what a run made; rename it"
+            )
 
 
 def _schedule(draft: Draft) -> Iterator[Problem]:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 Location = tuple[str | int, ...]
 
 PIPELINE_NAME = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
+REGION = r"^[a-z]{2,4}(-[a-z]+)+-\d$"
 _PATTERNS = {
+    REGION: "the name of an AWS region: us-west-2",
     PIPELINE_NAME: "lower-case letters, digits and single hyphens, a letter first",
     f"^{STAGE_NAME.pattern}$": "lower-case letters, digits and single underscores, a letter first",
 }

@@ -156,6 +156,9 @@ class Configuration:
 
 
 def _problems(c: Configuration) -> list[str]:
+    fewest = min(c.machine.devices, c.machine.devices_per_node, c.tensor, c.pipeline, c.context)
+    if fewest < 1:
+        return ["devices, devices per node and degrees of parallelism have to be 1 or more"]
     problems = []
     replica = c.tensor * c.pipeline * c.context
     if c.machine.devices % replica:

@@ -19,11 +19,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from orchestration.errors import OrchestrationError
+from orchestration.planning.cells import measured
 from orchestration.planning.coefficients import Coefficients
 from orchestration.planning.prediction import Prediction, predict
 from orchestration.planning.regimes import regime
-from orchestration.planning.rows import Row, complete, configuration
+from orchestration.planning.rows import Row, complete, configuration, cores_per_chip
 from orchestration.planning.scores import Scored, Scores, grouped, headline, known, scores
+from orchestration.planning.spellings import flag
 
 _COLUMNS = (
     ("rows", "rows", "{:d}"),
@@ -51,8 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print the scores as JSON")
     parser.add_argument("--predictions", type=Path, metavar="OUT.csv", help="write every row's")
     given = parser.parse_args(arguments)
-    with given.file.open(newline="", encoding="utf-8") as file:
-        rows = [complete(row) for row in csv.DictReader(file)]
+    try:
+        rows = _read(given.file)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        parser.error(f"can't read {given.file}: {error}")
     scored, refused = score_rows(rows)
     if given.predictions:
         _write(given.predictions, scored, refused)
@@ -63,17 +67,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _read(path: Path) -> list[Row]:
+    """The rows of a file; one without a name is called by its number."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = [complete(row) for row in csv.DictReader(file)]
+    return [{**row, "id": row["id"] or f"row {one}"} for one, row in enumerate(rows, 1)]
+
+
 def score_rows(
     rows: Iterable[Row], coefficients: Coefficients | None = None
 ) -> tuple[list[Scored], dict[str, str]]:
     """Every row with its prediction, and why rows could not be predicted, by their ids."""
-    scored, refused = [], {}
+    scored: list[Scored] = []
+    refused: dict[str, str] = {}
     for row in rows:
         try:
             scored.append(score(row, coefficients))
         except OrchestrationError as error:
-            refused[row["id"]] = str(error)
+            refused[_unique(row["id"], refused)] = str(error)
+        except ArithmeticError as error:  # of sizes that are numbers, but absurd
+            refused[_unique(row["id"], refused)] = f"its sizes make no sense: {error}"
     return scored, refused
+
+
+def _unique(name: str, taken: Mapping[str, str]) -> str:
+    """A name that no refused row has yet: tables may use an id twice."""
+    names = (f"{name} ({one})" if one else name for one in (0, *range(2, len(taken) + 3)))
+    return next(one for one in names if one not in taken)
 
 
 def score(row: Row, coefficients: Coefficients | None = None) -> Scored:
@@ -85,26 +105,27 @@ def score(row: Row, coefficients: Coefficients | None = None) -> Scored:
     """
     c = configuration(row)
     prediction = predict(c, coefficients)
-    reading = row["mem_gib_per_gpu"]
+    cores = cores_per_chip(row)
+    reading = _positive(row["mem_gib_per_gpu"])
     return Scored(
         row=row["id"],
         source=row["source_id"],
         model=row["model"],
-        accelerator=row["gpu"],
+        accelerator=c.machine.accelerator,
         regime=regime(c),
         noisy=row["noise"].startswith("high"),
         setting=c,
         sequence=c.sequence,
-        chip_tokens=c.tokens / float(row["n_gpus"]),
+        chip_tokens=c.tokens * cores / c.machine.devices,
         time_s=prediction.step_time_s,
         low_s=prediction.low_s,
         high_s=prediction.high_s,
-        measured_time_s=_measured_time(row, c.tokens),
+        measured_time_s=_measured_time(row, c.tokens * cores / c.machine.devices),
         memory_gib=prediction.memory_gib,
         reading_gib=_reading(row, prediction),
-        measured_memory_gib=float(reading) if reading and _means_need(row) else None,
+        measured_memory_gib=reading if _means_need(row) else None,
         fits=prediction.fits,
-        out_of_memory={"1": True, "0": False}.get(row["oom"]),
+        out_of_memory=flag(row["oom"]),
     )
 
 
@@ -114,7 +135,12 @@ def report(scored: Sequence[Scored], refused: Mapping[str, str]) -> dict[str, ob
         title: {name: _plain(one) for name, one in group.items()}
         for title, group in _groups(scored).items()
     }
-    return {**groups, "not_predicted": dict(refused)}
+    return {
+        **groups,
+        "rows": len(scored) + len(refused),
+        "predicted": len(scored),
+        "not_predicted": dict(refused),
+    }
 
 
 def table(scored: Sequence[Scored], refused: Mapping[str, str]) -> str:
@@ -125,6 +151,7 @@ def table(scored: Sequence[Scored], refused: Mapping[str, str]) -> str:
         for name, one in group.items():
             lines.append(f"  {name:<20}" + "".join(_cells(one)))
         lines.append("")
+    lines.append(f"predicted {len(scored)} of {len(scored) + len(refused)} rows")
     lines += [f"not predicted: {row}: {why}" for row, why in refused.items()]
     return "\n".join(lines) + "\n"
 
@@ -149,12 +176,17 @@ def _plain(one: Scores) -> dict[str, float | None]:
     return {name: value if known(value) else None for name, value in asdict(one).items()}
 
 
-def _measured_time(row: Row, tokens: int) -> float | None:
-    if row["step_time_s"]:
-        return float(row["step_time_s"])
-    if row["tokens_s_per_gpu"]:
-        return tokens / (float(row["tokens_s_per_gpu"]) * float(row["n_gpus"]))
-    return None
+def _measured_time(row: Row, chip_tokens: float) -> float | None:
+    if (step := _positive(row["step_time_s"])) is not None:
+        return step
+    rate = _positive(row["tokens_s_per_gpu"])
+    return None if rate is None else chip_tokens / rate
+
+
+def _positive(cell: str) -> float | None:
+    """A measured value; ``None``: it is no number above 0."""
+    found = measured(cell)
+    return found if found is not None and found > 0 else None
 
 
 def _means_need(row: Row) -> bool:

@@ -64,6 +64,16 @@ def _warnings(task: Task, space: Space, priced: bool) -> list[str]:
     warnings = []
     if task.model.approximate:
         warnings.append("the model's shape is a guess from its size; give its config.json")
+    most = task.model.max_sequence
+    if most is not None and task.sequence > most:
+        warnings.append(
+            f"the model was made for {most:,} tokens: samples of {task.sequence:,} need its "
+            "positions extended"
+        )
+    if priced and space.spot and space.spot_saving:
+        warnings.append(
+            f"the cost counts on spot to save {space.spot_saving:.0%}; the time has no interruption"
+        )
     if priced and space.spot and not space.spot_saving:
         warnings.append("spot saves an amount that no table has; the cost is that on demand")
     return warnings

@@ -1,7 +1,7 @@
 """Shapes of published mixtures of experts that tables name without their sizes.
 
-Sizes as published with the models; the parameters add up, within 6 %, to the 671, 1000, 30.5 and 30
-billion that their authors give.
+Sizes as published with the models; the parameters add up, within 6 %, to the 671, 1000, 30.5, 30,
+46.7, 141 and 235 billion that their authors give.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from types import MappingProxyType
 from orchestration.errors import near
 from orchestration.planning.configuration import ConfigurationError
 from orchestration.planning.shapes import LatentAttention, ModelShape
+from orchestration.planning.spellings import plain
 
 _LATENT = LatentAttention(query_rank=1536, key_value_rank=512, rotary_width=64)
 
@@ -37,7 +38,24 @@ _SHAPES: Mapping[str, ModelShape] = MappingProxyType({
         attention_layers=6, ffn=1856, gated=False, experts=128, active_experts=7,
         shared_experts=1, shared_ffn=3712, dense_layers=29, dense_ffn=5710, vocabulary=131072,
     ),
+    "Mixtral_8x7B": ModelShape(
+        name="Mixtral_8x7B", layers=32, hidden=4096, heads=32, kv_heads=8, ffn=14336, gated=True,
+        experts=8, active_experts=2, vocabulary=32000,
+    ),
+    "Mixtral_8x22B": ModelShape(
+        name="Mixtral_8x22B", layers=56, hidden=6144, heads=48, kv_heads=8, ffn=16384, gated=True,
+        experts=8, active_experts=2, vocabulary=32768,
+    ),
+    "Qwen3_235B_a22B": ModelShape(
+        name="Qwen3_235B_a22B", layers=94, hidden=4096, heads=64, kv_heads=4, head_width=128,
+        ffn=1536, gated=True, experts=128, active_experts=8, vocabulary=151936,
+    ),
 })  # fmt: skip
+
+
+def find(name: str) -> ModelShape | None:
+    """The shape of a model by its name, in whatever letters and with whatever between them."""
+    return {plain(key): shape for key, shape in _SHAPES.items()}.get(plain(name))
 
 
 def published(name: str) -> ModelShape:
@@ -46,7 +64,7 @@ def published(name: str) -> ModelShape:
     Raises:
         ConfigurationError: the name is not known.
     """
-    shape = _SHAPES.get(name)
+    shape = find(name)
     if shape is None:
         raise ConfigurationError(
             f"the row gives no sizes of {name!r}, and they are not known{near(name, _SHAPES)}"

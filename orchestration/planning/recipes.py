@@ -17,6 +17,8 @@ class Recipe:
     """The kernel that it means by flash attention."""
     always_flash: bool = False
     """Whether it has that kernel even where a table does not say so."""
+    flash_unsaid: bool = True
+    """Whether it is likely to have it where a table says nothing, from 2023 on."""
     kernels: Kernels = "eager"
     loss: Loss = "eager"
     dropout: bool = False
@@ -42,8 +44,9 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     "torchtitan": Recipe(why="scaled_dot_product_attention; fp32 reduction", gradient_bytes=4),
     "pytorch fsdp": Recipe(why="scaled_dot_product_attention; bf16 reduction"),
     "hf trainer": Recipe(
-        gradient_bytes=4, overlap_sharded=False,
-        why="autocast: gradients in fp32; without a wrapping policy FSDP has one unit, the model",
+        gradient_bytes=4, overlap_sharded=False, flash_unsaid=False,
+        why="attention in plain operators; autocast: gradients in fp32; without a wrapping policy "
+        "FSDP has one unit, the model",
     ),
     "litgpt": Recipe(why="scaled_dot_product_attention"),
     "deepspeed": Recipe(deepspeed=True, why="PyTorch's kernels, DeepSpeed's engine"),
@@ -52,11 +55,11 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         why="Liger's fused kernels; current attention kernels",
     ),
     "megatron-lm": Recipe(
-        kernels="fused", dropout=True, overlap_data=False, gradient_bytes=4,
+        kernels="fused", dropout=True, overlap_data=False, gradient_bytes=4, flash_unsaid=False,
         why="2021: fused softmax, GeLU and dropout; gradients reduced after the backward pass",
     ),
     "megatron-deepspeed": Recipe(
-        kernels="fused", dropout=True, overlap_data=False, deepspeed=True,
+        kernels="fused", dropout=True, overlap_data=False, deepspeed=True, flash_unsaid=False,
         why="as Megatron-LM of 2021",
     ),
     "nemo": Recipe(
@@ -70,7 +73,7 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         flash="flash3", kernels="fused", overlap_tensor=True, why="as NeMo",
     ),
     "gpt-neox": Recipe(
-        kernels="fused", dropout=True, overlap_data=False, deepspeed=True,
+        kernels="fused", dropout=True, overlap_data=False, deepspeed=True, flash_unsaid=False,
         why="Megatron-DeepSpeed's kernels and engine",
     ),
     "neuronx": Recipe(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from orchestration.errors import Problem, near
+from orchestration.catalog import instances
+from orchestration.errors import PipelineError, Problem, near
 from orchestration.planning.configuration import Kernels, Optimizer
 from orchestration.planning.model_configs import from_config
 from orchestration.planning.objective import Aim, Objective
@@ -15,9 +17,16 @@ from orchestration.planning.shapes import ModelError, ModelShape, Targets
 from orchestration.planning.space import Space
 from orchestration.planning.task import Batch, Framework, KnownRate, Lora, Task
 from orchestration.planning.usual_shapes import of_size, transformer
+from orchestration.strategies import Strategy
 
 Positive = Annotated[int, Field(ge=1)]
 Above = Annotated[float, Field(gt=0)]
+
+
+class PlanRequestError(PipelineError):
+    """A request for a plan is wrong."""
+
+    headline = "the request for a plan is not valid"
 
 
 class _Written(BaseModel):
@@ -92,6 +101,9 @@ class BatchRequest(_Written):
     def _one_unit(self) -> BatchRequest:
         if (self.samples is None) == (self.tokens is None):
             raise ValueError("give samples or tokens")
+        pairs = ((self.samples, self.up_to_samples), (self.tokens, self.up_to_tokens))
+        if any(least and most and most < least for least, most in pairs):
+            raise ValueError("the batch may be raised up to fewer samples than it has; raise both")
         return self
 
     def batch(self, sequence: int) -> Batch:
@@ -164,13 +176,22 @@ class InstancesRequest(_Written):
 
     types: tuple[str, ...] = ("ml.*",)
     """Instance types, with ``*`` for any text."""
-    counts: tuple[Positive, ...] = (1, 2, 4, 8, 16, 32)
+    counts: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 4, 8, 16, 32)
     quotas: Mapping[str, Annotated[int, Field(ge=0)]] = {}
     """The most instances of a type, with ``*`` for any text."""
     region: str | None = None
     spot: bool = False
     spot_saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Share of the price on demand that spot saves, as you know it."""
+
+    @model_validator(mode="after")
+    def _quotas_of_known_types(self) -> InstancesRequest:
+        for pattern in self.quotas:
+            if not any(fnmatchcase(name, pattern) for name in instances()):
+                raise ValueError(
+                    f"quotas: no instance type is called {pattern!r}{near(pattern, instances())}"
+                )
+        return self
 
 
 class PlanRequest(_Written):
@@ -195,6 +216,15 @@ class PlanRequest(_Written):
     objective: Aim = "cheapest"
     deadline_h: Above | None = None
     budget_usd: Above | None = None
+
+    @field_validator("strategies")
+    @classmethod
+    def _known_strategies(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        kinds = [one.model_fields["kind"].default for one in _models(Strategy)]
+        for one in value or ():
+            if one not in kinds:
+                raise ValueError(f"{one!r} is no kind of strategy{near(one, kinds)}")
+        return value
 
     def task(self) -> Task:
         """What is to be trained."""

@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 
+from orchestration.catalog import accelerators
 from orchestration.errors import near
+from orchestration.planning import spellings
+from orchestration.planning.cells import integer, number
 from orchestration.planning.configuration import (
+    Attention,
     Configuration,
     ConfigurationError,
     Kernels,
@@ -22,9 +25,8 @@ from orchestration.planning.configuration import (
     Recompute,
 )
 from orchestration.planning.prediction import predict
-from orchestration.planning.published import published
-from orchestration.planning.recipes import recipe
-from orchestration.planning.shapes import ModelShape
+from orchestration.planning.recipes import Recipe, recipe
+from orchestration.planning.row_models import model, trainable
 
 Row = Mapping[str, str]
 
@@ -39,10 +41,11 @@ COLUMNS = (
     "mem_kind", "oom", "noise", "notes",
 )  # fmt: skip
 
-_CORES_PER_CHIP = {"trn1": 2, "trn2": 8}
+_CHIPS_PER_NODE = {"trn1": 16, "trn2": 16, "gb200": 4, "gb300": 4}
+"""Where a row does not say, and it is not 8."""
 
-_CHIPS_PER_NODE = 8
-"""Where a row does not say."""
+_FUSED_SINCE = 2023
+"""The year from which PyTorch's own attention is a fused kernel (2.0)."""
 
 _OMNIPATH = ("Omni-Path", "OPA", "JZ")
 """What notes call the network of the Jean Zay cluster."""
@@ -69,44 +72,48 @@ def configuration(row: Row) -> Configuration:
     Raises:
         ConfigurationError: a column that the prediction needs is empty or not understood.
     """
-    framework = recipe(row["framework"], _year(row["date"]))
+    year = _year(row["date"])
+    framework = recipe(row["framework"], year)
     recompute, share = _recompute(row)
-    tensor, pipeline, context = _int(row, "tp"), _int(row, "pp"), _int(row, "cp")
-    machine = _machine(row)
-    data = max(1, machine.devices // (tensor * pipeline * context))
-    micro = _int(row, "micro_batch_seqs")
-    accumulation = _number(row, "grad_accum", 1)
-    zero = _int(row, "zero_stage", 0)
-    flash = row["flash_attn"] == "1" or framework.always_flash
+    tensor, pipeline, context = (integer(row, name, 1) for name in ("tp", "pp", "cp"))
+    machine = _machine(row, tensor * pipeline * context)
+    data = max(1, machine.devices // max(1, tensor * pipeline * context))
+    micro = integer(row, "micro_batch_seqs", _micro_batch(row, data))
+    accumulation = number(row, "grad_accum", 1)
+    zero = _zero(row)
+    shape = model(row)
+    precision = _precision(row)
     found = Configuration(
-        model=_model(row),
+        model=shape,
         machine=machine,
-        sequence=_int(row, "seq_len", None),
-        global_batch=int(_number(row, "global_batch_seqs", micro * accumulation * data)),
+        sequence=integer(row, "seq_len"),
+        global_batch=int(number(row, "global_batch_seqs", micro * accumulation * data)),
         micro_batch=micro,
-        precision=_precision(row),
+        precision=precision,
         tensor=tensor,
-        sequence_parallel=row["sequence_parallel"] == "1" or framework.sequence_parallel,
+        sequence_parallel=spellings.flag(row["sequence_parallel"]) is True
+        or framework.sequence_parallel,
         pipeline=pipeline,
-        interleave=_int(row, "vpp"),
+        interleave=integer(row, "vpp", 1),
         context=context,
-        expert=_int(row, "ep"),
+        expert=integer(row, "ep", 1),
         zero=zero,
-        shard=_int(row, "shard_degree", 0) or None,
+        shard=integer(row, "shard_degree", 0) or None,
         offload=_offload(row),
         recompute=recompute,
         recompute_share=share,
-        attention=framework.flash if flash else "unfused",
+        attention=_attention(row, framework, year),
         kernels=_kernels(row, framework.kernels),
         loss=framework.loss,
         dropout=framework.dropout,
         overlap_data=framework.overlap_sharded if zero >= 3 else framework.overlap_data,
         overlap_tensor=framework.overlap_tensor,
-        gradient_bytes=2 if row["precision"] == "bf16_pure" else framework.gradient_bytes,
-        trainable=_trainable(row),
+        gradient_bytes=2 if precision == "bf16_pure" else framework.gradient_bytes,
+        trainable=trainable(row, shape),
+        optimizer=spellings.optimizer(row["optimizer"]),
         deepspeed=framework.deepspeed,
     )
-    return _recomputing(found) if row["act_ckpt"] == "unknown" else found
+    return _recomputing(found) if row["act_ckpt"].lower() == "unknown" else found
 
 
 def _recomputing(c: Configuration) -> Configuration:
@@ -129,68 +136,70 @@ def _year(date: str) -> int | None:
     return None
 
 
-def _machine(row: Row) -> Machine:
-    chips = _int(row, "n_gpus", None)
-    cores = _CORES_PER_CHIP.get(row["gpu"], 1)
+def cores_per_chip(row: Row) -> int:
+    """Devices of one of the chips that a row counts: more than one on Trainium."""
+    known = accelerators().get(_accelerator(row))
+    return 1 if known is None else known.devices_per_chip
+
+
+def _accelerator(row: Row) -> str:
+    return spellings.accelerator(row["gpu"], number(row, "gpu_mem_gib", 0) or None)
+
+
+def _machine(row: Row, replica: int) -> Machine:
+    key, cores = _accelerator(row), cores_per_chip(row)
+    told = integer(row, "dp") * replica if row["dp"] and not row["n_gpus"] else None
+    chips = integer(row, "n_gpus", None if told is None else -(-told // cores))
+    per_node = integer(row, "gpus_per_node", _CHIPS_PER_NODE.get(key, 8))
+    network = number(row, "internode_gbps_per_node", 0) or None
+    if network is None and chips > per_node:
+        network = spellings.network_gbps(key)
     return Machine(
-        accelerator=row["gpu"],
+        accelerator=key,
         devices=chips * cores,
-        devices_per_node=_int(row, "gpus_per_node", _CHIPS_PER_NODE) * cores,
-        device_memory_gib=_number(row, "gpu_mem_gib") / cores,
-        network_gbps=_number(row, "internode_gbps_per_node", 0) or None,
+        devices_per_node=per_node * cores,
+        device_memory_gib=number(row, "gpu_mem_gib", spellings.memory_gib(row["gpu"], key)) / cores,
+        network_gbps=network,
         omnipath=any(word in row["notes"] for word in _OMNIPATH),
+        interconnect_gb_per_s=spellings.LINKS_GB_PER_S.get(spellings.chip(row["gpu"])),
     )
 
 
-def _model(row: Row) -> ModelShape:
-    if not row["hidden"]:
-        return published(row["model"])
-    llama = row["arch"] == "llama" or row["gated_mlp"] == "1"
-    positions = 0 if llama else _int(row, "seq_len", None)
-    heads = _int(row, "n_heads", None)
-    return _shape(
-        _int(row, "n_layers", None),
-        _int(row, "hidden", None),
-        heads,
-        _int(row, "n_kv_heads", heads),
-        _int(row, "ffn_hidden", None),
-        row["gated_mlp"] == "1",
-        _int(row, "vocab", None),
-        row["tied_embeddings"] == "1",
-        llama,
-        positions,
-        row["arch"] == "bert",
-    )
+def _micro_batch(row: Row, data: int) -> int:
+    """What is left of the whole batch for one replica and one accumulation; 1 at the least."""
+    if not (row["global_batch_seqs"] and row["grad_accum"]):
+        return 1
+    parts = number(row, "grad_accum") * data
+    return max(1, round(number(row, "global_batch_seqs") / parts)) if parts > 0 else 1
 
 
-@lru_cache(maxsize=512)
-def _shape(
-    layers: int, hidden: int, heads: int, kv_heads: int, ffn: int, gated: bool, vocabulary: int,
-    tied: bool, rotary: bool, positions: int, encoder: bool,
-) -> ModelShape:  # fmt: skip
-    return ModelShape(
-        kind="encoder" if encoder else "decoder",
-        layers=layers,
-        hidden=hidden,
-        heads=heads,
-        kv_heads=kv_heads,
-        ffn=ffn,
-        gated=gated,
-        vocabulary=vocabulary,
-        tied_embeddings=tied,
-        rotary=rotary,
-        positions=positions,
-    )
+def _zero(row: Row) -> int:
+    cell = spellings.sharded(row["zero_stage"], row["framework"])
+    return integer({**row, "zero_stage": cell}, "zero_stage")
+
+
+def _attention(row: Row, framework: Recipe, year: int | None) -> Attention:
+    """The kernel of attention; where a row says nothing, what its framework had at that time."""
+    named = spellings.attention(row["flash_attn"])
+    if named is None and row["flash_attn"]:
+        raise ConfigurationError(f"flash_attn is {row['flash_attn']!r}, neither 1 nor 0")
+    if named in ("flash1", "flash2", "flash3"):
+        return named  # type: ignore[return-value]  # one of these
+    late = year is None or year >= _FUSED_SINCE
+    unsaid = named is None and framework.flash_unsaid and late
+    flash = named == "flash" or unsaid or framework.always_flash
+    return framework.flash if flash else "unfused"
 
 
 def _precision(row: Row) -> Precision:
-    return row["precision"]  # type: ignore[return-value]  # Configuration checks it
+    return spellings.precision(row["precision"])  # type: ignore[return-value]  # Configuration checks it
 
 
 def _recompute(row: Row) -> tuple[Recompute, float]:
-    if every := re.fullmatch(r"selective_layer(\d+)", row["act_ckpt"]):
+    told = spellings.recomputed(row["act_ckpt"])
+    if every := re.fullmatch(r"selective_layer([1-9]\d*)", told):
         return "full", 1 / int(every[1])
-    found = _RECOMPUTE.get(row["act_ckpt"])
+    found = _RECOMPUTE.get(told)
     if found is None:
         raise ConfigurationError(
             f"act_ckpt is {row['act_ckpt']!r}{near(row['act_ckpt'], filter(None, _RECOMPUTE))}"
@@ -199,36 +208,15 @@ def _recompute(row: Row) -> tuple[Recompute, float]:
 
 
 def _kernels(row: Row, framework: Kernels) -> Kernels:
-    return "compiled" if row["compile"] == "1" else framework
+    told = row["compile"].lower()
+    return "compiled" if spellings.flag(told) or "compile" in told else framework
 
 
 def _offload(row: Row) -> Offload:
-    match row["cpu_offload"]:
-        case "" | "0":
+    match spellings.offloaded(row["cpu_offload"]):
+        case "":
             return "none"
-        case "optimizer":
+        case "optimizer" | "optim" | "optimizer_states":
             return "optimizer"
         case _:
             return "all"
-
-
-def _trainable(row: Row) -> int | None:
-    if row["arch"] != "lora":
-        return None
-    digits = "".join(x for x in row["optimizer"] if x.isdigit())
-    return int(digits) if digits else None
-
-
-def _int(row: Row, column: str, default: int | None = 1) -> int:
-    return int(_number(row, column, default))
-
-
-def _number(row: Row, column: str, default: float | None = None) -> float:
-    """A cell's number; `default` for an empty cell, an error where there is no default."""
-    cell = row[column]
-    if not cell and default is not None:
-        return default
-    try:
-        return float(cell)
-    except ValueError as error:
-        raise ConfigurationError(f"{column} is {cell!r}, not a number") from error

@@ -11,6 +11,7 @@ from orchestration.planning.objective import CHEAPEST, FASTEST, Objective
 from orchestration.planning.plan import Plan, Plans
 from orchestration.planning.space import Space
 from orchestration.planning.states import parameter_bytes
+from orchestration.planning.summary import rejected
 from orchestration.planning.task import Lora, Task
 from orchestration.planning.wording import duration, money
 
@@ -32,8 +33,14 @@ def missing(answer: Plans, space: Space, search: Search) -> tuple[str, ...]:
         return tuple(_limited(answer, space, search))
     if "memory" in reasons:
         return tuple(_too_large(answer, space, search))
-    details = dict.fromkeys(f"{one.instance_type}: {one.detail}" for one in answer.rejected)
-    return (*list(details)[:_MOST], *_others(answer, space, search))
+    if not any(space.counts_of(one.name) for one in allowed):
+        text = "the counts and quotas leave no instance of any type that is allowed"
+        return (text, *_others(answer, space, search))
+    told = sorted(rejected(answer), key=lambda one: one.reason == "not known")
+    return (
+        *(f"{one.what}: {one.detail}" for one in told[:_MOST]),
+        *_others(answer, space, search),
+    )
 
 
 _MOST: Final = 5
@@ -44,25 +51,51 @@ def _limited(answer: Plans, space: Space, search: Search) -> Iterator[str]:
     """Plans there are, but too slow or too dear."""
     objective = answer.objective
     unbounded = replace(space, longest_run_s=float("inf"))
+    told = False
     if objective.deadline_s is not None or objective.budget_usd is None:
         least = search(answer.task, unbounded, FASTEST).chosen
         most = min(objective.deadline_s or float("inf"), space.longest_run_s)
         what = "the deadline" if objective.deadline_s else "the longest run of a training job"
         if least is not None and least.time_s.high > most:
             longest = least.time_s.high
+            told = True
             yield (
                 f"the fastest plan, {_named(least)}, may take {duration(longest)}: "
                 f"{duration(longest - most)} more than {what} of {duration(most)}"
             )
     if objective.budget_usd is not None:
         least = search(answer.task, unbounded, CHEAPEST).chosen
-        if least is not None and least.cost_usd is not None:
+        if (
+            least is not None
+            and least.cost_usd is not None
+            and (least.cost_usd.high > objective.budget_usd)
+        ):
+            told = True
             over = least.cost_usd.high - objective.budget_usd
             yield (
                 f"the cheapest plan, {_named(least)}, may cost {money(least.cost_usd.high)}: "
                 f"{money(over)} more than the budget of {money(objective.budget_usd)}"
             )
+    if not told:
+        yield from _clash(answer, space, search)
     yield from _others(answer, space, search)
+
+
+def _clash(answer: Plans, space: Space, search: Search) -> Iterator[str]:
+    """Either limit can be kept, but not both."""
+    limits = answer.objective
+    fast = search(answer.task, space, replace(limits, aim="fastest", deadline_s=None)).chosen
+    if fast is not None:
+        yield (
+            f"the fastest plan within the budget, {_named(fast)}, may take "
+            f"{duration(fast.time_s.high)}"
+        )
+    cheap = search(answer.task, space, replace(limits, aim="cheapest", budget_usd=None)).chosen
+    if cheap is not None and cheap.cost_usd is not None:
+        yield (
+            f"the cheapest plan within the deadline, {_named(cheap)}, may cost "
+            f"{money(cheap.cost_usd.high)}"
+        )
 
 
 def _too_large(answer: Plans, space: Space, search: Search) -> Iterator[str]:

@@ -6,7 +6,7 @@ loaded, so that nothing changes by itself; ``orchestrate plan FILE --update`` pi
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from orchestration.planning.request import PlanRequest
 
@@ -18,6 +18,10 @@ Quantity: TypeAlias = Literal[
 does so in a step, samples of a step; what the backward pass computes again, what lives in the
 host's memory; what data-parallel ranks share (ZeRO 0 to 3) and over how many of them; the degrees
 of model parallelism."""
+
+
+PICKED: Final = ("instance_type", "instance_count", "fallbacks", "groups", "preferences")
+"""What a plan says of a cluster, so that nobody else may."""
 
 
 class Auto(PlanRequest):

@@ -148,12 +148,16 @@ def _mounted(system: object, kind: str, directory: object, access: str) -> dict[
     return {"DataSource": {"FileSystemDataSource": source}}
 
 
+_NO_REFERENCE = frozenset(FileSystemChannel.model_fields)
+"""Keys of which one alone makes no reference: the kind is missing."""
+
+
 def _channel(value: object) -> object:
     if isinstance(value, str | Expression):
         return {"kind": "s3", "uri": value}
     if isinstance(value, dict) and "kind" not in value and "uri" in value:
         return {"kind": "s3", **value}
-    if isinstance(value, dict) and len(value) == 1 and "kind" not in value:
+    if isinstance(value, dict) and len(value) == 1 and not value.keys() & _NO_REFERENCE:
         return {"kind": "s3", "uri": value}
     return value
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from orchestration.errors import Problem, near
 from orchestration.expressions import Tree, join
 from orchestration.refs import Expression
-from orchestration.stages.values import Count, Gibibytes, Model, Name, Seconds, Text
+from orchestration.stages.values import Count, Gibibytes, Model, Seconds, Text
 
 
 class Machines(Model):
@@ -31,7 +31,7 @@ class InstanceGroup(Model):
     https://docs.aws.amazon.com/sagemaker/latest/dg/train-heterogeneous-cluster.html
     """
 
-    name: Name
+    name: str = Field(min_length=1, max_length=64)
     instance_type: Text
     instance_count: Count = 1
 
@@ -170,7 +170,8 @@ class Cluster(Model):
         """What is wrong with it, by itself."""
         yield from self._ways()
         for where, machines in self._named():
-            yield from _type_problem(f"cluster.{where}", machines)
+            yield from _type_problem(f"cluster.{where}instance_type", machines.instance_type)
+            yield from _count_problem(f"cluster.{where}instance_count", machines.instance_count)
         for name in {group.name for group in self.groups}:
             if sum(group.name == name for group in self.groups) > 1:
                 yield Problem("cluster.groups", f"two groups are called {name!r}")
@@ -200,12 +201,14 @@ class Cluster(Model):
                 "each of the preferences has its own; leave out the one or the others",
             )
 
-    def _named(self) -> Iterator[tuple[str, object]]:
+    def _named(self) -> Iterator[tuple[str, Candidate]]:
         if self.instance_type is not None:
-            yield "instance_type", self.instance_type
+            yield "", Candidate(self.instance_type, self._count)
         for field in ("fallbacks", "preferences", "groups"):
-            for index, machines in enumerate(getattr(self, field)):
-                yield f"{field}[{index}].instance_type", machines.instance_type
+            listed: tuple[Machines | InstanceGroup, ...] = getattr(self, field)
+            for index, machines in enumerate(listed):
+                count = 1 if machines.instance_count is None else machines.instance_count
+                yield f"{field}[{index}].", Candidate(machines.instance_type, count)
 
 
 def _type_problem(path: str, name: object) -> Iterator[Problem]:
@@ -221,3 +224,9 @@ def _type_problem(path: str, name: object) -> Iterator[Problem]:
         yield Problem(
             path, f"{name!r} is no instance type for training{near(name, training_types())}"
         )
+
+
+def _count_problem(path: str, count: object) -> Iterator[Problem]:
+    """What is wrong with a count that a parameter's default may be."""
+    if not isinstance(count, Expression) and not (type(count) is int and count >= 1):
+        yield Problem(path, f"is {count!r}; it has to be a whole number from 1 on")

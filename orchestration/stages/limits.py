@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from orchestration.errors import Problem
+from orchestration.refs import Expression
 
 Request = Mapping[str, Any]
 
@@ -51,6 +52,18 @@ def _at(tree: object, path: str) -> Any:
     return tree
 
 
+def _is_given(request: Request, path: str) -> bool:
+    """Whether something stands there: a reference, or what is not empty."""
+    value = _at(request, path)
+    return isinstance(value, Expression) or bool(value)
+
+
+def _entries(value: object) -> list[Mapping[str, Any]]:
+    """The entries of a list, as far as they are known before the run."""
+    listed = value if isinstance(value, list | tuple) else ()
+    return [entry for entry in listed if isinstance(entry, Mapping)]
+
+
 def _spot(request: Request) -> Iterator[tuple[str, str]]:
     wait = _at(request, "StoppingCondition.MaxWaitTimeInSeconds")
     run = _at(request, "StoppingCondition.MaxRuntimeInSeconds")
@@ -71,14 +84,14 @@ def _spot(request: Request) -> Iterator[tuple[str, str]]:
         ("ResourceConfig.TrainingPlanArn", "a training plan"),
         ("ResourceConfig.KeepAlivePeriodInSeconds", "a warm pool"),
     ):
-        if _at(request, path):
+        if _is_given(request, path):
             yield path, f"{name} can't be had with spot capacity; leave out spot, or this"
 
 
 def _warm_pool(request: Request) -> Iterator[tuple[str, str]]:
     path = "ResourceConfig.KeepAlivePeriodInSeconds"
     seconds = _at(request, path)
-    if seconds and _at(request, "ResourceConfig.InstanceGroups"):
+    if _is_given(request, path) and _is_given(request, "ResourceConfig.InstanceGroups"):
         yield path, "a heterogeneous cluster can't be kept as a warm pool; leave it out"
     if isinstance(seconds, int) and seconds > MOST_KEEP_ALIVE_S:
         yield path, f"{seconds} is more than the {MOST_KEEP_ALIVE_S} s that a warm pool lives"
@@ -97,7 +110,7 @@ def _network(request: Request) -> Iterator[tuple[str, str]]:
         for channel in _channels(request)
         if _at(channel, "DataSource.FileSystemDataSource") is not None
     ]
-    if mounted and not request.get("VpcConfig"):
+    if mounted and not _is_given(request, "VpcConfig"):
         yield (
             "VpcConfig",
             f"is required to mount the file system of channel {', '.join(mounted)}; give vpc: "
@@ -122,8 +135,10 @@ def _pipe_only(request: Request) -> Iterator[tuple[str, str]]:
 
 
 def _groups(request: Request) -> Iterator[tuple[str, str]]:
-    groups = _at(request, "ResourceConfig.InstanceGroups") or ()
-    known = [group.get("InstanceGroupName") for group in groups]
+    groups = _at(request, "ResourceConfig.InstanceGroups")
+    if isinstance(groups, Expression):
+        return
+    known = [group.get("InstanceGroupName") for group in _entries(groups)]
     for channel in _channels(request):
         where = f"channels.{channel.get('ChannelName')}.instance_groups"
         named = _at(channel, "DataSource.S3DataSource.InstanceGroupNames") or ()
@@ -161,7 +176,8 @@ def _one_way(request: Request) -> Iterator[tuple[str, str]]:
 
 def _placement(request: Request) -> Iterator[tuple[str, str]]:
     path = "ResourceConfig.InstancePlacementConfig"
-    if _at(request, path) and _at(request, "ResourceConfig.InstancePreferences"):
+    preferred = _is_given(request, "ResourceConfig.InstancePreferences")
+    if preferred and _is_given(request, path):
         yield path, "can't be had with preferences"
 
 
@@ -169,13 +185,13 @@ def _types(request: Request) -> list[str]:
     resources = request.get("ResourceConfig") or {}
     listed = [resources]
     for several in ("InstanceGroups", "InstancePreferences"):
-        listed += resources.get(several) or ()
+        listed += _entries(resources.get(several))
     found = [entry.get("InstanceType") for entry in listed]
     return [name for name in found if isinstance(name, str)]
 
 
 def _channels(request: Request) -> list[Mapping[str, Any]]:
-    return list(request.get("InputDataConfig") or ())
+    return _entries(request.get("InputDataConfig"))
 
 
 _RULES: Final[tuple[Callable[[Request], Iterator[tuple[str, str]]], ...]] = (

@@ -77,6 +77,9 @@ class Debugger(Model):
         return fields
 
 
+_INTERVALS_MS = (100, 200, 500, 1000, 5000, 60_000)
+
+
 class Profiler(Model):
     """Monitors the use of the machines; ``enabled: false`` turns off even what is on by itself.
 
@@ -109,12 +112,18 @@ class Profiler(Model):
         """What is wrong with it, by itself."""
         if not self.enabled:
             for name in ("uri", "interval_ms", "parameters", "rules"):
-                if getattr(self, name):
+                if getattr(self, name) != type(self).model_fields[name].default:
                     yield Problem(
                         f"profiler.{name}", "says how to profile while enabled is false; choose"
                     )
         else:
             yield from s3_problem("profiler.uri", self.uri)
+            if self.interval_ms is not None and self.interval_ms not in _INTERVALS_MS:
+                *most, last = map(str, _INTERVALS_MS)
+                yield Problem(
+                    "profiler.interval_ms",
+                    f"is {self.interval_ms}; it has to be {', '.join(most)} or {last}",
+                )
 
 
 class TensorBoard(Model):

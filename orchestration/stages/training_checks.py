@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from orchestration import strategies
 from orchestration.errors import PipelineError, Problem
 from orchestration.stages import batch, limits
-from orchestration.stages.automatic import Auto
+from orchestration.stages.automatic import PICKED, Auto
 from orchestration.stages.batch import Arithmetic
 from orchestration.stages.cluster import Candidate
 from orchestration.stages.limits import MOST_CHARACTERS
@@ -56,8 +57,8 @@ def _unplanned(job: TrainingJob) -> Iterator[Problem]:
         "is not planned yet, or what it asks for has changed since; run "
         "`orchestrate plan FILE --update`",
     )
-    for name in ("instance_type", "instance_count", "fallbacks", "groups", "preferences"):
-        if getattr(job.cluster, name):
+    for name in PICKED:
+        if getattr(job.cluster, name) not in (None, ()):
             yield Problem(f"cluster.{name}", "is what the planner picks; leave it out")
 
 
@@ -111,6 +112,7 @@ def use(job: TrainingJob) -> Use:
         ),
         instance_count=min(counts, default=None) if not cluster.groups else None,
         groups=cluster.group_facts(),
+        group_names=tuple(group.name for group in cluster.groups),
         entry_point=None if job.source is None else job.source.entry_point,
         has_source=job.source is not None,
     )
@@ -152,12 +154,17 @@ def _container(job: TrainingJob) -> Iterator[Problem]:
             yield Problem("image", "is needed; or a framework, or an algorithm")
         elif framework.version is None:
             yield Problem("framework.version", "is needed where there is no image")
+    if isinstance(job.image, str) and not job.image.strip():
+        yield Problem("image", "is empty; give the registry path of a container, or leave it out")
     if job.algorithm is not None and job.source is not None:
         yield Problem("source", "an algorithm brings its own code; leave it out")
     if framework is not None and framework.name != "tensorflow" and framework.model_dir is not None:
         yield Problem("framework.model_dir", "is told to TensorFlow scripts only; leave it out")
-    if not job.entrypoint:
-        return
+    if job.entrypoint:
+        yield from _without_toolkit(job)
+
+
+def _without_toolkit(job: TrainingJob) -> Iterator[Problem]:
     if not isinstance(job.distribution, NoStrategy):
         yield Problem(
             "entrypoint",
@@ -196,17 +203,21 @@ def _metrics(job: TrainingJob) -> Iterator[Problem]:
 
 
 def _hyperparameters(job: TrainingJob) -> Iterator[Problem]:
+    is_encoded = job.source is not None or not isinstance(job.distribution, NoStrategy)
     for name, value in job.hyperparameters.items():
         if name.startswith("sagemaker_"):
             yield Problem(
                 f"hyperparameters.{name}",
                 "names with sagemaker_ are the toolkit's; set strategy, source or extra_request",
             )
-        if isinstance(value, str) and len(value) + 2 > MOST_CHARACTERS:
+        if not isinstance(value, str):
+            continue
+        sent = len(json.dumps(value) if is_encoded else value)
+        if sent > MOST_CHARACTERS:
             yield Problem(
                 f"hyperparameters.{name}",
-                f"has {len(value) + 2} characters as JSON; the most is {MOST_CHARACTERS}; put it "
-                "into a file of the source, or into a channel",
+                f"has {sent} characters{' as JSON' if is_encoded else ''}; the most is "
+                f"{MOST_CHARACTERS}; put it into a file of the source, or into a channel",
             )
 
 

@@ -15,16 +15,16 @@ from orchestration import strategies
 from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import Tree, join
 from orchestration.refs import Expression
-from orchestration.stages.channels import S3Channel
+from orchestration.stages.channels import InputMode, S3Channel
 from orchestration.stages.cluster import Candidate
 from orchestration.stages.container import as_text, deciding_type
-from orchestration.stages.values import ExtraRequest, Text
+from orchestration.stages.values import ExtraRequest, Source, Text
 
 if TYPE_CHECKING:
     from orchestration.stages.stage import Context
     from orchestration.stages.training import TrainingJob
 
-_CODE_IN_CONTAINER = "/opt/ml/input/data/code/sourcedir.tar.gz"
+_CODE_IN_CONTAINER = "/opt/ml/input/data/code/"
 
 
 def request(job: TrainingJob, context: Context, number: int) -> dict[str, Any]:
@@ -51,18 +51,30 @@ def request(job: TrainingJob, context: Context, number: int) -> dict[str, Any]:
     if job.cluster.max_pending_s is not None:
         stopping["MaxPendingTimeInSeconds"] = job.cluster.max_pending_s
     if job.source is not None and job.enable_network_isolation:
-        whole["InputDataConfig"].append(_code_channel(context.archive(job.source)))
+        whole["InputDataConfig"].append(_code_channel(job, context.archive(job.source)))
     whole |= _around(job, context)
-    merged = ExtraRequest.merged(whole, job.extra_request)
     for field in ("HyperParameters", "InputDataConfig"):
-        if not merged[field]:
-            del merged[field]
-    return merged
+        if not whole[field]:
+            del whole[field]
+    return ExtraRequest.merged(whole, job.extra_request)
 
 
-def _code_channel(archive: Text) -> dict[str, Any]:
-    """How code gets into a container that may not fetch it, as the SDK has it."""
-    return {"ChannelName": "code", **S3Channel(uri=archive).request()}
+def _code_channel(job: TrainingJob, archive: Text) -> dict[str, Any]:
+    """How code gets into a container that may not fetch it, as the SDK has it.
+
+    The toolkit reads a file, so it is one also where the job's data comes through pipes.
+    """
+    mode: InputMode | None = "File" if job.input_mode == "Pipe" else None
+    return {"ChannelName": "code", **S3Channel(uri=archive, input_mode=mode).request()}
+
+
+def _submitted(job: TrainingJob, source: Source, context: Context) -> Text:
+    """Where the toolkit finds the code: in S3, or where the channel for it puts the archive."""
+    if not job.enable_network_isolation:
+        return context.archive(source)
+    uri = source.uri if source.archive_only else None
+    name = uri.rpartition("/")[2] if isinstance(uri, str) else "sourcedir.tar.gz"
+    return _CODE_IN_CONTAINER + name
 
 
 def job_name(job: TrainingJob, context: Context, number: int) -> Expression[str]:
@@ -158,7 +170,11 @@ def image(job: TrainingJob, context: Context, candidate: Candidate | None) -> Te
     try:
         return job.framework.image(context.region, decides, distribution)
     except PipelineError as error:
-        fields = {"python": "python_version", "instance_type": "", "region": ""}
+        fields = {
+            "framework": "name",
+            "python": "python_version",
+            **dict.fromkeys(("instance_type", "region", "distribution"), ""),
+        }
         raise PipelineError(
             [
                 Problem(f"framework.{fields.get(p.path, p.path)}".rstrip("."), p.message)
@@ -183,9 +199,7 @@ def _hyperparameters(
     if job.source is not None:
         sent |= {
             "sagemaker_program": _json(job.source.entry_point),
-            "sagemaker_submit_directory": _quoted(
-                _CODE_IN_CONTAINER if job.enable_network_isolation else context.archive(job.source)
-            ),
+            "sagemaker_submit_directory": _quoted(_submitted(job, job.source, context)),
             "sagemaker_container_log_level": _json(job.log_level),
             "sagemaker_job_name": _quoted(name),
         }

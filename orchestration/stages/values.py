@@ -193,3 +193,9 @@ def s3_problem(path: str, value: object) -> Iterator[Problem]:
     """What is wrong with a place in S3, as far as it is known."""
     if isinstance(value, str) and not re.match(r"s3://[^/]", value):
         yield Problem(path, f"{value!r} is no S3 URI; write s3://bucket/prefix")
+    elif isinstance(value, str) and re.match(r"s3://[^/]*[${}<>\s]", value):
+        yield Problem(
+            path,
+            f"{value!r} is taken as it is, and no bucket can be called so; write "
+            "{join: ['s3://', {parameter: bucket}, /prefix]}",
+        )

@@ -145,7 +145,7 @@ class _Reading:
         return kind
 
     def group(self, value: object, kind: str | None, framework: str | None) -> str | None:
-        if value is None or value == []:
+        if value is None or value in ([], ()):
             return None
         if not isinstance(value, list | tuple):
             self.wrong("instance_groups", f"is {value!r}; it has to be a list of one group")

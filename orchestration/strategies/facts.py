@@ -38,6 +38,8 @@ def machines(strategy: Strategy, use: Use) -> tuple[tuple[str, int | None], ...]
     group = group_of(strategy)
     if group is not None and group in use.groups:
         return (use.groups[group],)
+    if group is not None and group in use.group_names:
+        return tuple((name, None) for name in use.instance_types)
     if use.groups:
         return tuple(dict.fromkeys(use.groups.values()))
     given = use.clusters
@@ -58,7 +60,7 @@ def facts(strategy: Strategy, use: Use) -> Iterator[Facts]:
         "container": _container(use),
         "image": None if use.image is None else use.image.rpartition("/")[2],
         "entry_point": use.entry_point if use.has_source else None,
-        "groups": "yes" if use.groups else "no",
+        "groups": "yes" if use.named_groups else "no",
     }
     for instance_type, count in machines(strategy, use) or ((None, use.instance_count),):
         hosts = use.instance_count if count is None else count

@@ -24,7 +24,7 @@ def group_findings(strategy: Strategy, use: Use) -> Iterator[Finding]:
     if not _takes_group(strategy, use):
         if group is not None:
             yield Finding(_PATH, f"{_NOT_SENT[strategy.kind]}; leave it out, or use mpi", True)
-    elif not use.groups:
+    elif not use.named_groups:
         if group is not None:
             yield Finding(
                 _PATH,
@@ -33,10 +33,10 @@ def group_findings(strategy: Strategy, use: Use) -> Iterator[Finding]:
                 True,
             )
     elif group is None:
-        names = ", ".join(use.groups)
+        names = ", ".join(use.named_groups)
         yield Finding(_PATH, f"is needed: one of the instance groups trains; name {names}", True)
-    elif group not in use.groups:
-        unknown = f"there is no instance group {group!r}{near(group, use.groups)}"
+    elif group not in use.named_groups:
+        unknown = f"there is no instance group {group!r}{near(group, use.named_groups)}"
         yield Finding(_PATH, unknown, True)
 
 

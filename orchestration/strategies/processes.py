@@ -110,10 +110,22 @@ def _over_v2(smp: SMPv2, processes: int, where: str) -> Iterator[Finding]:
             processes,
             where,
         )
-    for name in ("expert_parallel_degree", "context_parallel_degree"):
-        degree = getattr(smp, name) or 1
-        if processes % degree:
-            yield _uneven(f"strategy.{name}", f"a group has {degree} processes", processes, where)
+    expert = smp.expert_parallel_degree or 1
+    if processes % expert:
+        yield _uneven(
+            "strategy.expert_parallel_degree",
+            f"a group has {expert} processes",
+            processes,
+            where,
+        )
+    unit = model_parallel(smp)
+    if (smp.context_parallel_degree or 1) > 1 and processes % unit:
+        yield _uneven(
+            "strategy.context_parallel_degree",
+            f"a copy of the model takes {unit} processes (tensor times context parallelism)",
+            processes,
+            where,
+        )
 
 
 def _uneven(path: str, what: str, processes: int, where: str) -> Finding:

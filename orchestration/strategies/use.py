@@ -28,9 +28,16 @@ class Use:
     groups: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """A heterogeneous cluster: instance type and count by the group's name. It takes the place of
     the candidates."""
+    group_names: tuple[str, ...] = ()
+    """Every group's name, where the machines of some are not known before the run."""
     entry_point: str | None = None
     has_source: bool = False
     """Whether the toolkit starts code of the user's own."""
+
+    @property
+    def named_groups(self) -> tuple[str, ...]:
+        """The names of a heterogeneous cluster's groups."""
+        return tuple(dict.fromkeys((*self.group_names, *self.groups)))
 
 
 @dataclass(frozen=True, slots=True)

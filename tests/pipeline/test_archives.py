@@ -86,8 +86,9 @@ def test_what_an_archive_does_not_hold_can_not_be_started(path: Path) -> None:
 
 def test_a_file_that_is_no_archive_is_told(path: Path) -> None:
     (path.parent / "code.tar.gz").write_text("no archive")
-    with pytest.raises(PipelineError, match=r"can't be read as a \.tar\.gz"):
+    with pytest.raises(PipelineError, match=r"can't be read as a \.tar\.gz") as error:
         Pipeline.load(path)
+    assert error.value.problems[0].path == "stages.train.source.archive"
 
 
 def test_an_archive_in_s3_is_used_where_it_lies() -> None:

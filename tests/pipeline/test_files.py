@@ -100,3 +100,12 @@ def test_locking_names_every_missing_folder(path: Path) -> None:
     shutil.rmtree(path.parent / "src")
     with pytest.raises(PipelineError, match="there is no folder src"):
         lock(path)
+
+
+def test_a_file_in_the_place_of_the_folder_is_told_where_it_stands(path: Path) -> None:
+    path.write_text(FILE.replace("directory: src", "directory: p.yaml"), encoding="utf-8")
+    with pytest.raises(PipelineError) as error:
+        Pipeline.load(path)
+    [problem] = error.value.problems
+    assert problem.path == "stages.train.source.directory"
+    assert problem.message == "p.yaml is a file; give the folder that holds it"

@@ -148,9 +148,11 @@ def test_a_first_lock_file_pins_the_code_and_later_ones_keep_it(tmp_path: Path) 
     assert pin(path)["sources"] == first
 
 
-def test_what_the_planner_picks_is_not_given_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", ["ml.p4d.24xlarge", {"parameter": "machine"}])
+def test_what_the_planner_picks_is_not_given_too(tmp_path: Path, given: Any) -> None:
     data = described()
-    data["stages"]["train"]["cluster"]["instance_type"] = "ml.p4d.24xlarge"
+    data["parameters"] = {"machine": {}}
+    data["stages"]["train"]["cluster"]["instance_type"] = given
     found = refusal(written(tmp_path, data))
     assert found["stages.train.cluster.instance_type"] == "is what the planner picks; leave it out"
 
@@ -169,3 +171,44 @@ def test_a_request_that_is_wrong_is_refused_with_its_place(tmp_path: Path) -> No
     with pytest.raises(PipelineError) as error:
         planned(path)
     assert error.value.problems[0].path == "stages.train.strategy.precision"
+
+
+def test_what_is_given_beside_a_plan_that_is_pinned_is_not_dropped(tmp_path: Path) -> None:
+    pin(written(tmp_path, described()))
+    data = described()
+    stage = data["stages"]["train"]
+    stage["cluster"] |= {
+        "instance_type": "ml.p4d.24xlarge",
+        "fallbacks": [{"instance_type": "ml.m5.xlarge"}],
+    }
+    stage["hyperparameters"]["batch_size"] = 3
+    found = refusal(written(tmp_path, data))
+    assert found["stages.train.cluster.instance_type"] == "is what the planner picks; leave it out"
+    assert found["stages.train.cluster.fallbacks"] == "is what the planner picks; leave it out"
+    told = found["stages.train.hyperparameters.batch_size"]
+    assert told == "is what strategy.tell sets from the plan; leave out the one or the other"
+
+
+@pytest.mark.parametrize("field", ["cluster", "hyperparameters"])
+def test_a_field_that_is_wrong_is_said_beside_a_plan(tmp_path: Path, field: str) -> None:
+    pin(written(tmp_path, described()))
+    data = described()
+    data["stages"]["train"][field] = "large"
+    assert (
+        "'large'; it has to be a mapping"
+        in refusal(written(tmp_path, data))[f"stages.train.{field}"]
+    )
+
+
+@pytest.mark.parametrize("broken", ["large", {}, {"strategy": "mpi"}, {"cluster": None}])
+def test_a_plan_that_is_none_is_told_with_the_way_out(tmp_path: Path, broken: Any) -> None:
+    path = written(tmp_path, described())
+    content = pin(path)
+    plan = content["plans"]["train"]
+    content["plans"]["train"] = {**plan, **broken} if broken and broken != "large" else broken
+    lock_path(path).write_text(json.dumps(content))
+    [message] = refusal(path).values()
+    assert "remove it, and write it again" in message
+    lock_path(path).unlink()
+    pin(path)
+    Pipeline.load(path)

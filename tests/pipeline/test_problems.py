@@ -37,6 +37,9 @@ def test_a_file_with_many_mistakes_has_all_of_them_reported_in_words() -> None:
     assert f"{error.value}\n" == expected
 
 
+BOTH = {"entry_point": "a.py", "directory": "src", "archive": "a.tar.gz"}
+
+
 @pytest.mark.parametrize(
     ("wrong", "path", "message"),
     [
@@ -72,11 +75,27 @@ def test_one_field_gives_one_message(wrong: Data, path: str, message: str) -> No
         ({"channels": {"a": {"kind": "s3"}}}, "channels.a.uri", "is required"),
         ({"channels": {"none": {"kind": "s3", "uri": 5}}}, "channels.none.uri", "is 5"),
         ({"channels": {"a": "bucket/x"}}, "channels.a.uri", "write s3://bucket/prefix"),
+        ({"channels": {"a": "s3://${bucket}/x"}}, "channels.a.uri", "write {join: ['s3://', "),
+        ({"channels": {"a": "s3://{{bucket}}"}}, "channels.a.uri", "no bucket can be called so"),
         ({"checkpoints": {"uri": "s3:/x"}}, "checkpoints.uri", "write s3://bucket/prefix"),
         ({"after": ["trian"]}, "after", "there is no stage 'trian'; did you mean 'train'?"),
         ({"spot": {"max_wait_s": 60}}, "spot.max_wait_s", "is less than max_runtime_s"),
         ({"extra_request": {"RoleArn": "x"}}, "extra_request", "is already set"),
         ({"source": {"entry_point": "a.py"}}, "source", "needs a directory"),
+        ({"source": {"entry_point": "a.py", "uri": "b/x"}}, "source.uri", "write s3://"),
+        ({"source": {"entry_point": "a.py", "uri": "s3://b/x/"}}, "source.uri", "the slash"),
+        (
+            {"source": {"entry_point": "a.py", "uri": "s3://b/x", "directory": "src"}},
+            "source",
+            "takes one of directory and uri",
+        ),
+        (
+            {"source": {**BOTH, "sha256": "0" * 64}},
+            "source",
+            "takes one of directory and archive",
+        ),
+        ({"tags": {"aws:x": "y"}}, "tags.aws:x", "are AWS's own"),
+        ({"tags": {"orchestration:run": "y"}}, "tags.orchestration:run", "finds what a run made"),
         (
             {"source": {"entry_point": "a.py", "directory": "/none"}},
             "source.directory",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestration.planning.configuration import Configuration
 from orchestration.planning.evaluate import main, score_rows
 from orchestration.planning.rows import COLUMNS, Row, complete
 from orchestration.planning.scores import Scored, headline, scores
@@ -84,30 +85,173 @@ def test_command_writes_json_and_predictions(
     assert {row["oom"] for row in written} == {"0", "1"}
 
 
-def test_rows_that_lack_too_much_are_named(tmp_path: Path) -> None:
-    good = dict.fromkeys(COLUMNS, "") | {
-        "id": "good", "framework": "PyTorch", "model": "m", "arch": "llama", "n_layers": "32",
-        "hidden": "4096", "n_heads": "32", "n_kv_heads": "8", "ffn_hidden": "14336",
-        "gated_mlp": "1", "vocab": "128256", "seq_len": "4096", "gpu": "h100",
-        "gpu_mem_gib": "80", "n_gpus": "8", "gpus_per_node": "8", "precision": "bf16",
-        "zero_stage": "3", "global_batch_seqs": "64", "micro_batch_seqs": "1",
-        "flash_attn": "1",
-    }  # fmt: skip
+GOOD: Row = dict.fromkeys(COLUMNS, "") | {
+    "id": "good", "framework": "PyTorch", "model": "m", "arch": "llama", "n_layers": "32",
+    "hidden": "4096", "n_heads": "32", "n_kv_heads": "8", "ffn_hidden": "14336",
+    "gated_mlp": "1", "vocab": "128256", "seq_len": "4096", "gpu": "h100",
+    "gpu_mem_gib": "80", "n_gpus": "8", "gpus_per_node": "8", "precision": "bf16",
+    "zero_stage": "3", "global_batch_seqs": "64", "micro_batch_seqs": "1",
+    "flash_attn": "1",
+}  # fmt: skip
+
+
+def test_rows_that_lack_too_much_are_named() -> None:
     bad = [
-        {**good, "id": "chip", "gpu": "h9000"},
-        {**good, "id": "mode", "act_ckpt": "ful"},
-        {**good, "id": "word", "tp": "two"},
-        {**good, "id": "name", "hidden": "", "model": "DeepSeekV4"},
-        {**good, "id": "nodes", "n_gpus": "16"},
-        {**good, "id": "heads", "n_heads": ""},
+        {**GOOD, "id": "chip", "gpu": "h9000"},
+        {**GOOD, "id": "mode", "act_ckpt": "ful"},
+        {**GOOD, "id": "word", "tp": "two"},
+        {**GOOD, "id": "name", "hidden": "", "model": "DeepSeekV4"},
+        {**GOOD, "id": "experts", "model": "m", "arch": "moe", "params_b": ""},
+        {**GOOD, "id": "none", "n_gpus": "0"},
+        {**GOOD, "id": "endless", "seq_len": "inf"},
     ]
-    scored, refused = score_rows([good, *bad])
+    scored, refused = score_rows([GOOD, *bad])
     assert [one.row for one in scored] == ["good"]
-    assert set(refused) == {"chip", "mode", "word", "name", "nodes", "heads"}
+    assert set(refused) == {one["id"] for one in bad}
     assert "did you mean 'full'" in refused["mode"]
     assert "tp is 'two', not a number" in refused["word"]
     assert "did you mean 'DeepSeekV3'" in refused["name"]
-    assert "network_gbps is not known" in refused["nodes"]
+    assert "tells how many" in refused["experts"]
+    assert "seq_len is 'inf'" in refused["endless"]
+
+
+def predicted(**cells: str) -> Scored:
+    """The good row's prediction with some other cells."""
+    scored, refused = score_rows([{**GOOD, **cells}])
+    assert refused == {}
+    return scored[0]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "memory_gib", "key"),
+    [
+        ("H100 SXM", "80", "h100"),
+        ("NVIDIA H100 80GB HBM3", "80", "h100"),
+        ("A100-SXM4-80GB", "80", "a100-80"),
+        ("A100-SXM4-40GB", "", "a100-40"),
+        ("NVIDIA-A100-40", "", "a100-40"),
+        ("a100", "40", "a100-40"),
+        ("A800", "80", "a100-80"),
+        ("GH200", "96", "h100"),
+        ("Tesla V100-SXM2-32GB", "", "v100"),
+        ("ml.p4de.24xlarge", "80", "a100-80"),
+        ("Trainium2", "96", "trn2"),
+    ],
+)
+def test_accelerators_are_known_by_their_other_names(gpu: str, memory_gib: str, key: str) -> None:
+    assert predicted(gpu=gpu, gpu_mem_gib=memory_gib).accelerator == key
+
+
+@pytest.mark.parametrize(
+    ("column", "spelt", "meant"),
+    [
+        ("precision", "BF16", "bf16"),
+        ("precision", "bf16-mixed", "bf16"),
+        ("precision", "", "bf16"),
+        ("precision", "fp8_delayed", "fp8"),
+        ("precision", "float32", "fp32"),
+        ("act_ckpt", "FULL", "full"),
+        ("act_ckpt", "True", "full"),
+        ("act_ckpt", "off", "none"),
+        ("act_ckpt", "selective_ops", "selective_op"),
+        ("flash_attn", "true", "1"),
+        ("flash_attn", "", "1"),
+        ("flash_attn", "False", "0"),
+        ("zero_stage", "FSDP", "3"),
+        ("zero_stage", "ZeRO-2", "2"),
+        ("zero_stage", "DDP", "0"),
+        ("compile", "True", "1"),
+        ("cpu_offload", "False", "0"),
+        ("sequence_parallel", "true", "1"),
+        ("seq_len", "4,096", "4096"),
+        ("n_heads", "", "32"),
+        ("vocab", "", "32000"),
+        ("ffn_hidden", "", "11008"),
+        ("gpu_mem_gib", "", "80"),
+        ("micro_batch_seqs", "", "1"),
+    ],
+)
+def test_cells_may_be_spelt_otherwise_or_empty(column: str, spelt: str, meant: str) -> None:
+    assert predicted(**{column: spelt}).setting == predicted(**{column: meant}).setting
+
+
+def test_a_network_that_is_not_given_is_that_of_aws() -> None:
+    found = predicted(n_gpus="16")
+    assert found.setting == predicted(n_gpus="16", internode_gbps_per_node="3200").setting
+
+
+def test_framework_of_fully_sharded_rows_tells_their_stage() -> None:
+    found = predicted(framework="FSDP2 recipe", zero_stage="")
+    assert found.setting == predicted(framework="FSDP2 recipe", zero_stage="3").setting
+
+
+def test_trainium_2_has_four_logical_cores_a_chip() -> None:
+    found = predicted(gpu="trn2", gpu_mem_gib="96", n_gpus="16", gpus_per_node="16")
+    assert isinstance(found.setting, Configuration)
+    assert found.setting.machine.devices == 64
+    assert found.setting.machine.device_memory_gib == 24
+
+
+def test_mixtures_with_sizes_have_their_experts() -> None:
+    mixtral = {"model": "mixtral-8x7b", "arch": "moe", "vocab": "32000", "params_b": "46.7"}
+    for cells in (mixtral, mixtral | {"model": "m"}, mixtral | {"hidden": "", "n_layers": ""}):
+        found = predicted(**cells)
+        assert found.regime == "experts"
+        assert isinstance(found.setting, Configuration)
+        assert found.setting.model.experts == 8
+        assert found.setting.model.parameters == pytest.approx(46.7e9, rel=0.02)
+
+
+def test_models_without_sizes_are_guessed_from_their_parameters() -> None:
+    found = predicted(model="new-7b", params_b="7.0", hidden="", n_layers="")
+    assert isinstance(found.setting, Configuration)
+    assert found.setting.model.approximate
+    assert found.setting.model.parameters == 7e9
+
+
+def test_adapters_without_a_number_of_parameters_are_no_full_training() -> None:
+    full = predicted()
+    for cells in ({"arch": "lora", "optimizer": "adamw"}, {"optimizer": "adamw LoRA r=16"}):
+        found = predicted(**cells)
+        assert isinstance(found.setting, Configuration)
+        assert 1e6 < (found.setting.trainable or 0) < 1e8
+        assert found.memory_gib < full.memory_gib
+
+
+def test_measurements_that_are_no_numbers_are_not_scored() -> None:
+    odd = {"mem_gib_per_gpu": "~70", "step_time_s": "nan", "tokens_s_per_gpu": "0", "oom": "?"}
+    found = predicted(**odd)
+    assert found.measured_time_s is found.measured_memory_gib is found.out_of_memory is None
+    assert predicted(oom="True").out_of_memory is True
+
+
+def test_command_takes_tables_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "odd.csv"
+    columns = [*(one for one in COLUMNS if one not in ("id", "notes", "cp")), "extra"]
+    with table.open("w", newline="", encoding="utf-8-sig") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore", restval="x")
+        writer.writeheader()
+        writer.writerows([GOOD, {**GOOD, "gpu": "h9000"}, {**GOOD, "gpu": "h9001"}])
+    out = tmp_path / "predictions.csv"
+    assert main([str(table), "--predictions", str(out)]) == 0
+    assert "predicted 1 of 3 rows" in capsys.readouterr().out
+    with out.open(newline="", encoding="utf-8") as file:
+        written = {row["id"]: row["not_predicted"] for row in csv.DictReader(file)}
+    assert list(written) == ["row 1", "row 2", "row 3"]
+    assert "h9001" in written["row 3"]
+
+
+def test_rows_of_one_name_are_all_counted() -> None:
+    _, refused = score_rows([{**GOOD, "gpu": "h9000"}] * 3)
+    assert list(refused) == ["good", "good (2)", "good (3)"]
+
+
+def test_a_file_that_is_not_there_is_an_error_of_usage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([str(tmp_path / "none.csv")])
+    assert "can't read" in capsys.readouterr().err
 
 
 def test_columns_that_a_file_lacks_are_as_empty() -> None:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from orchestration.planning.configuration import Optimizer
 from orchestration.planning.layouts import Layout
 from orchestration.planning.learning_rates import advice
-from orchestration.planning.objective import FASTEST, Objective, by_deadline, within_budget
+from orchestration.planning.objective import FASTEST, Aim, Objective, by_deadline, within_budget
 from orchestration.planning.plan import Plan, Plans
 from orchestration.planning.request import PlanRequest, evened
 from orchestration.planning.search import search
@@ -108,6 +108,18 @@ def test_a_known_saving_lowers_the_cost() -> None:
     assert usual is not None
     assert spot is not None
     assert spot.expected == pytest.approx(0.4 * usual.expected)
+
+
+def test_a_saving_that_was_counted_on_is_told() -> None:
+    where = Space(types=("ml.p4d.24xlarge",), spot=True, spot_saving=0.6)
+    assert any("60%" in text for text in chosen(search(task(), where)).warnings)
+
+
+def test_sequences_longer_than_the_model_was_made_for_are_told() -> None:
+    model = replace(LLAMA_7B, max_sequence=1024)
+    told = [one for one in chosen(plans(model=model)).warnings if "1,024" in one]
+    assert len(told) == 1
+    assert not any("made for" in one for one in chosen(plans()).warnings)
 
 
 def test_a_guessed_model_warns_and_is_less_sure() -> None:
@@ -235,6 +247,32 @@ def test_too_small_a_budget_says_by_how_much() -> None:
     assert "more than the budget of $3.00" in text
 
 
+AIMS: tuple[Aim, Aim] = ("cheapest", "fastest")
+
+
+def test_limits_that_only_clash_with_each_other_are_told_together() -> None:
+    where = Space(types=("ml.p4d.24xlarge",), counts=(1, 4))
+    cheap, fast = (chosen(search(task(), where, Objective(aim=aim))) for aim in AIMS)
+    assert cheap.cost_usd is not None
+    assert cheap.instance_count < fast.instance_count
+    both = Objective(deadline_s=fast.time_s.high * 1.01, budget_usd=cheap.cost_usd.high * 1.01)
+    text = missing(search(task(), where, both))
+    assert "$-" not in text
+    assert "the fastest plan within the budget, " in text
+    assert "the cheapest plan within the deadline, " in text
+
+
+def test_quotas_that_leave_nothing_are_the_reason() -> None:
+    text = missing(search(task(), Space(quotas={"ml.*": 0})))
+    assert text.startswith("the counts and quotas leave no instance")
+
+
+def test_what_is_not_known_is_not_the_first_reason() -> None:
+    text = missing(search(task(), Space(types=("ml.m5.*", "ml.p3.*"))))
+    assert "bf16" in text.splitlines()[0]
+    assert text.count("no model of training on CPUs") <= 1
+
+
 def test_a_precision_that_no_device_has_says_what_would_do() -> None:
     text = missing(search(task(), Space(types=("ml.p3.16xlarge",))))
     assert "has no bf16 matrix units" in text
@@ -298,6 +336,11 @@ def test_models_come_in_three_ways(model: dict[str, Any], parameters: int) -> No
         ({"data": {"epochs": 3}}, "give samples or tokens"),
         ({"precision": "int4"}, "fp32"),
         ({"sequence": 0}, "greater than or equal to 1"),
+        ({"batch": {"samples": 64, "up_to_samples": 32}}, "up to fewer"),
+        ({"batch": {"tokens": 2e6, "up_to_tokens": 1e6}}, "up to fewer"),
+        ({"strategies": ["smp_v3"]}, "did you mean 'smp_v2'"),
+        ({"instances": {"counts": []}}, "at least 1"),
+        ({"instances": {"quotas": {"ml.p4d": 1}}}, "no instance type is called 'ml.p4d'"),
     ],
 )
 def test_contradictions_are_refused(change: dict[str, Any], message: str) -> None:

@@ -79,6 +79,7 @@ def test_every_mistake_is_named(request_file: Path) -> None:
     request_file.write_text(wrong)
     with pytest.raises(PipelineError) as error:
         planning.read(request_file)
+    assert str(error.value).startswith("the request for a plan is not valid (")
     problems = {one.path: one.message for one in error.value.problems}
     assert problems["sequence"] == "is missing"
     assert "did you mean 'sequence'" in problems["sequense"]

@@ -100,6 +100,8 @@ def test_a_file_system_that_is_there_already(channel: Any, expected: tuple[str, 
         ({"uri": "s3://b/m", "record_wrapper": "RecordIO"}, "record_wrapper", "only Pipe mode"),
         ({"uri": "s3://b/m", "input_mode": "Fast"}, "input_mode", "'File', 'FastFile' or 'Pipe'"),
         ({"kind": "fsx_lustre"}, "", "file_system"),
+        ({"file_system_id": "fs-0123456789abcdef0"}, "", "give it one of kind: s3, fsx_lustre"),
+        ({"file_system": {"ref": "fs.file_system"}}, "", "give it one of kind: s3, fsx_lustre"),
         (
             {"kind": "fsx_lustre", "file_system_id": "fs-0123456789abcdef0"},
             "path",

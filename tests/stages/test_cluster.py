@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.stages.training import call, evaluated, job, refused, sent, warned
+from tests.stages.training import call, evaluated, facts, job, refused, sent, warned
 
 P4D = "ml.p4d.24xlarge"
 
@@ -227,3 +227,69 @@ def test_fallbacks_are_jobs_of_their_own_with_images_of_their_own() -> None:
 
 def test_without_fallbacks_there_is_nothing_to_fall_back_on() -> None:
     assert call(on(instance_type=P4D)).fallback is None
+
+
+def test_a_group_is_called_what_sagemaker_lets_it_be_called() -> None:
+    request = sent(job(cluster={"groups": [{"name": "GPU-group.1", "instance_type": P4D}]}))
+    [group] = request["ResourceConfig"]["InstanceGroups"]
+    assert group["InstanceGroupName"] == "GPU-group.1"
+
+
+@pytest.mark.parametrize("default", [0, -1, 2.5, 2.0])
+def test_a_count_s_default_is_a_whole_number_from_1_on(default: float) -> None:
+    cluster = {"instance_type": P4D, "instance_count": {"parameter": "nodes"}}
+    given = {"nodes": {"type": "number", "default": default}}
+    found = refused(job(cluster=cluster), parameters=given)
+    assert found["cluster.instance_count"].startswith(f"is {default}; it has to be a whole number")
+
+
+def test_rules_hold_for_what_is_known_in_the_run_only() -> None:
+    plan = {"instance_type": P4D, "training_plan": {"parameter": "plan"}}
+    found = refused(job(cluster=plan, spot={"max_wait_s": 90_000}), parameters={"plan": {}})
+    assert "can't be had with spot capacity" in found["cluster.training_plan"]
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"VpcConfig": {"parameter": "given"}},
+        {"InputDataConfig": {"parameter": "given"}},
+        {"ResourceConfig": {"InstancePlacementConfig": {"parameter": "given"}}},
+        {"ResourceConfig": {"KeepAlivePeriodInSeconds": {"parameter": "given"}}},
+        {"ResourceConfig": {"InstanceGroups": {"parameter": "given"}}},
+    ],
+)
+def test_a_reference_in_further_fields_is_never_taken_for_its_value(extra: dict[str, Any]) -> None:
+    channels = {"d": {"kind": "efs", "file_system_id": "fs-0123456789abcdef0", "path": "/x"}}
+    mounted = {} if "InputDataConfig" in extra else {"channels": channels}
+    found = refused(job(**mounted, extra_request=extra, checkpoints={"uri": "nowhere"}))
+    assert "checkpoints.uri" in found
+
+
+@pytest.mark.parametrize("further", [[], [{"name": "data", "instance_type": "ml.m5.xlarge"}]])
+@pytest.mark.parametrize("kind", ["mpi", "smddp"])
+def test_a_group_known_in_the_run_only_is_there_all_the_same(
+    kind: str, further: list[dict[str, Any]]
+) -> None:
+    gpu = {
+        "name": "gpu",
+        "instance_type": {"parameter": "machine"},
+        "instance_count": {"parameter": "nodes"},
+    }
+    source = {"entry_point": "train.py", "uri": "s3://code/sourcedir.tar.gz"}
+    strategy = {"kind": kind, "instance_group": "gpu"}
+    parameters = {"machine": {"default": P4D}, "nodes": {"type": "number", "default": 2}}
+    given = job(cluster={"groups": [gpu, *further]}, strategy=strategy, source=source)
+    request: Any = call(given, parameters=parameters).operation.request
+    assert request["HyperParameters"]["sagemaker_distribution_instance_groups"] == '["gpu"]'
+    assert facts(given, parameters=parameters) == [f"2 x {P4D}: 16 processes, 16 replicas"]
+    given["strategy"] = {"kind": kind, "instance_group": "gpus"}
+    found = refused(given, parameters=parameters)["strategy.instance_group"]
+    assert "there is no instance group 'gpus'; did you mean 'gpu'?" in found
+
+
+def test_a_group_s_type_is_judged_where_its_count_is_not_known() -> None:
+    gpu = {"name": "gpu", "instance_type": "ml.g5.xlarge", "instance_count": {"parameter": "nodes"}}
+    given = job(cluster={"groups": [gpu]}, strategy={"kind": "smddp", "instance_group": "gpu"})
+    found = refused(given, parameters={"nodes": {"type": "number"}})
+    assert "SMDDP does not run on ml.g5.xlarge" in found["strategy"]

@@ -78,6 +78,7 @@ def test_an_algorithm_brings_its_container() -> None:
 @pytest.mark.parametrize(
     ("given", "path", "message"),
     [
+        ({"image": ""}, "image", "is empty; give the registry path"),
         ({"image": None}, "image", "is needed; or a framework, or an algorithm"),
         ({"image": None, "framework": {"name": "pytorch"}}, "framework.version", "is needed"),
         (
@@ -89,6 +90,11 @@ def test_an_algorithm_brings_its_container() -> None:
             {"image": None, "framework": {"name": "pytorch", "version": "2.88"}},
             "framework.version",
             "has no '2.88' for training",
+        ),
+        (
+            {"image": None, "framework": {"name": "PyTorch", "version": "2.8.0"}},
+            "framework.name",
+            "did you mean 'pytorch'?",
         ),
         ({"algorithm": "scan"}, "algorithm", "leave out image and framework"),
         (
@@ -190,6 +196,49 @@ def test_a_profiler_is_off_or_profiles() -> None:
     rule = {"name": "r", "image": "evaluator"}
     found = refused(job(profiler={"enabled": False, "rules": [rule]}))
     assert "enabled is false" in found["profiler.rules"]
+    place = {"enabled": False, "uri": {"parameter": "place"}}
+    found = refused(job(profiler=place), parameters={"place": {}})
+    assert "enabled is false" in found["profiler.uri"]
     output = {"uri": "s3://bucket/out"}
     profiled = sent(job(profiler={}, output=output))["ProfilerConfig"]
     assert profiled == {"DisableProfiler": False, "S3OutputPath": "s3://bucket/out"}
+
+
+def test_isolated_code_keeps_its_name_and_comes_as_a_file_in_every_mode() -> None:
+    code = {"entry_point": "train.py", "uri": "s3://code/of/mine.tgz"}
+    request = sent(job(source=code, enable_network_isolation=True, input_mode="Pipe"))
+    [channel] = request["InputDataConfig"]
+    assert channel["InputMode"] == "File"
+    directory = '"/opt/ml/input/data/code/mine.tgz"'
+    assert request["HyperParameters"]["sagemaker_submit_directory"] == directory
+
+
+def test_further_fields_may_hold_the_channels_that_there_are_none_of() -> None:
+    source = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://b/x"}}
+    channels = [{"ChannelName": "a", "DataSource": source}]
+    assert sent(job(extra_request={"InputDataConfig": channels}))["InputDataConfig"] == channels
+
+
+def test_a_profiler_reads_at_the_intervals_that_there_are() -> None:
+    found = refused(job(profiler={"interval_ms": 300}))
+    assert "100, 200, 500, 1000, 5000 or 60000" in found["profiler.interval_ms"]
+
+
+@pytest.mark.parametrize(
+    ("further", "value", "said"),
+    [
+        ({}, "x" * 2500, None),
+        ({}, "x" * 2501, "has 2501 characters; the most is 2500"),
+        ({"source": CODE}, "x" * 2498, None),
+        ({"source": CODE}, "x" * 2499, "has 2501 characters as JSON"),
+        ({"source": CODE}, "é" * 500, "has 3002 characters as JSON"),
+    ],
+)
+def test_a_value_is_as_long_as_it_is_sent(
+    further: dict[str, Any], value: str, said: str | None
+) -> None:
+    given = job(hyperparameters={"a": value}, **further)
+    if said is None:
+        assert value in sent(given)["HyperParameters"]["a"]
+    else:
+        assert said in refused(given)["hyperparameters.a"]

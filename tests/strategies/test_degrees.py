@@ -120,3 +120,13 @@ def test_partitions_are_the_older_name_of_the_pipeline() -> None:
 def test_libraries_with_images_of_their_own_are_named(strategy: Strategy) -> None:
     expected = {"smddp": "smddp", "pytorchddp": "smddp", "smp_v2": "smp"}
     assert image_distribution(strategy) == expected.get(strategy.kind)
+
+
+def test_a_copy_that_is_larger_than_the_cluster_can_not_be() -> None:
+    smp = SMPv2(tensor_parallel_degree=2, context_parallel_degree=4)
+    small = Use(clusters=(("ml.g5.12xlarge", 1),), instance_types=("ml.g5.12xlarge",))
+    large = Use(clusters=(("ml.p4d.24xlarge", 1),), instance_types=("ml.p4d.24xlarge",))
+    [found] = (one for one in findings(smp, small) if one.certain)
+    assert found.path == "strategy.context_parallel_degree"
+    assert "takes 8 processes" in found.message
+    assert not any(one.certain for one in findings(smp, large))

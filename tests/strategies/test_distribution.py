@@ -168,3 +168,9 @@ def test_everything_is_said_at_once() -> None:
         "horovod",
         "instance_groups",
     }
+
+
+@pytest.mark.parametrize("groups", [None, [], ()])
+def test_no_group_is_none(groups: object) -> None:
+    given = {"mpi": {"enabled": True}, "instance_groups": groups}
+    assert from_distribution(given, framework="pytorch") == MPI()
