@@ -51,7 +51,8 @@ DIFFERENCES: Final = (
     Difference(
         "V2",
         "InputDataConfig[code]",
-        "with network isolation: the same archive, as a channel",
+        "with network isolation: the same archive, as a channel; it is a file also where the job's "
+        "data comes through pipes, of which the toolkit could not read it",
     ),
     Difference(
         "V2",

@@ -117,6 +117,9 @@ def _isolated_code(pair: Pair) -> None:
             for channel in sent["InputDataConfig"]:
                 if channel["ChannelName"] == "code" and pair.job.source.uri is None:
                     del channel["DataSource"]["S3DataSource"]["S3Uri"]
+        if pair.job.input_mode == "Pipe":
+            assert pair.ours["InputDataConfig"][-1].pop("InputMode") == "File"
+            assert "InputMode" not in pair.theirs["InputDataConfig"][-1]
 
 
 def _output(pair: Pair) -> None:
