@@ -73,6 +73,31 @@ class ChooseOperator(BaseBranchOperator):
         return self.then if holds else self.otherwise
 
 
+class RequireOperator(BaseOperator):
+    """A condition that must hold for the run to go on."""
+
+    def __init__(
+        self,
+        *,
+        condition: Json,
+        error: str,
+        cause: Json,
+        loop: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.condition = condition
+        self.error = error
+        self.cause = cause
+        self.loop = loop
+
+    def execute(self, context: Context) -> Any:
+        """No outputs; fail where the condition does not hold."""
+        if not value(context, self.condition, self.loop):
+            fail(context, self.error, str(value(context, self.cause, self.loop)))
+        return {}
+
+
 class JoinOperator(BaseOperator):
     """Where the two ways meet again."""
 

@@ -9,6 +9,7 @@ from orchestration.airflow.control import (
     InputsOperator,
     JoinOperator,
     OutputsOperator,
+    RequireOperator,
     WaitOperator,
 )
 from orchestration.airflow.loops import CollectOperator, ItemsOperator
@@ -35,6 +36,7 @@ __all__ = [
     "OutputsOperator",
     "ProcessingOperator",
     "ReadOperator",
+    "RequireOperator",
     "TrainingOperator",
     "TransformOperator",
     "WaitOperator",

@@ -21,6 +21,7 @@ from orchestration.graph import (
     Guarded,
     Parallel,
     Read,
+    Require,
     Step,
     Wait,
     Workflow,
@@ -120,7 +121,7 @@ class _Drawing:
         steps = {step.name: step for step in ordered(graph)}
         for name, sources in _reduced(graph).items():
             for source in (steps[other] for other in sorted(sources)):
-                label = "yes" if isinstance(source, Choose) and _is_check(source) else ""
+                label = "yes" if isinstance(source, Require) else ""
                 self.edges.append(_Edge(_leave(source), _enter(steps[name]), label))
         drawn: dict[str, list[_Node | _Box]] = {}
         for step in steps.values():
@@ -147,6 +148,9 @@ class _Drawing:
                 return (_Node(_id("step", step.name), (step.name, "wait"), "wait"),)
             case Fail():
                 return (_Node(_id("step", step.name), (step.name, f"fail: {step.error}"), "fail"),)
+            case Require():
+                lines = (step.name, f"else fail: {step.error}")
+                return (_Node(_id("step", step.name), lines, "choose"),)
             case Choose():
                 return self._choose(step)
             case ForEach():
@@ -166,8 +170,6 @@ class _Drawing:
         for label, branch in (("yes", step.then), ("no", step.otherwise)):
             self.edges += [_Edge(node.id, _enter(inner), label) for inner in _roots(branch)]
             children += self.graph(branch, _stage(step))
-        if _is_check(step):
-            return tuple(children)
         return (_Box(_id("box", step.name), step.name, tuple(children), dashed=True),)
 
     def _guarded(self, step: Guarded) -> tuple[_Node | _Box, ...]:
@@ -233,18 +235,13 @@ def _called(step: Call) -> tuple[str, ...]:
     return (*lines, told[0], *(f"else {label}" for label in told[1:]))
 
 
-def _is_check(step: Choose) -> bool:
-    """Whether a choice does nothing but go on or fail: such a one needs no box."""
-    return not step.then.steps and all(isinstance(s, Fail) for s in step.otherwise.steps)
-
-
 def _enter(step: Step) -> str:
     boxed = isinstance(step, ForEach | Parallel | Guarded)
     return _id("box" if boxed else "step", step.name)
 
 
 def _leave(step: Step) -> str:
-    if isinstance(step, Choose) and not _is_check(step):
+    if isinstance(step, Choose):
         return _id("box", step.name)
     return _enter(step)
 

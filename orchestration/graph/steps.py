@@ -60,6 +60,17 @@ class Choose:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Require:
+    """A condition that must hold: where it does not, the run fails as by :class:`Fail`."""
+
+    name: str
+    condition: Expression[bool]
+    error: str
+    cause: Tree
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForEach:
     """A body for every element of a list; ``items`` holds ``collect`` of each, in order."""
 
@@ -115,7 +126,7 @@ class Fail:
     after: tuple[str, ...] = ()
 
 
-Step: TypeAlias = Call | Read | Choose | ForEach | Parallel | Guarded | Wait | Fail
+Step: TypeAlias = Call | Read | Choose | Require | ForEach | Parallel | Guarded | Wait | Fail
 
 
 @dataclass(frozen=True, slots=True)

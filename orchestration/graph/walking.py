@@ -18,6 +18,7 @@ from orchestration.graph.steps import (
     Guarded,
     Parallel,
     Read,
+    Require,
     Step,
     Wait,
 )
@@ -34,7 +35,7 @@ def bodies(step: Step) -> tuple[Graph, ...]:
             return step.branches
         case Guarded():
             return (Graph((step.acquire,)), step.body, step.cleanup)
-        case Call() | Read() | Wait() | Fail():
+        case Call() | Read() | Require() | Wait() | Fail():
             return ()
 
 
@@ -77,6 +78,9 @@ def trees(step: Step) -> Iterator[Tree]:
             yield step.uri
         case Choose():
             yield step.condition
+        case Require():
+            yield step.condition
+            yield step.cause
         case ForEach():
             yield step.items
             yield step.collect
@@ -137,6 +141,8 @@ def rewrite(  # noqa: C901 - one arm for each kind of step
                 then=graph(step.then),
                 otherwise=graph(step.otherwise),
             )
+        case Require():
+            return replace(step, condition=tree(step.condition), cause=tree(step.cause))
         case ForEach():
             return replace(
                 step, items=tree(step.items), body=graph(step.body), collect=tree(step.collect)

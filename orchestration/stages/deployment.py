@@ -20,11 +20,11 @@ from orchestration.graph import (
     Call,
     Choose,
     ErrorPattern,
-    Fail,
     Graph,
     Operation,
     Output,
     Recovery,
+    Require,
     Step,
     Until,
 )
@@ -130,7 +130,7 @@ class Deployment(Stage):
             self._look(endpoint),
             self._apply(context, endpoint),
             self._settled(endpoint),
-            self._verified(context),
+            *self._verified(context),
         ]
         given: dict[str, Tree] = {
             "endpoint_name": endpoint,
@@ -241,9 +241,12 @@ class Deployment(Stage):
             name=f"{name}.update",
             operation=Operation("sagemaker", "UpdateEndpoint", request),
             adopt=Adopt(exists=_UPDATING),
+            after=(f"{name}.serving",),
         )
-        broken = Fail(
-            name=f"{name}.broken",
+        # What is being created or rolled back has settled by now: all else can't be updated.
+        serving = Require(
+            name=f"{name}.serving",
+            condition=Compare("eq", Result(f"{name}.look", "status"), "InService"),
             error="EndpointNotUsable",
             cause=join(
                 "endpoint ",
@@ -255,18 +258,12 @@ class Deployment(Stage):
                 "; delete it, and run again",
             ),
         )
-        serving = Choose(
-            name=f"{name}.serving",
-            condition=Compare("eq", Result(f"{name}.look", "status"), "InService"),
-            then=Graph((update,)),
-            otherwise=Graph((broken,)),
-        )
         # An earlier attempt of this run may have got this far: then there is nothing to change.
         changed = Choose(
             name=f"{name}.changed",
             condition=Compare("eq", Result(f"{name}.look", "config"), config),
             then=Graph(),
-            otherwise=Graph((serving,)),
+            otherwise=Graph((serving, update)),
         )
         return Choose(
             name=f"{name}.apply",
@@ -284,11 +281,19 @@ class Deployment(Stage):
             after=(f"{self.name}.apply",),
         )
 
-    def _verified(self, context: Context) -> Choose:
-        name = self.name
-        settled, config = f"{name}.settled", context.resource_name(name)
-        rolled_back = Fail(
-            name=f"{name}.rolled_back",
+    def _verified(self, context: Context) -> tuple[Require, Require]:
+        settled, config = f"{self.name}.settled", context.resource_name(self.name)
+        in_service = Require(
+            name=f"{self.name}.in_service",
+            condition=Compare("eq", Result(settled, "status"), "InService"),
+            error="EndpointFailed",
+            cause=join(
+                "the endpoint is ", Result(settled, "status"), ": ", Result(settled, "reason")
+            ),
+        )
+        verified = Require(
+            name=f"{self.name}.verified",
+            condition=Compare("eq", Result(settled, "config"), config),
             error="EndpointRolledBack",
             cause=join(
                 "the endpoint serves ",
@@ -298,26 +303,9 @@ class Deployment(Stage):
                 ": ",
                 Result(settled, "reason"),
             ),
+            after=(in_service.name,),
         )
-        failed = Fail(
-            name=f"{name}.failed",
-            error="EndpointFailed",
-            cause=join(
-                "the endpoint is ", Result(settled, "status"), ": ", Result(settled, "reason")
-            ),
-        )
-        ours = Choose(
-            name=f"{name}.ours",
-            condition=Compare("eq", Result(settled, "config"), config),
-            then=Graph(),
-            otherwise=Graph((rolled_back,)),
-        )
-        return Choose(
-            name=f"{name}.verified",
-            condition=Compare("eq", Result(settled, "status"), "InService"),
-            then=Graph((ours,)),
-            otherwise=Graph((failed,)),
-        )
+        return in_service, verified
 
     def _invoke(self, endpoint: Text, test: SmokeTest) -> Call:
         body = test.request if isinstance(test.request, str) else json.dumps(test.request)

@@ -29,14 +29,13 @@ from orchestration.expressions import (
 from orchestration.graph import (
     Adopt,
     Call,
-    Choose,
     ErrorPattern,
-    Fail,
     ForEach,
     Graph,
     Operation,
     Output,
     Read,
+    Require,
     Step,
     Until,
 )
@@ -173,7 +172,7 @@ class CheckpointEvaluation(Stage):
         condition = Compare(op, metric, self.threshold.value)
         return condition, Gate(condition, self.threshold.on_miss)
 
-    def _stopper(self, gate: Gate, metric: Tree) -> Choose:
+    def _stopper(self, gate: Gate, metric: Tree) -> Require:
         needed = "at least" if self.direction == "max" else "at most"
         value = self.threshold.value if self.threshold is not None else 0
         cause = join(
@@ -182,12 +181,11 @@ class CheckpointEvaluation(Stage):
             f"; it has to be {needed} ",
             apply(Function.TEXT, value),
         )
-        fail = Fail(name=f"{self.name}.missed", error="BelowThreshold", cause=cause)
-        return Choose(
+        return Require(
             name=f"{self.name}.gate",
             condition=gate.condition,
-            then=Graph(),
-            otherwise=Graph((fail,)),
+            error="BelowThreshold",
+            cause=cause,
         )
 
     def _list(self) -> Call:
@@ -208,7 +206,7 @@ class CheckpointEvaluation(Stage):
             },
         )
 
-    def _some(self) -> Choose:
+    def _some(self) -> Require:
         found = Result(f"{self.name}.list", "found")
         countable = All(
             (
@@ -222,12 +220,11 @@ class CheckpointEvaluation(Stage):
             f", named {self.checkpoint_prefix}*; found ",
             apply(Function.COUNT, found),
         )
-        fail = Fail(name=f"{self.name}.unusable", error="NoCheckpoints", cause=cause)
-        return Choose(
+        return Require(
             name=f"{self.name}.usable",
             condition=countable,
-            then=Graph(),
-            otherwise=Graph((fail,)),
+            error="NoCheckpoints",
+            cause=cause,
         )
 
     def _each(self, context: Context) -> ForEach:

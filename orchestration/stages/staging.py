@@ -20,7 +20,7 @@ from orchestration.expressions import (
     field,
     join,
 )
-from orchestration.graph import Call, Choose, Fail, ForEach, Graph, Operation, Output
+from orchestration.graph import Call, ForEach, Graph, Operation, Output, Require
 from orchestration.refs import Expression, Ref
 from orchestration.stages.lustre import ExistingFileSystem, NewFileSystem
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage, outputs
@@ -172,7 +172,7 @@ def _listing(name: str, uri: Text, after: tuple[str, ...] = ()) -> Call:
     )
 
 
-def _some(name: str, objects: Result) -> Choose:
+def _some(name: str, objects: Result) -> Require:
     countable = All(
         (
             Compare("gt", apply(Function.COUNT, objects), 0),
@@ -183,10 +183,7 @@ def _some(name: str, objects: Result) -> Choose:
         f"the source of stage {name} holds no object, or more than {MOST_OBJECTS}; objects seen: ",
         apply(Function.COUNT, objects),
     )
-    fail = Fail(name=f"{name}.unusable", error="SourceNotUsable", cause=cause)
-    return Choose(
-        name=f"{name}.usable", condition=countable, then=Graph(), otherwise=Graph((fail,))
-    )
+    return Require(name=f"{name}.usable", condition=countable, error="SourceNotUsable", cause=cause)
 
 
 def _copying(name: str, source: Text, target: Text, max_concurrency: int) -> ForEach:
@@ -219,7 +216,7 @@ def _copying(name: str, source: Text, target: Text, max_concurrency: int) -> For
     )
 
 
-def _equal(name: str, objects: Result, staged: Result) -> Choose:
+def _equal(name: str, objects: Result, staged: Result) -> Require:
     count, size = Function.COUNT, Function.SUM
     same = All(
         (
@@ -238,5 +235,4 @@ def _equal(name: str, objects: Result, staged: Result) -> Choose:
         apply(size, staged, "Size"),
         " bytes",
     )
-    fail = Fail(name=f"{name}.different", error="StagedDataDiffers", cause=cause)
-    return Choose(name=f"{name}.verified", condition=same, then=Graph(), otherwise=Graph((fail,)))
+    return Require(name=f"{name}.verified", condition=same, error="StagedDataDiffers", cause=cause)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from orchestration import Pipeline, TrainingJob
 from orchestration.cli.app import app
-from orchestration.graph import Fail, all_steps
+from orchestration.graph import Require, all_steps
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -138,7 +138,7 @@ def test_every_test_that_is_named_exists() -> None:
 
 def test_every_error_of_the_stages_is_explained() -> None:
     steps = all_steps(Pipeline.load(ROOT / "dags" / "digits.yaml").lower().graph)
-    errors = {step.error for step in steps if isinstance(step, Fail)}
+    errors = {step.error for step in steps if isinstance(step, Require)}
     assert errors | {"InvalidInput", "JobFailed", "NoCapacity", "TimedOut"} == set(
         re.findall(r"^\| `([A-Z]\w+)` \|", README, re.MULTILINE)
     )

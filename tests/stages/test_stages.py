@@ -9,7 +9,7 @@ import pytest
 from orchestration import PipelineError
 from orchestration.expressions import Join, Run, evaluate, join, parameter, run_id
 from orchestration.expressions.evaluate import Values
-from orchestration.graph import Call, Choose, Fail, ForEach, Guarded, Workflow, all_steps
+from orchestration.graph import Call, ForEach, Guarded, Require, Workflow, all_steps
 from tests.pipeline.building import (
     IMAGE,
     Data,
@@ -182,7 +182,7 @@ def test_staging_to_s3_copies_each_object_below_the_target_and_verifies() -> Non
         "Key": "pipeline/0123456789ab/stage/a b.gz",
         "CopySource": "source/data/a%20b.gz",
     }
-    fails = {s.error for s in all_steps(workflow.graph) if isinstance(s, Fail)}
+    fails = {s.error for s in all_steps(workflow.graph) if isinstance(s, Require)}
     assert fails == {"SourceNotUsable", "StagedDataDiffers"}
 
 
@@ -208,7 +208,7 @@ def test_the_threshold_is_met_by_the_best_one(direction: str, value: float, pass
     stage = evaluation("evaluate", "t", direction=direction, threshold={"value": value})
     workflow = lowered(job("t"), stage)
     [gate] = [s for s in workflow.graph.steps if s.name == "evaluate.gate"]
-    assert isinstance(gate, Choose)
+    assert isinstance(gate, Require)
     assert evaluate(gate.condition, ENV) is passed
     shown = workflow.outputs["evaluate"]
     assert isinstance(shown, dict)
@@ -218,7 +218,7 @@ def test_the_threshold_is_met_by_the_best_one(direction: str, value: float, pass
 
 def test_a_deployment_fails_unless_its_own_configuration_serves() -> None:
     stages = [job("t"), evaluation("e", "t", None), deployment("d", "e")]
-    fails = {s.error for s in all_steps(lowered(*stages).graph) if isinstance(s, Fail)}
+    fails = {s.error for s in all_steps(lowered(*stages).graph) if isinstance(s, Require)}
     assert {"EndpointRolledBack", "EndpointFailed", "EndpointNotUsable"} <= fails
 
 

@@ -22,6 +22,7 @@ from orchestration.graph import (
     Guarded,
     Parallel,
     Read,
+    Require,
     Step,
     Wait,
     Workflow,
@@ -146,6 +147,13 @@ class _Renderer:
             case Fail():
                 arguments = {"error": step.error, "cause": encode(step.cause)}
                 return self._task(step.name, "FailOperator", arguments, place)
+            case Require():
+                arguments = {
+                    "condition": encode(step.condition),
+                    "error": step.error,
+                    "cause": encode(step.cause),
+                }
+                return self._task(step.name, "RequireOperator", arguments, place)
             case Parallel():
                 return _union(self.graph(branch, place) for branch in step.branches) or place.entry
             case Choose():

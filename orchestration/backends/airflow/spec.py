@@ -22,6 +22,7 @@ OperatorName: TypeAlias = Literal[
     "AwsCallOperator",
     "ReadOperator",
     "ChooseOperator",
+    "RequireOperator",
     "JoinOperator",
     "ItemsOperator",
     "CollectOperator",

@@ -35,6 +35,7 @@ from orchestration.graph import (
     Guarded,
     Parallel,
     Read,
+    Require,
     Step,
     Wait,
     upstream,
@@ -149,7 +150,7 @@ def _after(step: Step, scope: Scope) -> Scope:
             after = _carried(body, carried, _after(step.acquire, scope))
             cleaned = exported(step.cleanup.steps, scope.facts)
             return _carried(variable(step.name, "Cleanup"), cleaned, after)
-        case Choose() | Wait() | Fail():
+        case Choose() | Require() | Wait() | Fail():
             return scope
         case _:
             assert_never(step)
@@ -163,6 +164,11 @@ def _step(step: Step, scope: Scope, states: States, following: str) -> str:
             return calls.read(step, scope, states, following)
         case Choose():
             return _choose(step, scope, states, following)
+        case Require():
+            failed = fail(field_value(step.error), tree(step.cause, scope))
+            otherwise = states.last(state(step.name, step.error), failed)
+            rule = (condition(step.condition, scope), following)
+            return states.last(state(step.name), choice(rule, default=otherwise))
         case ForEach():
             return _for_each(step, scope, states, following)
         case Parallel():
