@@ -17,14 +17,6 @@ from orchestration.backends.stepfunctions import calls
 from orchestration.backends.stepfunctions.facts import exported, rows
 from orchestration.backends.stepfunctions.names import Scope, state, variable
 from orchestration.backends.stepfunctions.states import State, States, choice, fail, failed_as
-from orchestration.backends.stepfunctions.structure import (
-    Part,
-    Series,
-    compose,
-    leaves,
-    parts_in_series,
-    spine,
-)
 from orchestration.expressions import Json, Tree
 from orchestration.graph import (
     Call,
@@ -39,6 +31,14 @@ from orchestration.graph import (
     Step,
     Wait,
     upstream,
+)
+from orchestration.graph.composition import (
+    Part,
+    Series,
+    compose,
+    leaves,
+    parts_in_series,
+    spine,
 )
 from orchestration.refs import Expression
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestration.backends.stepfunctions.structure import Branches, Part, Series, compose, leaves
+from orchestration.graph.composition import Branches, Part, Series, compose, leaves
 
 Upstream = dict[str, frozenset[str]]
 

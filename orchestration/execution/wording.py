@@ -1,0 +1,71 @@
+"""Names of errors and texts of their causes, said once for every backend.
+
+A text has named holes, ``"{subject} ended as {status}"``: :func:`filled` puts plain text into
+them, :func:`parts` takes the text apart, for a backend that writes an expression in its own
+language around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from string import Formatter
+from typing import Final, TypeVar
+
+from orchestration.graph import JOB_FAILED, NO_CAPACITY, TIMED_OUT
+
+__all__ = ["JOB_FAILED", "NO_CAPACITY", "TIMED_OUT", "filled", "parts"]
+
+T = TypeVar("T")
+
+INVALID_INPUT: Final = "InvalidInput"
+"""The error of a run that was started with wrong parameters."""
+MISSING_OUTPUT: Final = "MissingOutput"
+"""The error of a response that lacks a value the step gives."""
+WRONG_OUTPUT: Final = "WrongOutput"
+"""The error of a response whose value has another type than the step gives."""
+EXPRESSION_ERROR: Final = "ExpressionError"
+"""The error of an expression that has no value with what a run has."""
+
+ENDED: Final = "{subject} ended as {status}"
+ENDED_WITH_REASON: Final = "{subject} ended as {status}: {reason}"
+LATE: Final = "{subject} did not end within {seconds} s"
+LATE_AND_STOPPED: Final = "{subject} did not end within {seconds} s; it was told to stop"
+REFUSED: Final = "{subject} was refused: {code}: {message}"
+"""What one request of several met that AWS has no capacity or no quota for."""
+REFUSED_BEFORE: Final = "{subject} was refused before"
+LACKING: Final = "{label}: {words}"
+"""What one request of several met, after what it asks for."""
+NOTHING_HAD_CAPACITY: Final = "nothing had capacity: {requests}"
+SEPARATOR: Final = "; "
+"""Between what several requests met, and between several problems of an input."""
+
+PARAMETER_MISSING: Final = "parameter {name} is missing"
+PARAMETER_TYPE: Final = "parameter {name} is not a {type}"
+PARAMETER_UNKNOWN: Final = "there is no parameter {name}"
+
+NO_VALUE: Final = "{source} has no {path}"
+NOT_A: Final = "{path} of {source} is not a {kind}"
+"""``source`` is the step's name; ``path`` is where in the response the value stands."""
+NOT_JSON: Final = "{source} is not JSON"
+
+
+def filled(text: str, **values: object) -> str:
+    """Return a text with its holes filled.
+
+    >>> filled(ENDED, subject="CreateTrainingJob digits", status="Failed")
+    'CreateTrainingJob digits ended as Failed'
+    """
+    return text.format(**values)
+
+
+def parts(text: str, **values: T) -> Iterator[str | T]:
+    """Yield the pieces of a text in order: plain pieces as text, holes as the values given.
+
+    >>> list(parts(ENDED, subject=1, status=2))
+    [1, ' ended as ', 2]
+    """
+    for literal, hole, _, _ in Formatter().parse(text):
+        if literal:
+            yield literal
+        if hole is not None:
+            yield values[hole]
