@@ -18,7 +18,7 @@ from orchestration.cli.running import on, require_backend, table, tell_failure
 from orchestration.errors import OrchestrationError
 
 if TYPE_CHECKING:
-    from orchestration.local.report import RunReport
+    from orchestration.local.run.report import RunReport
     from orchestration.pipeline import Pipeline
 
 _PIPELINE = Path("dags/digits.yaml")

@@ -16,7 +16,7 @@ from orchestration.cli.rendering import Backend, locked
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from orchestration.local.report import RunReport, StageReport
+    from orchestration.local.run.report import RunReport, StageReport
 
 _LOG_LINES = 40
 _MODULES = {"boto3": "local", "moto": "local", "jsonata": "local", "psutil": "local"}

@@ -19,8 +19,8 @@ How a job can tell that it is not on AWS:
 * `AWS_*` entries of a request's environment are left out: they could lead to the real AWS.
 """
 
-from orchestration.local.embedded import EmbeddedAws
-from orchestration.local.environment import refuse_real_aws
-from orchestration.local.records import Fault, RecordedCall
+from orchestration.local.account.records import Fault, RecordedCall
+from orchestration.local.processes.environment import refuse_real_aws
+from orchestration.local.server.embedded import EmbeddedAws
 
 __all__ = ["EmbeddedAws", "Fault", "RecordedCall", "refuse_real_aws"]

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from orchestration.local.environment import environment
+from orchestration.local.processes.environment import environment
 
 Answer = tuple[int, dict[str, Any]]
 

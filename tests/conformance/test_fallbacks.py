@@ -26,8 +26,9 @@ from orchestration.graph import (
     Until,
     Workflow,
 )
-from orchestration.local import EmbeddedAws, Fault, executions
+from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
+from orchestration.local.run import executions
 from tests.conformance import normal, pipelines
 from tests.conformance.test_conformance import BACKENDS, Backend, agree, data, jobs
 from tests.conformance.test_faults import endure as endured

@@ -9,7 +9,7 @@ import pytest
 
 from orchestration import MPI, SMDDP, Cluster, Horovod, InstanceGroup, PyTorchDDP, SMPv1
 from orchestration.local import EmbeddedAws
-from orchestration.local.sagemaker import isolation
+from orchestration.local.sagemaker.hosts import isolation
 from tests.execution.launched import Launched, hosts, launch
 
 LACKING = isolation.missing(isolation.Need("mpirun", over_mpirun=True))

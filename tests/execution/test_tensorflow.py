@@ -9,7 +9,7 @@ import pytest
 
 from orchestration import MultiWorkerMirrored, ParameterServer
 from orchestration.local import EmbeddedAws
-from orchestration.local.sagemaker import isolation
+from orchestration.local.sagemaker.hosts import isolation
 from tests.execution.conftest import ROOT, TENSORFLOW_PYTHON
 from tests.execution.launched import TENSORFLOW, hosts, launch
 

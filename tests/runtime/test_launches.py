@@ -152,7 +152,7 @@ def test_sagemakers_toolkit_on_two_hosts(source: Path, tmp_path: Path) -> None:
             logs.append(base / "log.txt")
             process = stack.enter_context(
                 subprocess.Popen(
-                    [sys.executable, "-m", "orchestration.local.sagemaker.container"],
+                    [sys.executable, "-m", "orchestration.local.sagemaker.hosts.container"],
                     env=environment(
                         SAGEMAKER_BASE_DIR=str(base),
                         SAGEMAKER_TRAINING_MODULE="sagemaker_pytorch_container.training:main",

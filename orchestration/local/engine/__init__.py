@@ -5,7 +5,7 @@ Everything is a change of moto's modules, so it happens only in the server's own
 
 from __future__ import annotations
 
-from orchestration.local.clock import Clock
+from orchestration.local.account.clock import Clock
 
 
 def install(clock: Clock, endpoint_url: str) -> None:

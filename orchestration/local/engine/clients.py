@@ -6,7 +6,7 @@ import functools
 import sys
 from typing import Any
 
-from orchestration.local.environment import ACCESS_KEY, SECRET_KEY
+from orchestration.local.processes.environment import ACCESS_KEY, SECRET_KEY
 
 _ENDPOINT: list[str] = []
 

@@ -18,7 +18,7 @@ from moto.stepfunctions.parser.asl.component.state.wait.wait_function.wait_funct
 )
 from moto.stepfunctions.parser.asl.eval.callback import callback
 
-from orchestration.local.clock import Clock
+from orchestration.local.account.clock import Clock
 from orchestration.local.engine.seams import replace
 
 _Scale = Callable[[float], float]

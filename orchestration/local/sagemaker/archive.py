@@ -6,7 +6,7 @@ import io
 import tarfile
 from pathlib import Path
 
-from orchestration.local.protocol import ServiceError
+from orchestration.local.account.protocol import ServiceError
 
 
 def pack(directory: Path) -> bytes:

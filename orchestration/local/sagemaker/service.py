@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from orchestration.local.decoding import Request
-from orchestration.local.protocol import (
+from orchestration.local.account.account import Account
+from orchestration.local.account.protocol import (
     Answer,
     JsonObject,
+    Request,
     Service,
     ServiceError,
     error_answer,
     not_simulated,
 )
-from orchestration.local.sagemaker.endpoints import Endpoints
-from orchestration.local.sagemaker.jobs import Jobs
-from orchestration.local.sagemaker.models import EndpointConfigs, Models
-from orchestration.local.sagemaker.processing import ProcessingJob
+from orchestration.local.sagemaker.jobs.mounts import LustreDirectory, Mounts
+from orchestration.local.sagemaker.jobs.processing import ProcessingJob
+from orchestration.local.sagemaker.jobs.registry import Jobs
+from orchestration.local.sagemaker.jobs.training import TrainingJob
+from orchestration.local.sagemaker.serving.endpoints import Endpoints
+from orchestration.local.sagemaker.serving.models import EndpointConfigs, Models
 from orchestration.local.sagemaker.tags import Tags
-from orchestration.local.sagemaker.training import TrainingJob
-
-if TYPE_CHECKING:
-    from orchestration.local.wiring import Account
 
 # Operations on what is simulated here; moto knows nothing of these resources.
 _OURS = re.compile(
@@ -36,14 +35,16 @@ class SageMaker(Service):
 
     name = "sagemaker"
 
-    def __init__(self, account: Account) -> None:
-        self._account = account
-        self.tags = Tags(self._has)
-        self.training = Jobs(account, TrainingJob)
-        self.processing = Jobs(account, ProcessingJob)
-        self._models = Models(account)
-        self._configs = EndpointConfigs(account, self._models)
-        self._endpoints = Endpoints(account, self._models, self._configs)
+    def __init__(self, account: Account, lustre_directory: LustreDirectory) -> None:
+        mounts = Mounts(account, lustre_directory)
+        self.tags = tags = Tags(self._has)
+        self.training = Jobs(
+            "Training", lambda request: TrainingJob(account, request, mounts), tags
+        )
+        self.processing = Jobs("Processing", lambda request: ProcessingJob(account, request), tags)
+        self._models = Models(account, tags)
+        self._configs = EndpointConfigs(account, tags, self._models)
+        self._endpoints = Endpoints(account, tags, self._models, self._configs)
         super().__init__(
             {
                 **self.training.operations(),

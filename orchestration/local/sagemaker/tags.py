@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from orchestration.local.protocol import JsonObject, Operation, ServiceError
+from orchestration.local.account.protocol import JsonObject, Operation, ServiceError
 
 
 class Tags:

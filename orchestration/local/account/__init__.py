@@ -1,0 +1,1 @@
+"""An embedded AWS account: what all its services share."""

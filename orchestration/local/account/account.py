@@ -1,0 +1,37 @@
+"""An embedded AWS account: what its simulated services share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestration.local.account.clock import Clock
+from orchestration.local.account.faults import Faults
+from orchestration.local.account.protocol import ACCOUNT_ID
+from orchestration.local.account.recorder import Recorder
+from orchestration.local.processes.children import Children
+
+
+@dataclass
+class Account:
+    """One account in one region: its time, its files, its faults and its child processes.
+
+    It knows no service: each service is handed an account, and whatever it needs of another
+    service.
+    """
+
+    region: str
+    clock: Clock
+    directory: Path
+    environment: Mapping[str, str]
+    """The environment of child processes, whose AWS clients reach this account only."""
+    devices_per_host: int = 1
+    """Accelerators of an accelerated instance, as its processes see them."""
+    recorder: Recorder = field(default_factory=Recorder)
+    faults: Faults = field(default_factory=Faults)
+    children: Children = field(default_factory=Children)
+
+    def arn(self, service: str, resource: str) -> str:
+        """The ARN of a resource of this account."""
+        return f"arn:aws:{service}:{self.region}:{ACCOUNT_ID}:{resource}"

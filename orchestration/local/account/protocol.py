@@ -1,0 +1,143 @@
+"""The wire format of the services simulated here: AWS JSON 1.1, and errors in every format."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import escape
+
+ACCOUNT_ID = "123456789012"
+
+JsonObject = dict[str, Any]
+Operation = Callable[[JsonObject], JsonObject]
+
+
+class ServiceError(Exception):
+    """An error that a simulated service answers with."""
+
+    def __init__(self, code: str, message: str, *, status: int = 400, **members: Any) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+        self.status = status
+        self.members = members
+
+
+@dataclass(frozen=True)
+class Request:
+    """An AWS API call as it was on the wire, decoded."""
+
+    service: str
+    operation: str
+    parameters: dict[str, Any]
+    region: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP answer, whole."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
+    error_code: str | None = None
+
+
+def now() -> datetime.datetime:
+    """The current time, with its zone."""
+    return datetime.datetime.now(tz=datetime.UTC)
+
+
+def json_answer(result: Mapping[str, Any], *, status: int = 200) -> Answer:
+    """A result in AWS JSON 1.1; times become epoch seconds."""
+    body = json.dumps(result, default=_wire).encode()
+    return Answer(status, body, _headers("application/x-amz-json-1.1"))
+
+
+def error_answer(service: str, error: ServiceError) -> Answer:
+    """An error in the format in which a service tells its errors."""
+    if service in ("s3", "iam", "sts", "sns", "cloudformation", "cloudwatch", "ec2"):
+        return _xml_error(service, error)
+    body = json.dumps(
+        {
+            "__type": error.code,
+            "Message": error.message,
+            "message": error.message,
+            **error.members,
+        },
+        default=_wire,
+    ).encode()
+    headers = (*_headers("application/x-amz-json-1.1"), ("x-amzn-ErrorType", error.code))
+    return Answer(error.status, body, headers, error.code)
+
+
+def not_simulated(request: Request) -> ServiceError:
+    """The error of an operation that is not simulated."""
+    return ServiceError(
+        "NotSimulated",
+        f"the embedded AWS does not simulate {request.service}:{request.operation}",
+        status=400,
+    )
+
+
+def _xml_error(service: str, error: ServiceError) -> Answer:
+    inner = f"<Code>{escape(error.code)}</Code><Message>{escape(error.message)}</Message>"
+    request_id = f"<RequestId>{uuid.uuid4()}</RequestId>"
+    if service == "s3":
+        text = f"<Error>{inner}{request_id}</Error>"
+    else:
+        text = f"<ErrorResponse><Error><Type>Sender</Type>{inner}</Error>{request_id}"
+        text += "</ErrorResponse>"
+    body = f'<?xml version="1.0" encoding="UTF-8"?>\n{text}'.encode()
+    return Answer(error.status, body, _headers("text/xml"), error.code)
+
+
+def _headers(content_type: str) -> tuple[tuple[str, str], ...]:
+    return (("Content-Type", content_type), ("x-amzn-RequestId", str(uuid.uuid4())))
+
+
+def _wire(value: Any) -> Any:
+    if isinstance(value, datetime.datetime):
+        return value.timestamp()
+    raise TypeError(f"{type(value).__name__} has no form on the wire")
+
+
+class Service:
+    """A simulated service: operations by name, requests checked against botocore's model."""
+
+    name = ""
+
+    def __init__(self, operations: Mapping[str, Operation]) -> None:
+        self.operations = dict(operations)
+
+    def handles(self, request: Request) -> bool:
+        """Whether a call is for what is simulated here; moto gets the others."""
+        return True
+
+    def answer(self, operation: str, request: JsonObject) -> Answer:
+        """The answer to one call."""
+        try:
+            self._check(operation, request)
+            return json_answer(self.operations[operation](request))
+        except ServiceError as error:
+            return error_answer(self.name, error)
+
+    def _check(self, operation: str, request: JsonObject) -> None:
+        problems = violations(self.name, operation, request)
+        if problems:
+            word = "validation error" if len(problems) == 1 else "validation errors"
+            raise ServiceError(
+                "ValidationException" if self.name == "sagemaker" else "BadRequest",
+                f"{len(problems)} {word} detected: {'; '.join(problems)}",
+            )
+
+
+def violations(service: str, operation: str, request: JsonObject) -> list[str]:
+    """What is wrong with a request, by botocore's model of the service."""
+    from orchestration.checks import requests
+
+    return [str(problem) for problem in requests.violations(service, operation, request)]

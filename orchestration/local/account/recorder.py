@@ -1,0 +1,77 @@
+"""The wire recorder: every AWS call, in the order in which it arrived."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from orchestration.local.account.protocol import Request
+from orchestration.local.account.records import RecordedCall
+
+ORIGIN_PREFIX = "orchestration-local-"
+_MARK = re.compile(rf"{ORIGIN_PREFIX}(?P<origin>[a-z-]+)")
+_JSON_CODE = re.compile(rb'"__type"\s*:\s*"(?:[^"#]*#)?([^"]+)"')
+_XML_CODE = re.compile(rb"<Code>([^<]+)</Code>")
+
+
+class Recorder:
+    """Keeps the calls of an embedded AWS."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: dict[int, RecordedCall] = {}
+        self._next = 1
+
+    def arrive(self) -> int:
+        """The number of a call that has just arrived."""
+        with self._lock:
+            number, self._next = self._next, self._next + 1
+            return number
+
+    def record(
+        self, sequence: int, request: Request, status: int, error: str | None, user_agent: str
+    ) -> None:
+        """Keep a call that was answered."""
+        call = RecordedCall(
+            sequence=sequence,
+            service=request.service,
+            operation=request.operation,
+            request=request.parameters,
+            status=status,
+            error_code=error,
+            origin=origin(user_agent),
+        )
+        with self._lock:
+            self._calls[sequence] = call
+
+    def calls(self) -> list[RecordedCall]:
+        """The calls that were answered so far, in the order in which they arrived."""
+        with self._lock:
+            return [call for _, call in sorted(self._calls.items())]
+
+
+def origin(user_agent: str) -> str | None:
+    """Who made a call, as far as its user agent says."""
+    mark = _MARK.search(user_agent)
+    if mark:
+        return mark["origin"]
+    return "airflow" if "airflow" in user_agent.lower() else None
+
+
+def error_code(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    """The error code in an answer of any of AWS's formats."""
+    if status < 400:
+        return None
+    kind = headers.get("x-amzn-errortype")
+    if kind:
+        return kind.split(":", 1)[0].rsplit("#", 1)[-1]
+    found = _JSON_CODE.search(body) or _XML_CODE.search(body)
+    return found[1].decode() if found else str(status)
+
+
+def dumps(value: Any) -> bytes:
+    """JSON of the recorder's own answers."""
+    return json.dumps(value, default=str).encode()

@@ -1,0 +1,143 @@
+"""The embedded S3 seen from inside the server: not over the wire, so nothing is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestration.local.account.protocol import ACCOUNT_ID, ServiceError
+
+
+@dataclass(frozen=True)
+class Location:
+    """A bucket and a key or prefix in it."""
+
+    bucket: str
+    key: str
+
+    @classmethod
+    def parse(cls, uri: str) -> Location:
+        """The location that an `s3://bucket/key` URI names."""
+        if not uri.startswith("s3://"):
+            raise ServiceError("ValidationException", f"'{uri}' is not an s3:// URI")
+        bucket, _, key = uri[5:].partition("/")
+        return cls(bucket, key)
+
+    def child(self, relative: str) -> Location:
+        """A key below this prefix."""
+        prefix = self.key.rstrip("/")
+        return Location(self.bucket, f"{prefix}/{relative}" if prefix else relative)
+
+    def __str__(self) -> str:
+        return f"s3://{self.bucket}/{self.key}"
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """One object below a prefix: its key, and the key's part after the prefix."""
+
+    key: str
+    relative: str
+
+
+def objects(prefix: Location) -> list[StoredObject]:
+    """The objects below a prefix (or the object itself), in the order of their keys.
+
+    A prefix without a trailing slash also matches keys that only begin with its text, as in S3.
+    """
+    bucket = _bucket(prefix.bucket)
+    found = [key for key in sorted(bucket.keys) if key.startswith(prefix.key)]
+    directory = prefix.key if prefix.key.endswith("/") or not prefix.key else prefix.key + "/"
+    return [
+        StoredObject(key, _relative(key, prefix.key, directory))
+        for key in found
+        if not key.endswith("/")
+    ]
+
+
+def read(location: Location) -> bytes:
+    """The content of an object."""
+    found = _backend().get_object(location.bucket, location.key)
+    if found is None:
+        raise ServiceError("NoSuchKey", f"{location} does not exist", status=404)
+    return bytes(found.value)
+
+
+def exists(location: Location) -> bool:
+    """Whether an object is there."""
+    return bucket_exists(location.bucket) and location.key in _bucket(location.bucket).keys
+
+
+def bucket_exists(name: str) -> bool:
+    """Whether a bucket is there."""
+    return name in _backend().buckets
+
+
+def write(location: Location, content: bytes) -> None:
+    """Store an object."""
+    _bucket(location.bucket)
+    _backend().put_object(location.bucket, location.key, content)
+
+
+def remove(location: Location) -> None:
+    """Delete an object."""
+    _backend().delete_object(location.bucket, location.key)
+
+
+def download(prefix: Location, directory: Path, *, share: tuple[int, int] = (0, 1)) -> int:
+    """Copy the objects below a prefix into a directory; returns how many.
+
+    `share` is (index, count): every count-th object, beginning with the index-th.
+    """
+    index, count = share
+    chosen = objects(prefix)[index::count]
+    for stored in chosen:
+        target = inside(directory, stored.relative)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(read(Location(prefix.bucket, stored.key)))
+    return len(chosen)
+
+
+def upload(directory: Path, prefix: Location) -> int:
+    """Copy the files below a directory to a prefix; returns how many."""
+    count = 0
+    for path in files(directory):
+        write(prefix.child(path.relative_to(directory).as_posix()), path.read_bytes())
+        count += 1
+    return count
+
+
+def files(directory: Path) -> Iterator[Path]:
+    """The regular files below a directory, in order."""
+    return (path for path in sorted(directory.rglob("*")) if path.is_file())
+
+
+def inside(directory: Path, relative: str) -> Path:
+    """A path below a directory; `ServiceError` where it leads out."""
+    target = (directory / relative).resolve()
+    if not target.is_relative_to(directory.resolve()):
+        raise ServiceError("ValidationException", f"the key '{relative}' leaves its directory")
+    return target
+
+
+def _relative(key: str, prefix: str, directory: str) -> str:
+    if key == prefix:
+        return key.rsplit("/", 1)[-1]
+    if key.startswith(directory):
+        return key[len(directory) :]
+    parent = prefix.rsplit("/", 1)[0] + "/" if "/" in prefix else ""
+    return key[len(parent) :]
+
+
+def _backend() -> Any:
+    from moto.s3.models import s3_backends
+
+    return s3_backends[ACCOUNT_ID]["aws"]
+
+
+def _bucket(name: str) -> Any:
+    if not bucket_exists(name):
+        raise ServiceError("NoSuchBucket", f"the bucket '{name}' does not exist", status=404)
+    return _backend().buckets[name]

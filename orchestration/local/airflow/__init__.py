@@ -1,0 +1,11 @@
+"""Airflow itself, in a child process, against the embedded AWS."""
+
+from orchestration.local.airflow.runner import (
+    AirflowRun,
+    LocalAirflow,
+    OnProgress,
+    TaskState,
+    run,
+)
+
+__all__ = ["AirflowRun", "LocalAirflow", "OnProgress", "TaskState", "run"]

@@ -1,0 +1,105 @@
+"""The process in which a local Airflow runs: ``python -m orchestration.local.airflow.process FD``.
+
+Requests come as lines of JSON on standard input, whose end means that whoever started this is gone;
+events leave as lines of JSON on the file descriptor FD.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import queue
+import sys
+import threading
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orchestration.errors import OrchestrationError
+from orchestration.local.processes.environment import refuse_real_aws
+
+if TYPE_CHECKING:
+    from airflow.sdk import DAG
+
+    from orchestration.local.airflow.loop import Emit
+
+
+def main(descriptor: int) -> None:
+    """Serve until standard input ends."""
+    requests: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read, args=(requests,), daemon=True).start()
+    import botocore.session
+    from airflow.utils.db import initdb
+
+    # Every task makes clients of its own, each of which would parse megabytes of service models.
+    botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+    initdb()
+    with os.fdopen(descriptor, "w", encoding="utf-8", buffering=1) as channel:
+
+        def emit(event: Mapping[str, Any]) -> None:
+            channel.write(json.dumps(event) + "\n")
+
+        while True:
+            _serve(json.loads(requests.get()), emit)
+
+
+def _read(requests: queue.Queue[str]) -> None:
+    for line in sys.stdin:
+        requests.put(line)
+    # Whatever runs has nobody to run for.
+    os._exit(0)
+
+
+def _serve(request: Mapping[str, Any], emit: Emit) -> None:
+    from orchestration.local.airflow.loop import run
+
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        del os.environ[name]
+    os.environ.update(request["environment"])
+    try:
+        refuse_real_aws(os.environ)
+        dag = _load(Path(request["dag_file"]))
+        _reach_by_environment(dag)
+        emit({"end": run(dag, request["run_id"], request["conf"], emit)})
+    except OrchestrationError as error:
+        emit({"refused": str(error)})
+    except Exception as error:  # the next request is none the worse for it
+        traceback.print_exc()
+        emit({"refused": f"Airflow can't run it: {error}"})
+
+
+def _reach_by_environment(dag: DAG) -> None:
+    """Give every connection from the environment, so that a trigger's thread needs no database."""
+    for task in dag.tasks:
+        conn_id = getattr(task, "aws_conn_id", None)
+        if conn_id:
+            os.environ[f"AIRFLOW_CONN_{conn_id.upper()}"] = "aws://"
+
+
+def _load(path: Path) -> DAG:
+    """The only DAG of a file, written to the database as a DAG processor does."""
+    from airflow.dag_processing.bundles.manager import DagBundlesManager
+    from airflow.dag_processing.dagbag import BundleDagBag, sync_bag_to_db
+    from airflow.utils.session import create_session
+
+    from orchestration.errors import LocalError
+
+    with create_session() as session:
+        DagBundlesManager().sync_bundles_to_db(session=session)  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
+    bag = BundleDagBag(
+        dag_folder=path, bundle_path=path.parent, bundle_name="dags-folder", safe_mode=False
+    )
+    if bag.import_errors:
+        errors = "\n".join(f"{file}: {error}" for file, error in bag.import_errors.items())
+        raise LocalError(f"Airflow can't import the DAG file\n{errors}")
+    if len(bag.dags) != 1:
+        raise LocalError(f"{path} holds {len(bag.dags)} DAGs ({', '.join(bag.dags)}), not one")
+    sync_bag_to_db(bag, "dags-folder", None)
+    [dag] = bag.dags.values()
+    return dag
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,266 @@
+"""Runs DAGs on this machine, against the embedded AWS, with Airflow itself.
+
+Airflow runs in a child process with a home, a database and a configuration of its own, all of them
+in a temporary folder that goes with it. Nothing of a user's Airflow is read or changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from orchestration.errors import LocalError
+from orchestration.expressions import Json
+from orchestration.local.processes.environment import environment, refuse_real_aws
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from orchestration.graph import Workflow
+    from orchestration.pipeline import Pipeline
+
+_LOG_CHARACTERS = 20_000
+_STOP_TIMEOUT_S = 10.0
+_SETTINGS: Mapping[str, str] = {
+    "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "0",
+    "AIRFLOW__LOGGING__COLORED_CONSOLE_LOG": "False",
+    "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+    "SCARF_ANALYTICS": "false",
+}
+
+
+class Environment(Protocol):
+    """What of an embedded AWS is needed here."""
+
+    def environment(self) -> dict[str, str]:
+        """A complete environment in which AWS clients reach it and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """A task instance, as it is or was at the end of a run."""
+
+    task_id: str
+    map_index: int
+    """Its element of a loop, -1 outside of loops."""
+    state: str
+    """As Airflow calls it: ``running``, ``deferred``, ``success``, ``failed``, ``skipped``, …"""
+    try_number: int = 0
+    start: str | None = None
+    end: str | None = None
+    """Times in ISO 8601."""
+
+
+@dataclass(frozen=True, slots=True)
+class AirflowRun:
+    """A run that has ended."""
+
+    state: Literal["success", "failed"]
+    tasks: tuple[TaskState, ...]
+    outputs: Mapping[str, Json] | None
+    """What the workflow has to show; None where it failed."""
+    error: str | None
+    cause: str | None
+    log: str
+    """The last characters of what Airflow wrote during the run."""
+
+
+OnProgress = Callable[[TaskState], None]
+
+
+def run(
+    dag: Pipeline | Workflow | Path,
+    *,
+    aws: Environment,
+    parameters: Mapping[str, str | float | bool] | None = None,
+    run_id: str = "local",
+    on_progress: OnProgress | None = None,
+    time_scale: float | None = None,
+) -> AirflowRun:
+    """Run a DAG once, in an Airflow of its own; see :meth:`LocalAirflow.run`."""
+    with LocalAirflow() as airflow:
+        return airflow.run(
+            dag,
+            aws=aws,
+            parameters=parameters,
+            run_id=run_id,
+            on_progress=on_progress,
+            time_scale=time_scale,
+        )
+
+
+class LocalAirflow:
+    """An Airflow that runs one DAG after another; use it in a ``with`` block.
+
+    Starting costs a few seconds, once.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._home: Path | None = None
+
+    def __enter__(self) -> Self:
+        # Every run brings the address of its own AWS; until then there is none.
+        self._started(environment("http://127.0.0.1:9", "us-east-1"))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it, and remove its files."""
+        process, self._process = self._process, None
+        if process is not None:
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(BrokenPipeError):
+                        pipe.close()
+            try:
+                process.wait(_STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        if self._home is not None:
+            shutil.rmtree(self._home, ignore_errors=True)
+            self._home = None
+
+    def run(
+        self,
+        dag: Pipeline | Workflow | Path,
+        *,
+        aws: Environment,
+        parameters: Mapping[str, str | float | bool] | None = None,
+        run_id: str = "local",
+        on_progress: OnProgress | None = None,
+        time_scale: float | None = None,
+    ) -> AirflowRun:
+        """Run a DAG to its end: a pipeline, or the only DAG of a file.
+
+        Tasks wait for their jobs side by side, as they do in a triggerer. ``on_progress`` is called
+        with every change of a task's state, as it happens. ``time_scale`` is real seconds per
+        second of AWS; without it, what the embedded AWS says.
+
+        Raises :class:`LocalError` where a call could reach the real AWS, or the DAG can't be
+        loaded. A run that fails is returned.
+        """
+        variables = dict(aws.environment())
+        refuse_real_aws(variables)
+        if time_scale is not None:
+            variables["ORCHESTRATION_TIME_SCALE"] = str(time_scale)
+        process, home = self._started(variables)
+        log = home / "airflow.log"
+        request = {
+            "dag_file": str(_dag_file(dag, home)),
+            "run_id": run_id,
+            "conf": dict(parameters or {}),
+            "environment": {k: v for k, v in variables.items() if not k.startswith("AIRFLOW")},
+        }
+        offset = log.stat().st_size
+        self._write(process, json.dumps(request))
+        for event in self._events(process):
+            if "task" in event:
+                if on_progress is not None:
+                    on_progress(TaskState(**event["task"]))
+            elif "refused" in event:
+                raise LocalError(event["refused"])
+            elif "end" in event:
+                return _ended(event["end"], _tail(log, offset))
+        process.wait(_STOP_TIMEOUT_S)
+        raise LocalError(f"Airflow ended before the run did:\n{_tail(log, offset)}")
+
+    def _started(self, variables: Mapping[str, str]) -> tuple[subprocess.Popen[str], Path]:
+        if self._process is not None and self._home is not None:
+            return self._process, self._home
+        home = self._home = Path(tempfile.mkdtemp(prefix="orchestration-airflow-"))
+        (home / "dags").mkdir()
+        reading, writing = os.pipe()
+        with (home / "airflow.log").open("wb") as log:
+            self._process = process = subprocess.Popen(
+                [sys.executable, "-m", "orchestration.local.airflow.process", str(writing)],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=_environment(variables, home),
+                cwd=home,
+                pass_fds=(writing,),
+                text=True,
+                # Control-C is for the user's process: this one ends with it, not before it.
+                start_new_session=True,
+            )
+        os.close(writing)
+        process.stdout = os.fdopen(reading, encoding="utf-8")
+        return process, home
+
+    def _write(self, process: subprocess.Popen[str], line: str) -> None:
+        if process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(line + "\n")
+                process.stdin.flush()
+
+    def _events(self, process: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
+        for line in process.stdout or ():
+            yield json.loads(line)
+
+
+def _environment(base: Mapping[str, str], home: Path) -> dict[str, str]:
+    # Settings, connections and secrets backends of a user's own Airflow stay out of it.
+    kept = {key: value for key, value in base.items() if not key.startswith("AIRFLOW")}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    root = str(Path(__file__).resolve().parents[3])
+    path = os.pathsep.join(filter(None, [root, kept.get("PYTHONPATH")]))
+    return kept | {
+        **_SETTINGS,
+        "PYTHONPATH": path,
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
+    }
+
+
+def _dag_file(dag: Pipeline | Workflow | Path, home: Path) -> Path:
+    if isinstance(dag, Path):
+        return dag.resolve()
+    from orchestration.graph import Workflow as WorkflowClass
+
+    workflow = dag if isinstance(dag, WorkflowClass) else dag.lower()
+    path = Path(tempfile.mkdtemp(dir=home / "dags")) / "dag.py"
+    path.with_suffix(".pickle").write_bytes(pickle.dumps(workflow))
+    path.write_text(
+        "import pathlib, pickle\n"
+        "from orchestration.airflow import dag\n"
+        'dag(pickle.loads(pathlib.Path(__file__).with_suffix(".pickle").read_bytes()))\n'
+    )
+    return path
+
+
+def _ended(end: Mapping[str, Any], log: str) -> AirflowRun:
+    return AirflowRun(
+        state=end["state"],
+        tasks=tuple(TaskState(**task) for task in end["tasks"]),
+        outputs=end["outputs"],
+        error=end["error"],
+        cause=end["cause"],
+        log=log,
+    )
+
+
+def _tail(log: Path, offset: int) -> str:
+    with log.open("rb") as file:
+        file.seek(max(offset, log.stat().st_size - _LOG_CHARACTERS))
+        return file.read().decode(errors="replace")

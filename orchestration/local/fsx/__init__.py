@@ -1,0 +1,1 @@
+"""FSx for Lustre, simulated: a file system is a directory, its S3 associations are copied files."""

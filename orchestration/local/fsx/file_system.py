@@ -1,0 +1,56 @@
+"""A Lustre file system: a directory of this machine."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path, PurePosixPath
+
+from orchestration.local.account.account import Account
+from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject, now
+
+_SCRATCH_1_MOUNT = "fsx"
+
+
+class FileSystem:
+    """One Lustre file system."""
+
+    def __init__(self, account: Account, request: JsonObject) -> None:
+        self.id = f"fs-{secrets.token_hex(8) + '0'}"
+        self.arn = account.arn("fsx", f"file-system/{self.id}")
+        self.request = request
+        self.created = now()
+        self.lifecycle = "CREATING"
+        self.lustre: JsonObject = {
+            "DeploymentType": "SCRATCH_1",
+            "WeeklyMaintenanceStartTime": "1:00:00",
+            **request.get("LustreConfiguration", {}),
+        }
+        is_old = self.lustre["DeploymentType"] == "SCRATCH_1"
+        self.lustre["MountName"] = _SCRATCH_1_MOUNT if is_old else secrets.token_hex(4)
+        self.directory = account.directory / "fsx" / self.id
+        self.directory.mkdir(parents=True)
+        self.dns_name = f"{self.id}.fsx.{account.region}.amazonaws.com"
+        self.tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", [])}
+
+    def local(self, path: str) -> Path:
+        """Where a path of the file system is here."""
+        return self.directory / PurePosixPath(path).as_posix().strip("/")
+
+    def description(self) -> JsonObject:
+        """The file system as Describe tells it."""
+        return {
+            "OwnerId": ACCOUNT_ID,
+            "CreationTime": self.created,
+            "FileSystemId": self.id,
+            "FileSystemType": "LUSTRE",
+            "Lifecycle": self.lifecycle,
+            "StorageCapacity": self.request.get("StorageCapacity", 1200),
+            "StorageType": self.request.get("StorageType", "SSD"),
+            "VpcId": "vpc-embedded",
+            "SubnetIds": self.request["SubnetIds"],
+            "NetworkInterfaceIds": [],
+            "DNSName": self.dns_name,
+            "ResourceARN": self.arn,
+            "Tags": [{"Key": key, "Value": value} for key, value in sorted(self.tags.items())],
+            "LustreConfiguration": self.lustre,
+        }

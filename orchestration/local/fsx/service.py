@@ -1,0 +1,174 @@
+"""FSx for Lustre, simulated: the operations on file systems."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+from orchestration.local.account import storage
+from orchestration.local.account.account import Account
+from orchestration.local.account.protocol import (
+    JsonObject,
+    Operation,
+    Service,
+    ServiceError,
+)
+from orchestration.local.account.storage import Location
+from orchestration.local.fsx.file_system import FileSystem
+from orchestration.local.fsx.repositories import Repositories
+
+# Simulated seconds until a new file system is AVAILABLE, and until a deleted one is gone.
+CREATION_S = 300.0
+DELETION_S = 120.0
+
+
+class FileSystems(Service):
+    """The file systems of an account."""
+
+    name = "fsx"
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self._systems: dict[str, FileSystem] = {}
+        self._by_token: dict[str, tuple[str, FileSystem]] = {}
+        self._lock = threading.RLock()
+        self._repositories = Repositories(account, self.get)
+        operations: dict[str, Operation] = {
+            "CreateFileSystem": self._create,
+            "DescribeFileSystems": self._describe,
+            "DeleteFileSystem": self._delete,
+            "TagResource": self._tag,
+            "UntagResource": self._untag,
+            "ListTagsForResource": self._list_tags,
+        }
+        super().__init__({**operations, **self._repositories.operations()})
+
+    def get(self, identifier: str) -> FileSystem:
+        """A file system; `FileSystemNotFound` where there is none."""
+        if identifier not in self._systems:
+            raise ServiceError("FileSystemNotFound", f"File system '{identifier}' does not exist.")
+        return self._systems[identifier]
+
+    def mounted(self, identifier: str, path: str) -> Path:
+        """The directory that a training job mounts as `/MountName/...`."""
+        system = self.get(identifier)
+        if system.lifecycle != "AVAILABLE":
+            raise ServiceError(
+                "BadRequest", f"file system {identifier} is {system.lifecycle}, not AVAILABLE"
+            )
+        mount, _, below = path.strip("/").partition("/")
+        if mount != system.lustre["MountName"]:
+            raise ServiceError(
+                "BadRequest",
+                f"the directory path '{path}' does not begin with the mount name "
+                f"'/{system.lustre['MountName']}' of file system {identifier}",
+            )
+        directory = system.local(below)
+        if not directory.is_dir():
+            raise ServiceError(
+                "BadRequest", f"the directory path '{path}' does not exist on {identifier}"
+            )
+        return directory
+
+    def state(self) -> JsonObject:
+        """The file systems, their associations and tasks, as Describe tells them."""
+        return {
+            "FileSystems": {
+                identifier: system.description() for identifier, system in self._systems.items()
+            },
+            **self._repositories.state(),
+        }
+
+    def _create(self, request: JsonObject) -> JsonObject:
+        if request["FileSystemType"] != "LUSTRE":
+            raise ServiceError("BadRequest", "the embedded AWS simulates LUSTRE only")
+        token = request.get("ClientRequestToken")
+        fingerprint = _fingerprint(request)
+        with self._lock:
+            if token in self._by_token:
+                known, system = self._by_token[token]
+                if known != fingerprint:
+                    raise ServiceError(
+                        "IncompatibleParameterError",
+                        "The request was made with the same client token and other parameters.",
+                        Parameter="ClientRequestToken",
+                    )
+                return {"FileSystem": system.description()}
+            self._check_import_path(request)
+            system = FileSystem(self._account, request)
+            self._systems[system.id] = system
+            if token:
+                self._by_token[token] = (fingerprint, system)
+        created = system.description()
+        self._later(CREATION_S, lambda: self._become_available(system))
+        return {"FileSystem": created}
+
+    def _check_import_path(self, request: JsonObject) -> None:
+        path = request.get("LustreConfiguration", {}).get("ImportPath")
+        if path and not storage.bucket_exists(Location.parse(path).bucket):
+            raise ServiceError("InvalidImportPath", f"The import path {path} is not accessible.")
+
+    def _become_available(self, system: FileSystem) -> None:
+        if system.lifecycle != "CREATING":
+            return
+        reason = self._account.faults.for_job("CreateFileSystem", system.id)
+        if reason:
+            system.lifecycle = "FAILED"
+            return
+        path = system.lustre.get("ImportPath")
+        if path:
+            storage.download(Location.parse(path), system.directory)
+        system.lifecycle = "AVAILABLE"
+
+    def _describe(self, request: JsonObject) -> JsonObject:
+        chosen = request.get("FileSystemIds") or list(self._systems)
+        return {"FileSystems": [self.get(identifier).description() for identifier in chosen]}
+
+    def _delete(self, request: JsonObject) -> JsonObject:
+        with self._lock:
+            system = self.get(request["FileSystemId"])
+            system.lifecycle = "DELETING"
+        self._later(DELETION_S, lambda: self._vanish(system))
+        return {"FileSystemId": system.id, "Lifecycle": "DELETING"}
+
+    def _vanish(self, system: FileSystem) -> None:
+        self._repositories.forget(system.id)
+        self._systems.pop(system.id, None)
+        shutil.rmtree(system.directory, ignore_errors=True)
+
+    def _later(self, simulated_s: float, action: Any) -> None:
+        timer = threading.Timer(self._account.clock.pause(simulated_s), action)
+        timer.daemon = True
+        timer.start()
+
+    def _tags_of(self, request: JsonObject) -> dict[str, str]:
+        arn = request["ResourceARN"]
+        for system in self._systems.values():
+            if system.arn == arn:
+                return system.tags
+        found = self._repositories.tags_of(arn)
+        if found is None:
+            raise ServiceError("ResourceNotFound", f"{arn} does not exist", ResourceARN=arn)
+        return found
+
+    def _tag(self, request: JsonObject) -> JsonObject:
+        self._tags_of(request).update({tag["Key"]: tag["Value"] for tag in request["Tags"]})
+        return {}
+
+    def _untag(self, request: JsonObject) -> JsonObject:
+        tags = self._tags_of(request)
+        for key in request["TagKeys"]:
+            tags.pop(key, None)
+        return {}
+
+    def _list_tags(self, request: JsonObject) -> JsonObject:
+        tags = sorted(self._tags_of(request).items())
+        return {"Tags": [{"Key": key, "Value": value} for key, value in tags]}
+
+
+def _fingerprint(request: JsonObject) -> str:
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()

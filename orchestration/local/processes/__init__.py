@@ -1,0 +1,1 @@
+"""Child processes: their environment, their end."""

@@ -1,0 +1,70 @@
+"""Runs a command and kills it, with all its descendants, when whoever started it is gone.
+
+`python -m orchestration.local.processes.leash COMMAND...`: standard input is the leash. Its end
+means that the embedded AWS died, whatever killed it. SIGTERM goes to every descendant, as when a
+container is stopped; what is left when the command ended is killed, as when a container is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+from types import FrameType
+
+import psutil
+
+_PR_SET_CHILD_SUBREAPER = 36
+_LAST_WORDS_S = 5.0
+
+
+def main(command: list[str]) -> int:
+    """Run the command; its exit status, shell-like where a signal ended it."""
+    _adopt_orphans()
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    stopped: list[psutil.Process] = []
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        stopped.extend(_descendants())
+        for process in stopped:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.terminate()
+
+    signal.signal(signal.SIGTERM, stop)
+    threading.Thread(target=_watch, daemon=True).start()
+    status = child.wait()
+    if stopped:
+        psutil.wait_procs(stopped, timeout=_LAST_WORDS_S)
+    _kill([*stopped, *_descendants()])
+    return 128 - status if status < 0 else status
+
+
+def _descendants() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
+
+
+def _kill(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+def _adopt_orphans() -> None:
+    # Linux only; elsewhere a descendant whose parent ended is found only at SIGTERM.
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _watch() -> None:
+    while os.read(0, 1024):
+        pass
+    _kill(_descendants())
+    os._exit(137)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

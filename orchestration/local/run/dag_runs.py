@@ -1,0 +1,105 @@
+"""Runs a workflow as a run of an Airflow DAG, and reads from its task instances what happened."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from orchestration.expressions import Json
+from orchestration.graph import Workflow, all_steps
+from orchestration.local import airflow as local
+from orchestration.local.airflow import LocalAirflow, TaskState
+from orchestration.local.run.report import Followed, OnProgress, Progress, StepRun, StepState
+
+if TYPE_CHECKING:
+    from orchestration.local.server.embedded import EmbeddedAws
+
+_STATES: Mapping[str, StepState] = {
+    "success": "succeeded",
+    "failed": "failed",
+    "skipped": "skipped",
+    "running": "running",
+    "deferred": "running",
+    "up_for_retry": "running",
+    "up_for_reschedule": "running",
+}
+"""Tasks in any other state have not begun, and ``upstream_failed`` ones never will."""
+
+
+def follow(
+    aws: EmbeddedAws,
+    workflow: Workflow,
+    values: Mapping[str, Json],
+    run_id: str,
+    on_progress: OnProgress,
+    airflow: LocalAirflow | None = None,
+) -> Followed:
+    """Run the workflow's DAG once, in an Airflow of its own, and follow it to its end."""
+    began = time.monotonic()
+    steps = {step.name for step in all_steps(workflow.graph)}
+    tasks: dict[tuple[str, int], TaskState] = {}
+    seen: dict[str, StepState] = {}
+
+    def changed(task: TaskState) -> None:
+        tasks[task.task_id, task.map_index] = task
+        step = _step_of(task, steps)
+        run = _together(step, (t for t in tasks.values() if _step_of(t, steps) == step))
+        if step and run is not None and seen.get(step) != run.state:
+            seen[step] = run.state
+            on_progress(Progress(step, run.state, time.monotonic() - began))
+
+    # Here it is this call that starts it: a schedule would ask for values of its own.
+    start = local.run if airflow is None else airflow.run
+    ended = start(
+        replace(workflow, schedule=None),
+        aws=aws,
+        parameters=cast("Mapping[str, str | float | bool]", values),
+        run_id=run_id,
+        on_progress=changed,
+        time_scale=aws.time_scale,
+    )
+    return Followed(
+        identity=f"{workflow.name}/{run_id}",
+        state="succeeded" if ended.state == "success" else "failed",
+        error=ended.error,
+        cause=ended.cause,
+        outputs=ended.outputs,
+        steps=tuple(_runs(ended.tasks, steps)),
+        log=ended.log,
+    )
+
+
+def _runs(tasks: Iterable[TaskState], steps: set[str]) -> Iterable[StepRun]:
+    by_step: dict[str, list[TaskState]] = {}
+    for task in tasks:
+        by_step.setdefault(_step_of(task, steps), []).append(task)
+    for step, own in by_step.items():
+        run = _together(step, own)
+        if step and run is not None:
+            yield run
+
+
+def _step_of(task: TaskState, steps: set[str]) -> str:
+    """The step of a task; helpers (``deploy.apply__join``) belong to the one they help."""
+    name = task.task_id.partition("__")[0]
+    return name if name in steps else ""
+
+
+def _together(step: str, tasks: Iterable[TaskState]) -> StepRun | None:
+    """The tasks of a step as one; None where none of them has begun."""
+    own = list(tasks)
+    begun = [task for task in own if task.state in _STATES]
+    # What gathers a loop's results runs whatever became of the loop, even where it was not reached.
+    unreached = any(t.task_id.endswith("__items") and t.state not in _STATES for t in own)
+    if not begun or unreached:
+        return None
+    states = {_STATES[task.state] for task in begun}
+    order: tuple[StepState, ...] = ("running", "failed", "succeeded", "skipped")
+    state = next(state for state in order if state in states)
+    ran = [task for task in begun if task.state != "skipped"]
+    starts = [datetime.datetime.fromisoformat(task.start) for task in ran if task.start]
+    ends = [datetime.datetime.fromisoformat(task.end) for task in ran if task.end]
+    return StepRun(step, state, min(starts, default=None), max(ends, default=None))

@@ -1,0 +1,181 @@
+"""Runs a workflow as an execution of a state machine, and reads from its history what happened."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from orchestration.expressions import Json
+from orchestration.expressions.evaluate import run_token
+from orchestration.graph import Workflow, all_steps
+from orchestration.local.run import report
+from orchestration.local.run.report import Followed, OnProgress, Progress, StepRun, StepState
+
+if TYPE_CHECKING:
+    from orchestration.local.server.embedded import EmbeddedAws
+
+_POLL_S = 0.15
+_ROLE = "EmbeddedStates"
+
+
+def follow(
+    aws: EmbeddedAws,
+    workflow: Workflow,
+    values: Mapping[str, Json],
+    run_id: str,
+    on_progress: OnProgress,
+) -> Followed:
+    """Create the state machine, run it once and follow it to its end.
+
+    An exception meanwhile (``KeyboardInterrupt``) stops the execution and its jobs.
+    """
+    states = aws.client("stepfunctions")
+    arn = _machine(aws, workflow)
+    execution = states.start_execution(
+        stateMachineArn=arn, name=run_id, input=json.dumps(dict(values))
+    )["executionArn"]
+    try:
+        return _followed(states, execution, workflow, on_progress)
+    except BaseException:
+        states.stop_execution(executionArn=execution, error="Stopped", cause="stopped by its user")
+        report.stop_jobs(aws, run_token(execution))
+        raise
+
+
+def role(aws: EmbeddedAws, name: str, service: str) -> str:
+    """The ARN of a role that a service can assume; made where it is missing."""
+    iam = aws.client("iam")
+    trust = {
+        "Version": "2012-10-17",
+        "Statement": [
+            {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
+        ],
+    }
+    try:
+        made = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))
+    except iam.exceptions.EntityAlreadyExistsException:
+        made = iam.get_role(RoleName=name)
+    return str(made["Role"]["Arn"])
+
+
+def _machine(aws: EmbeddedAws, workflow: Workflow) -> str:
+    from orchestration.backends import stepfunctions
+
+    states = aws.client("stepfunctions")
+    definition = json.dumps(stepfunctions.render(workflow))
+    role_arn = role(aws, _ROLE, "states.amazonaws.com")
+    for machine in states.list_state_machines()["stateMachines"]:
+        if machine["name"] == workflow.name:
+            arn = str(machine["stateMachineArn"])
+            states.update_state_machine(
+                stateMachineArn=arn, definition=definition, roleArn=role_arn
+            )
+            return arn
+    made = states.create_state_machine(
+        name=workflow.name, definition=definition, roleArn=role_arn, type="STANDARD"
+    )
+    return str(made["stateMachineArn"])
+
+
+def _followed(states: Any, execution: str, workflow: Workflow, on_progress: OnProgress) -> Followed:
+    names = {step.name.replace(".", "-"): step.name for step in all_steps(workflow.graph)}
+    began = time.monotonic()
+    seen: dict[str, StepState] = {}
+    while True:
+        described = states.describe_execution(executionArn=execution)
+        running = described["status"] == "RUNNING"
+        steps = _steps(_history(states, execution), names, failed=_failed(described))
+        for step in steps.values():
+            if seen.get(step.step) != step.state:
+                seen[step.step] = step.state
+                on_progress(Progress(step.step, step.state, time.monotonic() - began))
+        if not running:
+            return _ended(execution, described, tuple(steps.values()))
+        time.sleep(_POLL_S)
+
+
+def _failed(described: Mapping[str, Any]) -> bool:
+    return described["status"] not in ("RUNNING", "SUCCEEDED")
+
+
+def _ended(execution: str, described: Mapping[str, Any], steps: tuple[StepRun, ...]) -> Followed:
+    if _failed(described):
+        return Followed(
+            identity=execution,
+            state="failed",
+            error=described.get("error", f"States.{described['status'].title()}"),
+            cause=described.get("cause", ""),
+            steps=steps,
+        )
+    return Followed(
+        identity=execution,
+        state="succeeded",
+        outputs=json.loads(described["output"]),
+        steps=steps,
+    )
+
+
+def _history(states: Any, execution: str) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = []
+    pages = states.get_paginator("get_execution_history")
+    for page in pages.paginate(executionArn=execution, includeExecutionData=False):
+        events += page["events"]
+    return events
+
+
+@dataclass(slots=True)
+class _Visits:
+    """Entries into a step's states and exits from them."""
+
+    inside: int = 0
+    started: datetime.datetime | None = None
+    ended: datetime.datetime | None = None
+    failures: Counter[str] = field(default_factory=Counter)
+
+
+def _steps(
+    events: Iterable[Mapping[str, Any]], names: Mapping[str, str], *, failed: bool
+) -> dict[str, StepRun]:
+    """What the history says of each step that was entered, in the order of their starts."""
+    visits: dict[str, _Visits] = {}
+    for event in events:
+        detail = event.get("stateEnteredEventDetails") or event.get("stateExitedEventDetails")
+        step = None if detail is None else _step_of(detail["name"], names)
+        if step is None:
+            continue
+        at = visits.setdefault(step, _Visits())
+        if event["type"].endswith("Entered"):
+            at.inside += 1
+            at.started = at.started or event["timestamp"]
+        else:
+            at.inside -= 1
+        at.ended = event["timestamp"]
+    return {
+        step: StepRun(
+            step,
+            _state(at, failed=failed),
+            at.started,
+            at.ended if at.inside <= 0 or failed else None,
+        )
+        for step, at in visits.items()
+    }
+
+
+def _state(at: _Visits, *, failed: bool) -> StepState:
+    if at.inside <= 0:
+        return "succeeded"
+    return "failed" if failed else "running"
+
+
+_HELPER = re.compile(r"-[A-Z].*$")
+
+
+def _step_of(state: str, names: Mapping[str, str]) -> str | None:
+    """The step that a state belongs to; helper states have a capitalised suffix."""
+    return names.get(state) or names.get(_HELPER.sub("", state, count=1))

@@ -1,0 +1,148 @@
+"""Runs a pipeline on this machine, whole: data and code uploaded, started, followed, reported."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestration.errors import LocalError
+from orchestration.expressions import Json
+from orchestration.expressions.evaluate import run_token
+from orchestration.graph import Workflow
+from orchestration.local.run import executions, report
+from orchestration.local.run.preparation import prepare
+from orchestration.local.run.report import Followed, On, OnProgress, Progress, RunReport
+from orchestration.local.server.embedded import EmbeddedAws
+
+if TYPE_CHECKING:
+    from orchestration.local.airflow import LocalAirflow
+    from orchestration.pipeline import Pipeline
+
+_ROLE = "EmbeddedSageMakerExecution"
+
+
+def run(
+    pipeline: Pipeline,
+    *,
+    on: On,
+    parameters: Mapping[str, str | float | bool] | None = None,
+    aws: EmbeddedAws | None = None,
+    uploads: Mapping[str, Path] | None = None,
+    run_id: str | None = None,
+    on_progress: OnProgress | None = None,
+    time_scale: float = 0.02,
+    airflow: LocalAirflow | None = None,
+) -> RunReport:
+    """Run a pipeline on an embedded AWS and report what it came to, failures too.
+
+    Buckets that the parameters and the pipeline name are made; ``uploads`` (files or folders by
+    their S3 URI) and the folders of code are put into them. Without ``aws`` an account of its own
+    is started for the run, with ``time_scale`` real seconds for a second of AWS; without
+    ``airflow``, an Airflow too. A parameter ``role`` need not be given.
+
+    Raises :class:`~orchestration.errors.DeployError` where parameters do not fit or code is
+    missing.
+    """
+    from orchestration.deploy import parameters as deploy_parameters
+
+    workflow = pipeline.lower()
+    given = deploy_parameters.read(workflow.parameters, dict(parameters or {}))
+    with contextlib.ExitStack() as stack:
+        account = aws or stack.enter_context(EmbeddedAws(time_scale=time_scale))
+        values = {**_filled(account, workflow, given), **given}
+        _check_complete(workflow, values)
+        prepare(account, pipeline, workflow, values, dict(uploads or {}))
+        attempt = _Attempt(
+            aws=account,
+            workflow=workflow,
+            values=values,
+            run_id=run_id or f"local-{_now():%Y%m%dT%H%M%S-%f}",
+            on_progress=on_progress or _ignore,
+            airflow=airflow,
+        )
+        return attempt.run(on, [stage.name for stage in pipeline.stages])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    """One run on one account."""
+
+    aws: EmbeddedAws
+    workflow: Workflow
+    values: Mapping[str, Json]
+    run_id: str
+    on_progress: OnProgress
+    airflow: LocalAirflow | None
+
+    def run(self, on: On, stage_names: list[str]) -> RunReport:
+        before = max((call.sequence for call in self.aws.calls()), default=0)
+        started = _now()
+        followed = self._followed(on)
+        calls = tuple(call for call in self.aws.calls() if call.sequence > before)
+        return RunReport(
+            pipeline=self.workflow.name,
+            on=on,
+            run_id=self.run_id,
+            state=followed.state,
+            error=followed.error,
+            cause=followed.cause,
+            started=started,
+            ended=_now(),
+            stages=report.stages(stage_names, followed, calls, self.aws.state()),
+            outputs=followed.outputs,
+            calls=calls,
+            log=followed.log,
+        )
+
+    def _followed(self, on: On) -> Followed:
+        if on == "step-functions":
+            return executions.follow(
+                self.aws, self.workflow, self.values, self.run_id, self.on_progress
+            )
+        from orchestration.local.run import dag_runs
+
+        identity = f"{self.workflow.name}/{self.run_id}"
+        try:
+            return dag_runs.follow(
+                self.aws,
+                self.workflow,
+                self.values,
+                self.run_id,
+                self.on_progress,
+                self.airflow,
+            )
+        except BaseException:
+            # Ending Airflow ends no job.
+            report.stop_jobs(self.aws, run_token(identity))
+            raise
+
+
+def _filled(aws: EmbeddedAws, workflow: Workflow, given: Mapping[str, Json]) -> dict[str, Json]:
+    """The role, where nobody gave one, and the defaults."""
+    values: dict[str, Json] = {
+        spec.name: spec.default for spec in workflow.parameters if spec.default is not None
+    }
+    required = {spec.name for spec in workflow.parameters if spec.default is None}
+    if "role" in required and "role" not in given:
+        values["role"] = executions.role(aws, _ROLE, "sagemaker.amazonaws.com")
+    return values
+
+
+def _check_complete(workflow: Workflow, values: Mapping[str, Json]) -> None:
+    missing = [spec.name for spec in workflow.parameters if spec.name not in values]
+    if missing:
+        raise LocalError(
+            f"pipeline {workflow.name} has no value for {', '.join(missing)}: give parameters"
+        )
+
+
+def _ignore(_: Progress) -> None:
+    pass
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)

@@ -1,0 +1,91 @@
+"""What a run finds in the account: its buckets, the user's data, the pipeline's code."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orchestration.errors import ExpressionError, LocalError
+from orchestration.expressions import Json, Tree, evaluate, walk
+from orchestration.expressions.evaluate import Values
+from orchestration.graph import Workflow, all_steps, trees
+from orchestration.local.server.embedded import EmbeddedAws
+
+if TYPE_CHECKING:
+    from orchestration.pipeline import Pipeline
+
+
+def prepare(
+    aws: EmbeddedAws,
+    pipeline: Pipeline,
+    workflow: Workflow,
+    values: Mapping[str, Json],
+    uploads: Mapping[str, Path],
+) -> None:
+    """Make the buckets that a run names, and upload the data and the code."""
+    from orchestration.deploy import sources
+
+    s3 = aws.client("s3")
+    _make_buckets(s3, {*_buckets(workflow, values), *(_bucket(uri) for uri in uploads)})
+    for uri, path in uploads.items():
+        _upload(s3, uri, path)
+    sources.upload(pipeline, values, s3)
+
+
+def _make_buckets(s3: Any, names: set[str]) -> None:
+    there = {bucket["Name"] for bucket in s3.list_buckets()["Buckets"]}
+    region = s3.meta.region_name
+    # us-east-1 is the one region that must not be named.
+    location = {"LocationConstraint": region} if region != "us-east-1" else None
+    more = {"CreateBucketConfiguration": location} if location else {}
+    for name in sorted(names - there):
+        try:
+            s3.create_bucket(Bucket=name, **more)
+        except s3.exceptions.ClientError as error:
+            raise LocalError(f"the bucket {name!r} can't be made: {error}") from error
+
+
+def _buckets(workflow: Workflow, values: Mapping[str, Json]) -> Iterator[str]:
+    """The buckets of all S3 URIs that are known before the run."""
+    environment = Values({}, values)
+    for tree in [*values.values(), *(t for step in all_steps(workflow.graph) for t in trees(step))]:
+        for part in _texts(tree):
+            # What an earlier step gives is in a bucket that exists by then.
+            with contextlib.suppress(ExpressionError):
+                value = evaluate(part, environment)
+                if isinstance(value, str) and value.startswith("s3://") and _bucket(value):
+                    yield _bucket(value)
+
+
+def _texts(tree: Tree) -> Iterator[Tree]:
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, Mapping):
+        for value in tree.values():
+            yield from _texts(value)
+    elif isinstance(tree, list | tuple):
+        for value in tree:
+            yield from _texts(value)
+    else:
+        yield from walk(tree)
+
+
+def _bucket(uri: str) -> str:
+    return uri.removeprefix("s3://").partition("/")[0]
+
+
+def _upload(s3: Any, uri: str, path: Path) -> None:
+    bucket, _, key = uri.removeprefix("s3://").partition("/")
+    if path.is_file():
+        whole = f"{key}{path.name}" if key.endswith("/") or not key else key
+        s3.put_object(Bucket=bucket, Key=whole, Body=path.read_bytes())
+        return
+    if not path.is_dir():
+        raise LocalError(f"there is no file or folder {path} to upload to {uri}")
+    prefix = f"{key.rstrip('/')}/" if key else ""
+    for file in sorted(path.rglob("*")):
+        if file.is_file():
+            name = file.relative_to(path).as_posix()
+            s3.put_object(Bucket=bucket, Key=prefix + name, Body=file.read_bytes())

@@ -1,0 +1,235 @@
+"""What a run on the embedded AWS came to, in words that both backends share."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from orchestration.expressions import Json
+from orchestration.expressions.evaluate import run_token
+from orchestration.local.account.records import RecordedCall
+
+if TYPE_CHECKING:
+    from orchestration.local.server.embedded import EmbeddedAws
+
+On = Literal["step-functions", "airflow"]
+StepState = Literal["running", "succeeded", "failed", "skipped"]
+StageState = Literal["succeeded", "failed", "skipped", "not reached"]
+RunState = Literal["succeeded", "failed"]
+
+_JOBS = {"CreateTrainingJob": "TrainingJobName", "CreateProcessingJob": "ProcessingJobName"}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A change of a step while a run goes on."""
+
+    step: str
+    state: StepState
+    elapsed_s: float
+    """Real seconds since the run began."""
+
+    @property
+    def stage(self) -> str:
+        """The stage that the step belongs to."""
+        return self.step.partition(".")[0]
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """What became of a step, its repetitions in a loop taken together."""
+
+    step: str
+    state: StepState
+    started: datetime.datetime | None
+    ended: datetime.datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """A run as its backend tells it."""
+
+    identity: str
+    """What the names of the run's resources are derived from."""
+    state: RunState
+    error: str | None = None
+    cause: str | None = None
+    outputs: Mapping[str, Json] | None = None
+    steps: tuple[StepRun, ...] = ()
+    log: str = ""
+    """The backend's own last words, where it has any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageReport:
+    """What became of a stage."""
+
+    name: str
+    state: StageState
+    started: datetime.datetime | None
+    ended: datetime.datetime | None
+    job_names: tuple[str, ...] = ()
+    """SageMaker jobs, in the order in which they were created."""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """The last values of the training job's metrics, and the numbers among the stage's outputs."""
+
+    @property
+    def duration_s(self) -> float | None:
+        """Real seconds from its first step's start to its last one's end."""
+        if self.started is None or self.ended is None:
+            return None
+        return (self.ended - self.started).total_seconds()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """What a run came to: read from the backend's records, the AWS calls and the account."""
+
+    pipeline: str
+    on: On
+    run_id: str
+    state: RunState
+    error: str | None
+    cause: str | None
+    started: datetime.datetime
+    ended: datetime.datetime
+    stages: tuple[StageReport, ...]
+    outputs: Mapping[str, Json] | None
+    """What the pipeline has to show, by stage; None where it failed."""
+    calls: tuple[RecordedCall, ...]
+    """The orchestrators' calls that arrived in the account during the run, in order; where others
+    run at the same time, theirs too."""
+    log: str = ""
+    """The last of what Airflow wrote; empty for a state machine."""
+
+    @property
+    def duration_s(self) -> float:
+        """Real seconds from start to end."""
+        return (self.ended - self.started).total_seconds()
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object with everything but the calls' requests and the log."""
+        return {
+            "pipeline": self.pipeline,
+            "on": self.on,
+            "run_id": self.run_id,
+            "state": self.state,
+            "error": self.error,
+            "cause": self.cause,
+            "started": self.started.isoformat(),
+            "duration_s": round(self.duration_s, 3),
+            "stages": [_stage_json(stage) for stage in self.stages],
+            "outputs": self.outputs,
+            "calls": [
+                {
+                    "operation": f"{c.service}:{c.operation}",
+                    "status": c.status,
+                    "error": c.error_code,
+                }
+                for c in self.calls
+            ],
+        }
+
+
+def _stage_json(stage: StageReport) -> dict[str, Any]:
+    seconds = stage.duration_s
+    return {
+        "name": stage.name,
+        "state": stage.state,
+        "started": stage.started.isoformat() if stage.started else None,
+        "duration_s": None if seconds is None else round(seconds, 3),
+        "job_names": list(stage.job_names),
+        "metrics": dict(stage.metrics),
+    }
+
+
+def stages(
+    names: Sequence[str],
+    followed: Followed,
+    calls: Iterable[RecordedCall],
+    account: Mapping[str, Any],
+) -> tuple[StageReport, ...]:
+    """A report for each stage, in the order of ``names``."""
+    known = {**account["sagemaker"]["TrainingJobs"], **account["sagemaker"]["ProcessingJobs"]}
+    jobs: dict[str, list[str]] = {}
+    for stage, job in _sent(calls, run_token(followed.identity)):
+        made = jobs.setdefault(stage, [])
+        made += [job] if job in known and job not in made else []
+    return tuple(_stage(name, followed, tuple(jobs.get(name, ())), account) for name in names)
+
+
+def _sent(calls: Iterable[RecordedCall], token: str) -> Iterator[tuple[str, str]]:
+    """Stage and name of each job that a run asked for, told by their tags.
+
+    Whatever was answered: a job may exist though its response was lost.
+    """
+    for call in calls:
+        tags = _tags(call) if call.operation in _JOBS else {}
+        if tags.get("orchestration:run") == token:
+            yield tags.get("orchestration:stage", ""), str(call.request[_JOBS[call.operation]])
+
+
+def stop_jobs(aws: EmbeddedAws, token: str) -> None:
+    """Stop what a run left running."""
+    started = {job for _, job in _sent(aws.calls(service="sagemaker"), token)}
+    found = aws.state()["sagemaker"]
+    sagemaker = aws.client("sagemaker")
+    for kind in ("Training", "Processing"):
+        for name, job in found[f"{kind}Jobs"].items():
+            if name in started and job[f"{kind}JobStatus"] == "InProgress":
+                getattr(sagemaker, f"stop_{kind.lower()}_job")(**{f"{kind}JobName": name})
+
+
+def _stage(
+    name: str, followed: Followed, jobs: tuple[str, ...], account: Mapping[str, Any]
+) -> StageReport:
+    own = [step for step in followed.steps if step.step.partition(".")[0] == name]
+    began = [step.started for step in own if step.started is not None]
+    ended = [step.ended for step in own if step.ended is not None]
+    return StageReport(
+        name=name,
+        state=_state(own, followed),
+        started=min(began, default=None),
+        ended=max(ended, default=None),
+        job_names=jobs,
+        metrics={**_final_metrics(jobs, account), **_numbers(followed.outputs, name)},
+    )
+
+
+def _state(own: list[StepRun], followed: Followed) -> StageState:
+    states = {step.state for step in own}
+    if states & {"failed", "running"}:
+        return "failed"
+    if "succeeded" in states:
+        return "succeeded"
+    return "not reached" if followed.state == "failed" else "skipped"
+
+
+def _final_metrics(jobs: Iterable[str], account: Mapping[str, Any]) -> dict[str, float]:
+    known = account["sagemaker"]["TrainingJobs"]
+    return {
+        metric["MetricName"]: metric["Value"]
+        for job in jobs
+        for metric in known.get(job, {}).get("FinalMetricDataList", ())
+    }
+
+
+def _numbers(outputs: Mapping[str, Json] | None, stage: str) -> dict[str, float]:
+    shown = (outputs or {}).get(stage)
+    if not isinstance(shown, Mapping):
+        return {}
+    return {
+        key: value
+        for key, value in shown.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    }
+
+
+def _tags(call: RecordedCall) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in call.request.get("Tags", ())}

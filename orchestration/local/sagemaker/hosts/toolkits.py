@@ -1,0 +1,73 @@
+"""The in-container toolkits, and which of them AWS puts into which image."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orchestration.local.sagemaker.outcomes import JobFailed
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    """What starts a script in the images of a framework."""
+
+    framework: str
+    package: str
+    python: str
+    """The environment variable that names an interpreter which has it."""
+    setup: str
+    """What installs it."""
+
+    @property
+    def training_module(self) -> str:
+        """The entry point, as `SAGEMAKER_TRAINING_MODULE` names it."""
+        return f"{self.package}.training:main"
+
+    def interpreter(self, environment: Mapping[str, str]) -> str:
+        """The Python that has it; :class:`JobFailed` where none does."""
+        named = environment.get(self.python)
+        if named and os.access(named, os.X_OK):
+            return named
+        if named:
+            raise JobFailed(f"ClientError: {self.python} is {named!r}, which can't be run")
+        if importlib.util.find_spec(self.package) is not None:
+            return sys.executable
+        raise JobFailed(
+            f"ClientError: the embedded AWS runs {self.framework} images with {self.package}, "
+            f"which is not installed: {self.setup}; or set {self.python} to a Python that has it"
+        )
+
+
+PYTORCH = Toolkit(
+    "PyTorch",
+    "sagemaker_pytorch_container",
+    "ORCHESTRATION_LOCAL_PYTORCH_PYTHON",
+    "pip install 'orchestration[demo]'",
+)
+TENSORFLOW = Toolkit(
+    "TensorFlow",
+    "sagemaker_tensorflow_container",
+    "ORCHESTRATION_LOCAL_TENSORFLOW_PYTHON",
+    "`make setup-tensorflow`",
+)
+MXNET = Toolkit(
+    "MXNet",
+    "sagemaker_mxnet_container",
+    "ORCHESTRATION_LOCAL_MXNET_PYTHON",
+    "pip install --no-deps sagemaker-mxnet-training",
+)
+_BY_REPOSITORY = ((r"tensorflow", TENSORFLOW), (r"mxnet", MXNET))
+
+
+def toolkit(image: str) -> Toolkit:
+    """The toolkit of an image, by its repository's name: PyTorch's where that tells nothing."""
+    repository = image.rpartition("/")[2]
+    for pattern, found in _BY_REPOSITORY:
+        if re.search(pattern, repository):
+            return found
+    return PYTORCH

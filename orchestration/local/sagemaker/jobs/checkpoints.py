@@ -1,0 +1,50 @@
+"""Keeps a host's checkpoint directory and its copy in S3 the same while a job runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from orchestration.local.account import storage
+from orchestration.local.account.storage import Location
+
+_Mark = tuple[int, int]
+
+
+class CheckpointSync:
+    """Uploads what changes below a directory, file by file, each only when it is whole."""
+
+    def __init__(self, directory: Path, uri: str) -> None:
+        self._directory = directory
+        self._prefix = Location.parse(uri)
+        self._uploaded: dict[Path, _Mark] = {}
+        self._seen: dict[Path, _Mark] = {}
+
+    def restore(self) -> int:
+        """Download the checkpoints that an earlier job left; returns how many files."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        directory = Location(self._prefix.bucket, self._prefix.key.rstrip("/") + "/")
+        count = storage.download(directory, self._directory)
+        self._uploaded = {path: _mark(path) for path in storage.files(self._directory)}
+        return count
+
+    def upload(self, *, final: bool = False) -> None:
+        """Upload changed files. One that may still be being written waits for the next time.
+
+        `final`: nobody writes any more, so every changed file is whole.
+        """
+        for path in storage.files(self._directory):
+            try:
+                mark = _mark(path)
+                if self._uploaded.get(path) != mark and (final or self._seen.get(path) == mark):
+                    relative = path.relative_to(self._directory).as_posix()
+                    storage.write(self._prefix.child(relative), path.read_bytes())
+                    self._uploaded[path] = mark
+                self._seen[path] = mark
+            except FileNotFoundError:
+                # Renamed or pruned while we looked.
+                continue
+
+
+def _mark(path: Path) -> _Mark:
+    status = path.stat()
+    return (status.st_size, status.st_mtime_ns)

@@ -1,0 +1,96 @@
+"""The life of a SageMaker job: a name, a status, a thread that runs it to its end."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from abc import ABC, abstractmethod
+
+from orchestration.local.account.account import Account
+from orchestration.local.account.protocol import JsonObject, ServiceError, now
+from orchestration.local.sagemaker.outcomes import JobFailed, JobStopped
+
+# SageMaker cuts FailureReason here.
+_LONGEST_REASON = 1024
+
+
+class Job(ABC):
+    """One job. Its subclass says what it does in `run`."""
+
+    kind = ""
+    arn_word = ""
+
+    def __init__(self, account: Account, request: JsonObject) -> None:
+        self.account = account
+        self.request = request
+        self.name = str(request[f"{self.kind}JobName"])
+        self.arn = account.arn("sagemaker", f"{self.arn_word}/{self.name.lower()}")
+        self.directory = account.directory / self.arn_word / self.name
+        self.created = now()
+        self.modified = self.created
+        self.started: datetime.datetime | None = None
+        self.ended: datetime.datetime | None = None
+        self.status = "InProgress"
+        self.failure_reason: str | None = None
+        self.stop_requested = threading.Event()
+        self._thread = threading.Thread(target=self._run_to_the_end, daemon=True)
+
+    @abstractmethod
+    def run(self) -> None:
+        """Do the job; raises `JobFailed` or `JobStopped` where it does not complete."""
+
+    @abstractmethod
+    def logs(self) -> str:
+        """What the job has written so far."""
+
+    @abstractmethod
+    def describe(self) -> JsonObject:
+        """The response of its Describe operation, without what all jobs have."""
+
+    def enter(self, secondary_status: str, message: str = "") -> None:
+        """The job has reached a new phase."""
+        self.modified = now()
+
+    def start(self) -> None:
+        """Begin to run."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the job to end; a job that already ended stays as it is."""
+        if self.status == "InProgress":
+            self.status = "Stopping"
+            self.enter("Stopping", f"Stopping the {self.kind.lower()} job")
+            self.stop_requested.set()
+
+    def _run_to_the_end(self) -> None:
+        try:
+            self._meet_injected_fault()
+            self.run()
+        except JobFailed as error:
+            self._end("Failed", "Failed", str(error)[:_LONGEST_REASON])
+        except JobStopped as error:
+            self._end("Stopped", str(error))
+        except ServiceError as error:
+            self._end("Failed", "Failed", f"ClientError: {error}"[:_LONGEST_REASON])
+        except Exception as error:
+            # A job must end, whatever is wrong with this simulation.
+            reason = f"InternalServerError: {type(error).__name__}: {error}"
+            self._end("Failed", "Failed", reason[:_LONGEST_REASON])
+        else:
+            self._end("Completed", "Completed")
+
+    def _meet_injected_fault(self) -> None:
+        fault = self.account.faults.job_fault(f"Create{self.kind}Job", self.name, self.request)
+        if fault is None:
+            return
+        # As on AWS, a job that waits for its machines can be stopped.
+        if self.stop_requested.wait(self.account.clock.pause(fault.delay_s)):
+            raise JobStopped("Stopped")
+        raise JobFailed(fault.message)
+
+    def _end(self, status: str, secondary_status: str, reason: str | None = None) -> None:
+        self.ended = now()
+        self.failure_reason = reason
+        self.enter(secondary_status, reason or "")
+        # Last: whoever polls the status finds everything else in place.
+        self.status = status

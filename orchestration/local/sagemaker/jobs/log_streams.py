@@ -1,0 +1,40 @@
+"""A job's log lines in the embedded CloudWatch Logs, where Airflow looks for them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from orchestration.local.account.protocol import ACCOUNT_ID
+
+
+class LogStream:
+    """One log file, copied line by line to a log stream as it grows."""
+
+    def __init__(self, region: str, group: str, stream: str, file: Path) -> None:
+        from moto.logs.models import logs_backends
+
+        backend: Any = logs_backends[ACCOUNT_ID][region]
+        if group not in backend.groups:
+            backend.create_log_group(group, {})
+        self._group = backend.groups[group]
+        self._group.create_log_stream(stream)
+        self._stream = stream
+        self._file = file
+        self._offset = 0
+
+    def copy(self, *, final: bool = False) -> None:
+        """Copy the lines that are new; `final` copies an unfinished last one too."""
+        if not self._file.exists():
+            return
+        with self._file.open("rb") as file:
+            file.seek(self._offset)
+            content = file.read()
+        end = len(content) if final else content.rfind(b"\n") + 1
+        self._offset += end
+        lines = content[:end].decode(errors="replace").splitlines()
+        at = int(time.time() * 1000)
+        events = [{"timestamp": at, "message": line} for line in lines if line]
+        if events:
+            self._group.put_log_events(self._stream, events)

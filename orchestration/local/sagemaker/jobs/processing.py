@@ -1,0 +1,159 @@
+"""Processing jobs: the entry point, really run as a local process per host."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from orchestration.local.account import storage
+from orchestration.local.account.account import Account
+from orchestration.local.account.protocol import JsonObject, now
+from orchestration.local.account.storage import Location
+from orchestration.local.processes.children import ChildProcess, read_log
+from orchestration.local.sagemaker.hosts.cluster import Host, cluster
+from orchestration.local.sagemaker.hosts.environment import interpreter, job_environment
+from orchestration.local.sagemaker.hosts.paths import ContainerPaths
+from orchestration.local.sagemaker.jobs.checks import check_processing_request
+from orchestration.local.sagemaker.jobs.inputs import bring_objects
+from orchestration.local.sagemaker.jobs.lifecycle import Job
+from orchestration.local.sagemaker.jobs.log_streams import LogStream
+from orchestration.local.sagemaker.outcomes import JobFailed, JobStopped
+
+_POLL_S = 0.05
+_COPY_EVERY_S = 0.5
+_LONGEST_MESSAGE = 1024
+
+
+class ProcessingJob(Job):
+    """One processing job."""
+
+    kind = "Processing"
+    arn_word = "processing-job"
+
+    def __init__(self, account: Account, request: JsonObject) -> None:
+        check_processing_request(request)
+        super().__init__(account, request)
+        self._cluster = cluster(request["ProcessingResources"]["ClusterConfig"], self.directory)
+        self._processes: list[ChildProcess] = []
+        self._streams: list[LogStream] = []
+
+    def run(self) -> None:
+        """Fetch the inputs, run the entry point on every host, upload the outputs."""
+        for host in self._cluster.hosts:
+            self._prepare(host)
+        self.started = now()
+        try:
+            self._process()
+        finally:
+            for process in self._processes:
+                process.stop()
+            for stream in self._streams:
+                stream.copy(final=True)
+        self._upload()
+
+    def describe(self) -> JsonObject:
+        """What only processing jobs tell."""
+        messages = [read_log(host.directory / "output" / "message") for host in self._cluster.hosts]
+        return {"ExitMessage": "".join(messages)[:_LONGEST_MESSAGE] or None}
+
+    def logs(self) -> str:
+        """What all hosts have written so far."""
+        return "".join(read_log(host.directory / "log") for host in self._cluster.hosts)
+
+    def _paths(self, host: Host) -> ContainerPaths:
+        named = [
+            place["LocalPath"]
+            for put in (*self._inputs(), *self._outputs())
+            for place in (put.get("S3Input"), put.get("S3Output"))
+            if place and "LocalPath" in place
+        ]
+        return ContainerPaths.covering(host.directory, named)
+
+    def _inputs(self) -> list[Mapping[str, Any]]:
+        return list(self.request.get("ProcessingInputs", []))
+
+    def _outputs(self) -> list[Mapping[str, Any]]:
+        return list(self.request.get("ProcessingOutputConfig", {}).get("Outputs", []))
+
+    def _prepare(self, host: Host) -> None:
+        paths = self._paths(host)
+        for name in ("config", "output"):
+            (host.directory / name).mkdir(parents=True, exist_ok=True)
+        share = (host.index, len(self._cluster.hosts))
+        for put in self._inputs():
+            source = put["S3Input"]
+            target = paths.local(source["LocalPath"])
+            bring_objects(source, target, share=share, what=f"input '{put['InputName']}'")
+        for put in self._outputs():
+            paths.local(put["S3Output"]["LocalPath"]).mkdir(parents=True, exist_ok=True)
+        config = {
+            "processingjobconfig": self._job_config(),
+            "resourceconfig": self._cluster.resource_config(host),
+        }
+        for file, content in config.items():
+            (host.directory / "config" / f"{file}.json").write_text(json.dumps(content))
+
+    def _job_config(self) -> JsonObject:
+        return {key: value for key, value in self.request.items() if key != "Tags"} | {
+            "ProcessingJobArn": self.arn
+        }
+
+    def _process(self) -> None:
+        for host in self._cluster.hosts:
+            log = host.directory / "log"
+            rewrite = self._paths(host).rewrite
+            own = self.request.get("Environment", {})
+            process = self.account.children.start(
+                [rewrite(word) for word in self._command()],
+                environment=job_environment(
+                    self.account,
+                    {key: rewrite(value) for key, value in own.items()},
+                    {
+                        "SAGEMAKER_BASE_DIR": str(host.directory),
+                        "PROCESSING_JOB_NAME": self.name,
+                        "PROCESSING_JOB_ARN": self.arn,
+                    },
+                ),
+                directory=host.directory,
+                log=log,
+            )
+            self._processes.append(process)
+            stream = f"{self.name}/algo-{host.index + 1}-{int(time.time())}"
+            group = "/aws/sagemaker/ProcessingJobs"
+            self._streams.append(LogStream(self.account.region, group, stream, log))
+        self._wait()
+
+    def _command(self) -> list[str]:
+        specification = self.request["AppSpecification"]
+        arguments = specification.get("ContainerArguments", [])
+        return [*interpreter(specification["ContainerEntrypoint"]), *arguments]
+
+    def _wait(self) -> None:
+        limit = self.request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", 86_400)
+        end = time.monotonic() + self.account.clock.limit(limit)
+        next_copy = 0.0
+        while any(process.exit_status is None for process in self._processes):
+            if any(process.exit_status for process in self._processes):
+                break
+            if self.stop_requested.wait(_POLL_S):
+                raise JobStopped("Stopped")
+            if time.monotonic() > end:
+                self.status = "Stopping"
+                raise JobStopped("MaxRuntimeExceeded")
+            if time.monotonic() > next_copy:
+                for stream in self._streams:
+                    stream.copy()
+                next_copy = time.monotonic() + _COPY_EVERY_S
+        status = next((p.exit_status for p in self._processes if p.exit_status), 0)
+        if status:
+            message = self.describe()["ExitMessage"] or "See job logs for more information"
+            raise JobFailed(f"AlgorithmError: {message}, exit code: {status}")
+
+    def _upload(self) -> None:
+        for put in self._outputs():
+            target = put["S3Output"]
+            for host in self._cluster.hosts:
+                directory = self._paths(host).local(target["LocalPath"])
+                storage.upload(directory, Location.parse(target["S3Uri"]))

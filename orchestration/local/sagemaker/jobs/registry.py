@@ -1,0 +1,124 @@
+"""The jobs of an account, and the operations on them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from orchestration.local.account.protocol import JsonObject, Operation, ServiceError
+from orchestration.local.sagemaker.jobs.lifecycle import Job
+from orchestration.local.sagemaker.responses import response_members
+from orchestration.local.sagemaker.tags import Tags
+
+
+class Jobs:
+    """The jobs of one kind, and the operations on them."""
+
+    def __init__(self, kind: str, new_job: Callable[[JsonObject], Job], tags: Tags) -> None:
+        self.kind = kind
+        """`Training` or `Processing`."""
+        self._new_job = new_job
+        self._tags = tags
+        self._jobs: dict[str, Job] = {}
+        self._lock = threading.Lock()
+
+    def operations(self) -> dict[str, Operation]:
+        """The operations by their names."""
+        return {
+            f"Create{self.kind}Job": self._create,
+            f"Describe{self.kind}Job": self._describe,
+            f"Stop{self.kind}Job": self._stop,
+            f"List{self.kind}Jobs": self._list,
+        }
+
+    def find(self, name: str) -> Job | None:
+        """A job by its name."""
+        return self._jobs.get(name)
+
+    def owner_of(self, arn: str) -> Job | None:
+        """The job that has an ARN."""
+        return next((job for job in self._jobs.values() if job.arn == arn), None)
+
+    def close(self) -> None:
+        """Ask all jobs to end."""
+        for job in list(self._jobs.values()):
+            job.stop()
+
+    def state(self) -> JsonObject:
+        """All jobs as Describe tells them."""
+        return {name: self._description(job) for name, job in sorted(self._jobs.items())}
+
+    def _create(self, request: JsonObject) -> JsonObject:
+        job = self._new_job(request)
+        with self._lock:
+            if job.name in self._jobs:
+                word = self.kind.lower()
+                article = f"{self.kind} job names must be unique within an AWS account and region"
+                raise ServiceError(
+                    "ResourceInUse",
+                    f"{article}, and a {word} job with this name already exists ({job.arn})",
+                )
+            self._jobs[job.name] = job
+        self._tags.add(job.arn, request.get("Tags", []))
+        job.start()
+        return {f"{self.kind}JobArn": job.arn}
+
+    def _get(self, request: JsonObject) -> Job:
+        job = self._jobs.get(request[f"{self.kind}JobName"])
+        if job is None:
+            raise ServiceError("ValidationException", "Requested resource not found.")
+        return job
+
+    def _describe(self, request: JsonObject) -> JsonObject:
+        return self._description(self._get(request))
+
+    def _description(self, job: Job) -> JsonObject:
+        status = job.status
+        members = response_members(f"Describe{self.kind}Job")
+        told = {key: value for key, value in job.request.items() if key in members}
+        told |= {
+            f"{self.kind}JobArn": job.arn,
+            f"{self.kind}JobStatus": status,
+            "CreationTime": job.created,
+            "LastModifiedTime": job.modified,
+            f"{self.kind}StartTime": job.started,
+            f"{self.kind}EndTime": job.ended,
+            "FailureReason": job.failure_reason,
+            **job.describe(),
+        }
+        return {key: value for key, value in told.items() if value is not None}
+
+    def _stop(self, request: JsonObject) -> JsonObject:
+        job = self._get(request)
+        if job.status not in ("InProgress", "Stopping"):
+            raise ServiceError(
+                "ValidationException",
+                f"The request was rejected because the {self.kind.lower()} job is in status "
+                f"{job.status}.",
+            )
+        job.stop()
+        return {}
+
+    def _list(self, request: JsonObject) -> JsonObject:
+        found = [
+            self._summary(job)
+            for job in sorted(self._jobs.values(), key=lambda job: job.created, reverse=True)
+            if request.get("NameContains", "") in job.name
+            and request.get("StatusEquals", job.status) == job.status
+        ]
+        if request.get("SortOrder") == "Ascending":
+            found.reverse()
+        return {f"{self.kind}JobSummaries": found[: request.get("MaxResults", 100)]}
+
+    def _summary(self, job: Job) -> JsonObject:
+        description = self._description(job)
+        kind = self.kind
+        members = (
+            f"{kind}JobName",
+            f"{kind}JobArn",
+            f"{kind}JobStatus",
+            "CreationTime",
+            f"{kind}EndTime",
+            "LastModifiedTime",
+        )
+        return {key: description[key] for key in members if key in description}

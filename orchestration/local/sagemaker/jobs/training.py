@@ -1,0 +1,251 @@
+"""Training jobs: the in-container toolkit, really run, one local process tree per host."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+
+from orchestration.local.account import storage
+from orchestration.local.account.account import Account
+from orchestration.local.account.protocol import JsonObject, now
+from orchestration.local.account.storage import Location
+from orchestration.local.processes.children import ChildProcess, read_log
+from orchestration.local.sagemaker import archive
+from orchestration.local.sagemaker.hosts.cluster import Cluster, Host, cluster
+from orchestration.local.sagemaker.hosts.isolation import need
+from orchestration.local.sagemaker.hosts.launching import Launch, container_paths
+from orchestration.local.sagemaker.jobs.checkpoints import CheckpointSync
+from orchestration.local.sagemaker.jobs.checks import check_training_request
+from orchestration.local.sagemaker.jobs.inputs import bring_channel, input_mode, open_pipe, reaches
+from orchestration.local.sagemaker.jobs.lifecycle import Job
+from orchestration.local.sagemaker.jobs.log_streams import LogStream
+from orchestration.local.sagemaker.jobs.metrics import final_metrics
+from orchestration.local.sagemaker.jobs.mounts import Mounts
+from orchestration.local.sagemaker.jobs.pipes import Pipe
+from orchestration.local.sagemaker.outcomes import JobFailed, JobStopped
+
+_POLL_S = 0.1
+_SYNC_EVERY_S = 0.5
+_DEFAULT_CHECKPOINTS = "/opt/ml/checkpoints"
+_DEFAULTS = {
+    "EnableNetworkIsolation": False,
+    "EnableInterContainerTrafficEncryption": False,
+    "EnableManagedSpotTraining": False,
+}
+
+
+class TrainingJob(Job):
+    """One training job."""
+
+    kind = "Training"
+    arn_word = "training-job"
+
+    def __init__(self, account: Account, request: JsonObject, mounts: Mounts) -> None:
+        check_training_request(request)
+        super().__init__(account, request)
+        self._mounts = mounts
+        self.secondary_status = "Starting"
+        self.transitions: list[JsonObject] = []
+        self.metrics: list[JsonObject] = []
+        self.artifacts: str | None = None
+        self._cluster: Cluster = cluster(
+            request["ResourceConfig"], self.directory, isolated=need(request) is not None
+        )
+        self._processes: list[ChildProcess] = []
+        self._companions: list[ChildProcess] = []
+        self._pipes: list[Pipe] = []
+        self._syncs: list[CheckpointSync] = []
+        self._streams: list[LogStream] = []
+        self.enter("Starting", "Launching requested ML instances")
+
+    def enter(self, secondary_status: str, message: str = "") -> None:
+        """The job has reached a new phase, which its transitions tell."""
+        super().enter(secondary_status)
+        if self.transitions:
+            self.transitions[-1].setdefault("EndTime", self.modified)
+        self.secondary_status = secondary_status
+        entry = {"Status": secondary_status, "StartTime": self.modified, "StatusMessage": message}
+        if secondary_status in ("Completed", "Failed", "Stopped", "MaxRuntimeExceeded"):
+            entry["EndTime"] = self.modified
+        self.transitions.append(entry)
+
+    def run(self) -> None:
+        """Fetch the data, train on every host, upload what was made."""
+        self.enter("Downloading", "Downloading input data")
+        self._check_buckets()
+        try:
+            self._prepare()
+        except JobFailed:
+            self._close_pipes()
+            raise
+        self.enter("Training", "Training image download completed. Training in progress.")
+        self.started = now()
+        stopped: JobStopped | None = None
+        try:
+            self._train()
+        except JobStopped as stop:
+            # What a stopped job wrote is kept, as far as it got.
+            stopped = stop
+        finally:
+            self._end_processes()
+        if stopped is None:
+            self.enter("Uploading", "Uploading generated training model")
+        self._upload()
+        if stopped:
+            raise stopped
+
+    def describe(self) -> JsonObject:
+        """What only training jobs tell."""
+        end = self.ended or now()
+        seconds = math.ceil((end - self.started).total_seconds()) if self.started else 0
+        return {
+            **{key: value for key, value in _DEFAULTS.items() if key not in self.request},
+            "SecondaryStatus": self.secondary_status,
+            "SecondaryStatusTransitions": [dict(entry) for entry in self.transitions],
+            "ModelArtifacts": {"S3ModelArtifacts": self.artifacts} if self.artifacts else None,
+            "FinalMetricDataList": self.metrics or None,
+            "TrainingTimeInSeconds": seconds if self.ended else None,
+            "BillableTimeInSeconds": seconds * len(self._cluster.hosts) if self.ended else None,
+        }
+
+    def logs(self) -> str:
+        """What all hosts have written so far."""
+        return "".join(read_log(host.directory / "log") for host in self._cluster.hosts)
+
+    def _check_buckets(self) -> None:
+        output = Location.parse(self.request["OutputDataConfig"]["S3OutputPath"])
+        if not storage.bucket_exists(output.bucket):
+            raise JobFailed(f"ClientError: the output bucket '{output.bucket}' does not exist")
+
+    def _prepare(self) -> None:
+        for host in self._cluster.hosts:
+            for name in ("input/config", "model", "output/data", "code"):
+                (host.directory / name).mkdir(parents=True, exist_ok=True)
+            for channel in self._channels(host):
+                self._bring(channel, host)
+            self._write_config(host)
+            self._restore_checkpoints(host)
+
+    def _channels(self, host: Host) -> list[JsonObject]:
+        channels = self.request.get("InputDataConfig", [])
+        return [channel for channel in channels if reaches(channel, host.group)]
+
+    def _bring(self, channel: JsonObject, host: Host) -> None:
+        target = host.directory / "input" / "data" / channel["ChannelName"]
+        # A sharded channel is shared by those hosts that get it.
+        those = [other for other in self._cluster.hosts if reaches(channel, other.group)]
+        share = (those.index(host), len(those))
+        if input_mode(channel, self.request) == "Pipe":
+            self._pipes.append(open_pipe(channel, target, share=share))
+        else:
+            bring_channel(channel, target, share=share, mounts=self._mounts)
+
+    def _write_config(self, host: Host) -> None:
+        paths = container_paths(host, self.request)
+        hyperparameters = self.request.get("HyperParameters", {})
+        channels = {
+            channel["ChannelName"]: {
+                "TrainingInputMode": input_mode(channel, self.request),
+                "S3DistributionType": channel["DataSource"]
+                .get("S3DataSource", {})
+                .get("S3DataDistributionType", "FullyReplicated"),
+                "RecordWrapperType": channel.get("RecordWrapperType", "None"),
+                **({"ContentType": channel["ContentType"]} if "ContentType" in channel else {}),
+            }
+            for channel in self._channels(host)
+        }
+        config = {
+            "hyperparameters": {
+                key: paths.rewrite(value) for key, value in hyperparameters.items()
+            },
+            "resourceconfig": self._cluster.resource_config(host),
+            "inputdataconfig": channels,
+        }
+        for name, content in config.items():
+            file = host.directory / "input" / "config" / f"{name}.json"
+            file.write_text(json.dumps(content))
+
+    def _restore_checkpoints(self, host: Host) -> None:
+        config = self.request.get("CheckpointConfig")
+        if config:
+            local = container_paths(host, self.request).local(
+                config.get("LocalPath", _DEFAULT_CHECKPOINTS)
+            )
+            sync = CheckpointSync(local, config["S3Uri"])
+            sync.restore()
+            self._syncs.append(sync)
+
+    def _train(self) -> None:
+        launch = Launch(self.account, self.request, self._cluster, self.directory)
+        for host in self._cluster.hosts:
+            self._processes.append(launch.start(host))
+            stream = f"{self.name}/algo-{host.index + 1}-{int(time.time())}"
+            group = "/aws/sagemaker/TrainingJobs"
+            log = host.directory / "log"
+            self._streams.append(LogStream(self.account.region, group, stream, log))
+        self._companions += launch.companions()
+        self._wait()
+
+    def _wait(self) -> None:
+        limit = self.request["StoppingCondition"].get("MaxRuntimeInSeconds", 86_400)
+        end = time.monotonic() + self.account.clock.limit(limit)
+        next_sync = 0.0
+        while any(process.exit_status is None for process in self._processes):
+            if any(process.exit_status for process in self._processes):
+                break
+            if self.stop_requested.wait(_POLL_S):
+                raise JobStopped("Stopped")
+            if time.monotonic() > end:
+                self.status = "Stopping"
+                raise JobStopped("MaxRuntimeExceeded")
+            if time.monotonic() > next_sync:
+                self._copy_out()
+                next_sync = time.monotonic() + _SYNC_EVERY_S
+        self._judge()
+
+    def _judge(self) -> None:
+        """Raise where a host did not succeed; the toolkit's exit status alone does not tell."""
+        uses_toolkit = "ContainerEntrypoint" not in self.request["AlgorithmSpecification"]
+        for host, process in zip(self._cluster.hosts, self._processes, strict=True):
+            output = host.directory / "output"
+            succeeded = (output / "success").exists() if uses_toolkit else not process.exit_status
+            if process.exit_status is None or succeeded:
+                continue
+            reason = read_log(output / "failure") or "See job logs for more information"
+            code = process.exit_status
+            raise JobFailed(f"AlgorithmError: {reason.strip()[:900]}, exit code: {code}")
+
+    def _end_processes(self) -> None:
+        for process in (*self._processes, *self._companions):
+            process.stop()
+        self._close_pipes()
+        self._copy_out(final=True)
+        definitions = self.request["AlgorithmSpecification"].get("MetricDefinitions", [])
+        self.metrics = final_metrics(definitions, self.logs(), now())
+
+    def _close_pipes(self) -> None:
+        for pipe in self._pipes:
+            pipe.close()
+
+    def _copy_out(self, *, final: bool = False) -> None:
+        for sync in self._syncs:
+            sync.upload(final=final)
+        for stream in self._streams:
+            stream.copy(final=final)
+
+    def _upload(self) -> None:
+        first = self._cluster.hosts[0].directory
+        root = Location.parse(self.request["OutputDataConfig"]["S3OutputPath"])
+        output = root.child(f"{self.name}/output")
+        model = output.child("model.tar.gz")
+        compression = self.request["OutputDataConfig"].get("CompressionType", "GZIP")
+        if compression == "NONE":
+            model = output.child("model/")
+            storage.upload(first / "model", model)
+        else:
+            storage.write(model, archive.pack(first / "model"))
+        data = first / "output" / "data"
+        if any(data.iterdir()):
+            storage.write(output.child("output.tar.gz"), archive.pack(data))
+        self.artifacts = str(model)

@@ -1,0 +1,120 @@
+"""The child process that hosts a model, seen from the server."""
+
+from __future__ import annotations
+
+import http.client
+import sys
+import time
+from pathlib import Path
+
+from orchestration.local.account import storage
+from orchestration.local.account.account import Account
+from orchestration.local.account.protocol import Answer, JsonObject, ServiceError
+from orchestration.local.processes.children import ChildProcess, read_log
+from orchestration.local.sagemaker import archive
+from orchestration.local.sagemaker.hosts.environment import job_environment
+from orchestration.local.sagemaker.serving.models import model_data
+
+_STARTS_WITHIN_S = 60.0
+# SageMaker gives a model 60 seconds for an answer.
+_ANSWERS_WITHIN_S = 60.0
+_POLL_S = 0.05
+
+
+class ModelHostFailed(Exception):
+    """A model could not be served; carries what its process wrote."""
+
+    def __init__(self, reason: str, logs: str = "") -> None:
+        super().__init__(reason)
+        self.logs = logs
+
+
+class ModelHost:
+    """A running model."""
+
+    def __init__(self, process: ChildProcess, directory: Path) -> None:
+        self._process = process
+        self.directory = directory
+        self._port = 0
+
+    def wait_until_ready(self) -> None:
+        """Wait until the model answers `/ping`; raises `ModelHostFailed`."""
+        end = time.monotonic() + _STARTS_WITHIN_S
+        port_file = self.directory / "port"
+        while time.monotonic() < end and self._process.exit_status is None:
+            if port_file.exists():
+                self._port = int(port_file.read_text())
+                return
+            time.sleep(_POLL_S)
+        self.stop()
+        lines = self.logs().strip().splitlines()
+        raise ModelHostFailed(lines[-1] if lines else "it did not start", self.logs())
+
+    def invoke(self, body: bytes, headers: dict[str, str]) -> Answer:
+        """Send an inference request on."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, _ANSWERS_WITHIN_S)
+        try:
+            connection.request("POST", "/invocations", body, headers)
+            response = connection.getresponse()
+            content = response.read()
+        except OSError as error:
+            return Answer(500, f"the model's process does not answer: {error}".encode())
+        finally:
+            connection.close()
+        kind = response.getheader("Content-Type", "application/octet-stream")
+        return Answer(response.status, content, (("Content-Type", kind),))
+
+    def logs(self) -> str:
+        """What the model has written so far."""
+        return read_log(self.directory / "log")
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.stop(grace_s=1)
+
+
+def start_model_host(
+    account: Account, endpoint_name: str, model: JsonObject, directory: Path
+) -> ModelHost:
+    """Fetch a model and start a process that serves it; raises `ModelHostFailed`."""
+    container = model["PrimaryContainer"]
+    model_dir = directory / "model"
+    model_dir.mkdir(parents=True)
+    _fetch(container, model_dir)
+    own = dict(container.get("Environment", {}))
+    environment = job_environment(
+        account,
+        {key: value.replace("/opt/ml/model", str(model_dir)) for key, value in own.items()},
+        {
+            "SAGEMAKER_BASE_DIR": str(directory),
+            "ENDPOINT_NAME": endpoint_name,
+            "SAGEMAKER_REGION": account.region,
+        },
+    )
+    process = account.children.start(
+        [sys.executable, "-m", "orchestration.local.sagemaker.serving.hosting", str(directory)],
+        environment=environment,
+        directory=directory,
+        log=directory / "log",
+    )
+    host = ModelHost(process, directory)
+    host.wait_until_ready()
+    return host
+
+
+def _fetch(container: JsonObject, model_dir: Path) -> None:
+    location = model_data(container)
+    if location is None:
+        return
+    source = container.get("ModelDataSource", {}).get("S3DataSource", {})
+    if source.get("S3DataType") == "S3Prefix" and source.get("CompressionType") == "None":
+        storage.download(location, model_dir)
+    else:
+        archive.unpack(storage.read(location), model_dir)
+    code = container.get("Environment", {}).get("SAGEMAKER_SUBMIT_DIRECTORY", "")
+    code = code.strip('"')
+    if code.startswith("s3://"):
+        try:
+            archive.unpack(storage.read(storage.Location.parse(code)), model_dir / "code")
+        except ServiceError as error:
+            raise ModelHostFailed(f"can't fetch {code}: {error}") from error

@@ -1,0 +1,120 @@
+"""The process of one embedded AWS.
+
+`python -m orchestration.local.server --directory D` serves on a free loopback port, says
+`{"port": N}` on standard output, and ends when its standard input ends, or on SIGTERM or SIGINT.
+It then ends every process it started and removes its directory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestration.local import engine
+from orchestration.local.account.account import Account
+from orchestration.local.account.clock import Clock
+from orchestration.local.processes.children import remove
+from orchestration.local.processes.environment import environment
+from orchestration.local.server.application import Application
+from orchestration.local.server.simulation import Simulation
+
+LOOPBACK = "127.0.0.1"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve until nobody needs it any more."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.ERROR)
+    # The engine logs each failed state as an error; a run's history tells it better.
+    logging.getLogger("moto").setLevel(logging.CRITICAL)
+    logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    threading.Thread(target=_watch_parent, args=(ended,), daemon=True).start()
+    directory = options.directory.resolve()
+    server, simulation = build(options, directory)
+    try:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        sys.stdout.write(json.dumps({"port": server.server_port}) + "\n")
+        sys.stdout.flush()
+        ended.wait()
+    finally:
+        simulation.close()
+        remove(directory)
+        # Executions may still run in their threads: nothing of theirs is worth waiting for.
+        os._exit(0)
+
+
+def build(options: argparse.Namespace, directory: Path) -> tuple[Any, Simulation]:
+    """A server that does not serve yet, and what it simulates."""
+    from moto.moto_server.werkzeug_app import (
+        DomainDispatcherApplication,
+        MotoRequestHandler,
+        create_backend_app,
+    )
+    from moto.s3 import models as _  # noqa: F401  (used by every job, in its own thread)
+    from werkzeug.serving import make_server
+
+    moto = DomainDispatcherApplication(create_backend_app)
+    applications: list[Application] = []
+    server: Any = make_server(
+        LOOPBACK,
+        0,
+        lambda environ, start_response: applications[0](environ, start_response),
+        threaded=True,
+        request_handler=MotoRequestHandler,
+    )
+    server.daemon_threads = True
+    clean = environment(f"http://{LOOPBACK}:{server.server_port}", options.region)
+    # Both for clients in this process (the engine's) and for moto, which asks for its port.
+    os.environ.clear()
+    os.environ.update(clean, MOTO_PORT=str(server.server_port))
+    clock = Clock(options.time_scale)
+    account = Account(options.region, clock, directory, clean, options.devices_per_host)
+    simulation = Simulation(account)
+    applications.append(
+        Application(simulation, moto, _loading_engine(moto.lock, clock, clean["AWS_ENDPOINT_URL"]))
+    )
+    return server, simulation
+
+
+def _loading_engine(lock: Any, clock: Clock, endpoint_url: str) -> Callable[[], None]:
+    """A function that loads Step Functions when it is first called: a second, for some uses."""
+    loaded: list[bool] = []
+
+    def load() -> None:
+        # moto's own lock around what it imports on demand: no two threads import parts of it.
+        with lock:
+            if not loaded:
+                engine.install(clock, endpoint_url)
+                loaded.append(True)
+
+    return load
+
+
+def _watch_parent(ended: threading.Event) -> None:
+    while os.read(0, 1024):
+        pass
+    ended.set()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="orchestration.local.server")
+    parser.add_argument("--directory", type=Path, required=True)
+    parser.add_argument("--region", default="us-east-1")
+    parser.add_argument("--time-scale", type=float, default=0.02)
+    parser.add_argument("--devices-per-host", type=int, default=1)
+    return parser
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

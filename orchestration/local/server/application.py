@@ -1,0 +1,112 @@
+"""Puts the embedded AWS together: recorder, faults, simulated services, and moto for the rest."""
+
+from __future__ import annotations
+
+import io
+import traceback
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from orchestration.local.account import protocol
+from orchestration.local.account.protocol import Answer, Request, ServiceError
+from orchestration.local.account.recorder import error_code
+from orchestration.local.server import control
+from orchestration.local.server.decoding import decode
+from orchestration.local.server.simulation import Simulation
+
+StartResponse = Callable[..., Any]
+Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
+
+
+class Application:
+    """The WSGI application: one account in front of moto."""
+
+    def __init__(self, simulation: Simulation, moto: Wsgi, load_engine: Callable[[], None]) -> None:
+        self._simulation = simulation
+        self._account = simulation.account
+        self._moto = moto
+        self._load_engine = load_engine
+
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request."""
+        body = _read_body(environ)
+        path = environ["PATH_INFO"]
+        if path.startswith(control.PREFIX):
+            if path.endswith("/state"):
+                self._load_engine()
+            return _send(control.answer(self._simulation, path, body), start_response)
+        sequence = self._account.recorder.arrive()
+        request = decode(environ, body)
+        if request is None:
+            return self._moto(environ, start_response)
+        answer = self._whatever_happens(request, environ, body)
+        self._account.recorder.record(
+            sequence, request, answer.status, answer.error_code, environ.get("HTTP_USER_AGENT", "")
+        )
+        return _send(answer, start_response)
+
+    def _whatever_happens(self, request: Request, environ: dict[str, Any], body: bytes) -> Answer:
+        try:
+            return self._answer(request, environ, body)
+        except Exception as error:
+            # A fault of the simulation: told to the caller, and to the server's log.
+            traceback.print_exc()
+            text = f"the embedded AWS failed: {type(error).__name__}: {error}"
+            return protocol.error_answer(
+                request.service, ServiceError("InternalFailure", text, status=500)
+            )
+
+    def _answer(self, request: Request, environ: dict[str, Any], body: bytes) -> Answer:
+        fault = self._account.faults.for_call(request)
+        if fault is None:
+            return self._effect(request, environ, body)
+        if fault.after_effect:
+            self._effect(request, environ, body)
+        error = ServiceError(fault.error_code, fault.message, status=fault.status)
+        return protocol.error_answer(request.service, error)
+
+    def _effect(self, request: Request, environ: dict[str, Any], body: bytes) -> Answer:
+        if request.service == "sagemaker-runtime":
+            return self._simulation.sagemaker.invoke(request, environ, body)
+        service = self._simulation.services.get(request.service)
+        if request.service == "stepfunctions":
+            self._load_engine()
+        if service is None or not service.handles(request):
+            return _from_moto(self._moto, environ)
+        if request.operation not in service.operations:
+            return protocol.error_answer(request.service, protocol.not_simulated(request))
+        return service.answer(request.operation, request.parameters)
+
+
+def _read_body(environ: dict[str, Any]) -> bytes:
+    length = int(environ.get("CONTENT_LENGTH") or 0)
+    body: bytes = environ["wsgi.input"].read(length) if length else b""
+    environ["wsgi.input"] = io.BytesIO(body)
+    return body
+
+
+def _from_moto(moto: Wsgi, environ: dict[str, Any]) -> Answer:
+    told: list[tuple[str, list[tuple[str, str]]]] = []
+
+    def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> None:
+        told.append((status, headers))
+
+    chunks = moto(environ, start_response)
+    try:
+        body = b"".join(chunks)
+    finally:
+        close = getattr(chunks, "close", None)
+        if close:
+            close()
+    status_line, headers = told[-1]
+    status = int(status_line.split(" ", 1)[0])
+    lower = {name.lower(): value for name, value in headers}
+    return Answer(status, body, tuple(headers), error_code(status, lower, body))
+
+
+def _send(answer: Answer, start_response: StartResponse) -> list[bytes]:
+    headers = [(name, value) for name, value in answer.headers]
+    if not any(name.lower() == "content-length" for name, _ in headers):
+        headers.append(("Content-Length", str(len(answer.body))))
+    start_response(f"{answer.status} {'OK' if answer.status < 400 else 'Error'}", headers)
+    return [answer.body]

@@ -1,0 +1,34 @@
+"""The paths at which an embedded AWS is driven and looked into, beside the AWS API."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from orchestration.local.account.protocol import Answer
+from orchestration.local.account.records import Fault
+from orchestration.local.server.simulation import Simulation
+from orchestration.local.server.snapshot import snapshot
+
+PREFIX = "/_embedded/"
+
+
+def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
+    """The answer to a request below `/_embedded/`."""
+    what = path.removeprefix(PREFIX)
+    data: Any
+    if what == "calls":
+        data = [call.to_json() for call in simulation.account.recorder.calls()]
+    elif what == "state":
+        data = snapshot(simulation)
+    elif what == "faults":
+        simulation.account.faults.inject(Fault.from_json(json.loads(body)))
+        data = {}
+    elif what.startswith("logs/"):
+        data = {"logs": simulation.sagemaker.logs(what.removeprefix("logs/"))}
+    else:
+        return Answer(404, b'{"message": "unknown path"}', _TYPE)
+    return Answer(200, json.dumps(data, default=str).encode(), _TYPE)
+
+
+_TYPE = (("Content-Type", "application/json"),)

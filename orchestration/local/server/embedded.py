@@ -1,0 +1,211 @@
+"""An embedded AWS: one subprocess, for as long as a `with` block."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from orchestration.errors import LocalError
+from orchestration.local.account.records import Fault, RecordedCall
+from orchestration.local.processes.children import remove
+from orchestration.local.processes.environment import (
+    ACCESS_KEY,
+    SECRET_KEY,
+    environment,
+    refuse_real_aws,
+)
+
+if TYPE_CHECKING:
+    from typing import Self
+
+_STOP_TIMEOUT_S = 15.0
+
+
+class EmbeddedAws:
+    """A simulated AWS account on this machine: no account, no network, no cost.
+
+    `time_scale` is how many real seconds one simulated second lasts (waits, retries, time-outs,
+    provisioning). `devices_per_host` is how many accelerators an accelerated instance is said to
+    have; its training processes share this machine's CPUs. Several can live at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        region: str = "us-east-1",
+        time_scale: float = 0.02,
+        devices_per_host: int = 1,
+        directory: Path | None = None,
+    ) -> None:
+        self.region = region
+        self.time_scale = time_scale
+        """Real seconds of a simulated second."""
+        self._devices_per_host = devices_per_host
+        self._parent_directory = directory
+        self._process: subprocess.Popen[bytes] | None = None
+        self._directory: Path | None = None
+        self._port = 0
+        self._client = functools.lru_cache(maxsize=None)(self._new_client)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the server; `with` does it. A second start does nothing."""
+        if self._process:
+            return
+        if self._parent_directory:
+            self._parent_directory.mkdir(parents=True, exist_ok=True)
+        self._directory = Path(tempfile.mkdtemp(prefix="embedded-aws-", dir=self._parent_directory))
+        with (self._directory / "server.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command(self._directory),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=_with_this_package(os.environ),
+                # Control-C is for the user's process: the server ends with it, not before it.
+                start_new_session=True,
+            )
+        self._port = self._wait_for_port(self._process, self._directory)
+
+    def close(self) -> None:
+        """End the server and everything it started, and remove its files."""
+        if not self._process:
+            return
+        process, self._process = self._process, None
+        for pipe in (process.stdin, process.stdout):
+            if pipe:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+        # A fork of this process may hold the pipe open.
+        process.terminate()
+        try:
+            process.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if self._directory:
+            remove(self._directory)
+
+    @property
+    def endpoint_url(self) -> str:
+        """Where the AWS APIs are: a loopback address."""
+        if not self._process:
+            raise LocalError("this embedded AWS is not running; use it in a `with` block")
+        return f"http://127.0.0.1:{self._port}"
+
+    def environment(self) -> dict[str, str]:
+        """A complete environment for a child process whose AWS clients must only come here."""
+        made = environment(self.endpoint_url, self.region)
+        refuse_real_aws(made)
+        return made
+
+    def client(self, service: str) -> Any:
+        """A boto3 client for this account, whatever the user's own AWS configuration says."""
+        return self._client(service)
+
+    def calls(
+        self, *, service: str | None = None, include_jobs: bool = False
+    ) -> list[RecordedCall]:
+        """The AWS calls that arrived so far, in order.
+
+        Without those of the jobs' own code and of `client()`, unless `include_jobs`.
+        """
+        calls = [RecordedCall.from_json(call) for call in self._get("calls")]
+        return [
+            call
+            for call in calls
+            if service in (None, call.service)
+            and (include_jobs or call.origin not in ("job", "client"))
+        ]
+
+    def state(self) -> dict[str, Any]:
+        """What is in the account: jobs, endpoints, file systems, objects, state machines, ..."""
+        return dict(self._get("state"))
+
+    def logs(self, job_name: str) -> str:
+        """What a job or an endpoint has written so far."""
+        return str(self._get(f"logs/{quote(job_name)}")["logs"])
+
+    def inject(self, fault: Fault) -> None:
+        """Make the next matching calls, or the next matching job, fail."""
+        self._get("faults", fault.to_json())
+
+    def _new_client(self, service: str) -> Any:
+        import boto3
+        import botocore.session
+        from botocore.config import Config
+
+        session = botocore.session.Session(
+            session_vars={
+                "profile": (None, None, None, None),
+                "config_file": (None, None, os.devnull, None),
+                "credentials_file": (None, None, os.devnull, None),
+            }
+        )
+        return boto3.session.Session(botocore_session=session).client(
+            service,
+            endpoint_url=self.endpoint_url,
+            region_name=self.region,
+            aws_access_key_id=ACCESS_KEY,
+            aws_secret_access_key=SECRET_KEY,
+            config=Config(
+                user_agent_extra="orchestration-local-client",
+                ignore_configured_endpoint_urls=True,
+                proxies={},
+            ),
+        )
+
+    def _get(self, what: str, data: Any = None) -> Any:
+        body = None if data is None else json.dumps(data).encode()
+        url = f"{self.endpoint_url}/_embedded/{what}"
+        # The URL is this object's own, on the loopback.
+        request = urllib.request.Request(url, data=body)  # noqa: S310
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=30) as answer:
+            return json.load(answer)
+
+    def _command(self, directory: Path) -> list[str]:
+        return [
+            sys.executable,
+            "-m",
+            "orchestration.local.server",
+            f"--directory={directory}",
+            f"--region={self.region}",
+            f"--time-scale={self.time_scale}",
+            f"--devices-per-host={self._devices_per_host}",
+        ]
+
+    def _wait_for_port(self, process: subprocess.Popen[bytes], directory: Path) -> int:
+        line = process.stdout.readline() if process.stdout else b""
+        if line:
+            return int(json.loads(line)["port"])
+        log = (directory / "server.log").read_text(errors="replace")[-4000:]
+        self.close()
+        raise LocalError(f"the embedded AWS did not start; its last words:\n{log}")
+
+
+def _with_this_package(environ: os._Environ[str]) -> dict[str, str]:
+    root = str(Path(__file__).resolve().parents[3])
+    path = environ.get("PYTHONPATH")
+    return {**environ, "PYTHONPATH": f"{root}{os.pathsep}{path}" if path else root}

@@ -1,0 +1,26 @@
+"""The simulated services of one account."""
+
+from __future__ import annotations
+
+from orchestration.local.account.account import Account
+from orchestration.local.account.protocol import Service
+from orchestration.local.fsx.service import FileSystems
+from orchestration.local.sagemaker.service import SageMaker
+
+
+class Simulation:
+    """An account together with the services that are simulated here, not by moto."""
+
+    def __init__(self, account: Account) -> None:
+        self.account = account
+        self.file_systems = FileSystems(account)
+        self.sagemaker = SageMaker(account, self.file_systems.mounted)
+        self.services: dict[str, Service] = {
+            "sagemaker": self.sagemaker,
+            "fsx": self.file_systems,
+        }
+
+    def close(self) -> None:
+        """End every job, endpoint and child process."""
+        self.sagemaker.close()
+        self.account.children.close()
