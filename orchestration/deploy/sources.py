@@ -6,7 +6,7 @@ files one by one for processing jobs. What lies there never changes, so it is se
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from orchestration.expressions.evaluate import Values
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
+    from orchestration.stages import Source
 
 ARCHIVE = "sourcedir.tar.gz"
 
@@ -30,7 +31,9 @@ class SourceFolder:
     used_by: tuple[str, ...]
     """Stages and their fields: ``train.source``."""
     directory: Path | None
-    """``None`` where only the digest is known; then it has to lie there already."""
+    """``None`` if only the digest is known; then the code must be in S3 already."""
+    runtime: bool
+    """Whether the runtime is added to the folder."""
     sha256: str
     bucket: str
     prefix: str
@@ -51,13 +54,17 @@ class SourceFolder:
                 f"{self.uri}{ARCHIVE} is not there, and neither is the code of "
                 f"{', '.join(self.used_by)} ({directory}); deploy once where the folder is"
             )
-        if digest(directory) != self.sha256:
+        if digest(directory, runtime=self.runtime) != self.sha256:
+            added = ", or the runtime that this version of orchestration adds to it,"
             raise DeployError(
-                f"the code in {directory} ({', '.join(self.used_by)}) is not what the "
-                "pipeline was locked with; run `orchestrate lock` to take it as it is now"
+                f"the code in {directory} ({', '.join(self.used_by)}){added * self.runtime} is not "
+                "what the pipeline was locked with; run `orchestrate lock` to take it as it is now"
             )
-        found = {f"{self.prefix}files/{name}": path.read_bytes() for name, path in files(directory)}
-        return {**found, f"{self.prefix}{ARCHIVE}": archive(directory)}
+        objects = {
+            f"{self.prefix}files/{name}": path.read_bytes()
+            for name, path in files(directory, runtime=self.runtime)
+        }
+        return {**objects, f"{self.prefix}{ARCHIVE}": archive(directory, runtime=self.runtime)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +78,33 @@ class Uploaded:
 
 def folders(pipeline: Pipeline, parameters: Mapping[str, Json]) -> tuple[SourceFolder, ...]:
     """The folders of a pipeline, each once; what a stage names by ``uri`` is someone else's."""
-    used: dict[str, list[str]] = {}
-    directories: dict[str, Path | None] = {}
+    by_digest: dict[str, list[tuple[str, Source]]] = {}
     for stage in pipeline.stages:
         for name, source in stage.sources():
             if source.uri is None and source.sha256 is not None:
-                used.setdefault(source.sha256, []).append(f"{stage.name}.{name}")
-                given = source.directory or source.archive
-                directory = Path(given) if given is not None else None
-                directories[source.sha256] = directory or directories.get(source.sha256)
-    if not used:
+                by_digest.setdefault(source.sha256, []).append((f"{stage.name}.{name}", source))
+    if not by_digest:
         return ()
     bucket, prefix = workspace(pipeline, parameters)
     return tuple(
-        SourceFolder(
-            used_by=tuple(users),
-            directory=directories[sha256],
-            sha256=sha256,
-            bucket=bucket,
-            prefix=f"{prefix}source/{sha256}/",
-        )
-        for sha256, users in used.items()
+        _folder(sha256, users, bucket, f"{prefix}source/{sha256}/")
+        for sha256, users in by_digest.items()
+    )
+
+
+def _folder(
+    sha256: str, users: Sequence[tuple[str, Source]], bucket: str, prefix: str
+) -> SourceFolder:
+    present = [source for _, source in users if source.directory or source.archive]
+    source = present[-1] if present else users[-1][1]
+    place = source.directory or source.archive
+    return SourceFolder(
+        used_by=tuple(name for name, _ in users),
+        directory=None if place is None else Path(place),
+        runtime=source.runtime,
+        sha256=sha256,
+        bucket=bucket,
+        prefix=prefix,
     )
 
 

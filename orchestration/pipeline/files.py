@@ -35,28 +35,36 @@ def read(path: Path) -> tuple[dict[str, Any], list[Problem]]:
             message = f"{given} is a file; give the folder that holds it"
             found.append(Problem(f"stages.{key}.directory", message))
         elif place.exists():
-            found += _entry(f"stages.{key}", field, place, given, source["entry_point"])
+            try:
+                names = contents(place, runtime=_runtime(source))
+            except PipelineError as error:
+                found += _at(f"stages.{key}.{field}", error)
+                source.pop("runtime", None)  # so that the folder has a digest
+            else:
+                found += _entry(f"stages.{key}", given, names, source["entry_point"])
         if "sha256" in source:
             continue
         if key in locked.sources:
             source["sha256"] = locked.sources[key]
         elif place.exists():
-            source["sha256"] = digest(place)
+            source["sha256"] = digest(place, runtime=_runtime(source))
     return data, found
 
 
-def _entry(
-    path: str, field: str, place: Path, given: str, entry_point: object
-) -> Iterator[Problem]:
-    try:
-        names = contents(place)
-    except PipelineError as error:
-        yield from (Problem(f"{path}.{field}", problem.message) for problem in error.problems)
-        return
+def _at(path: str, error: PipelineError) -> Iterator[Problem]:
+    for problem in error.problems:
+        yield Problem(path, problem.message)
+
+
+def _entry(path: str, given: str, names: list[str], entry_point: object) -> Iterator[Problem]:
     if isinstance(entry_point, str) and entry_point not in names:
         yield Problem(
             f"{path}.entry_point", f"{given} holds no {entry_point!r}{near(entry_point, names)}"
         )
+
+
+def _runtime(source: Mapping[str, object]) -> bool:
+    return source.get("runtime") is True
 
 
 def lock_path(path: Path) -> Path:
@@ -65,23 +73,25 @@ def lock_path(path: Path) -> Path:
 
 
 def lock(path: Path) -> dict[str, Any]:
-    """What the lock file has to hold by the folders as they are now; its plans stay as they are."""
+    """Build the lock file's content from the folders as they are now, and keep its plans."""
     from orchestration.pipeline.yaml import load
 
     digests: dict[str, str] = {}
-    missing: list[Problem] = []
+    problems: list[Problem] = []
     for key, source, field in _sources(load(path)):
-        if "sha256" not in source:
-            place = path.parent / source[field]
-            if place.exists():
-                digests[key] = digest(place)
-            else:
-                what = "folder" if field == "directory" else "file"
-                missing.append(
-                    Problem(f"stages.{key}.{field}", f"there is no {what} {source[field]}")
-                )
-    if missing:
-        raise PipelineError(missing)
+        if "sha256" in source:
+            continue
+        place, where = path.parent / source[field], f"stages.{key}.{field}"
+        if not place.exists():
+            what = "folder" if field == "directory" else "file"
+            problems.append(Problem(where, f"there is no {what} {source[field]}"))
+            continue
+        try:
+            digests[key] = digest(place, runtime=_runtime(source))
+        except PipelineError as error:
+            problems += _at(where, error)
+    if problems:
+        raise PipelineError(problems)
     return document(digests, _lock(path).plans)
 
 

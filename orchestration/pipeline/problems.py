@@ -73,6 +73,12 @@ def _source(path: str, source: Source) -> Iterator[Problem]:
     ways_given = [name for name in ways if getattr(source, name) is not None]
     if len(ways_given) > 1:
         yield Problem(path, f"takes one of {' and '.join(ways_given)}; leave out the others")
+    if source.runtime and (source.archive is not None or source.uri is not None):
+        yield Problem(
+            f"{path}.runtime",
+            "is added while a directory is packed, and this code is packed already; remove it, and "
+            "copy the runtime into the code with `orchestrate vendor-runtime DIRECTORY`",
+        )
     yield from s3_problem(f"{path}.uri", source.uri)
     if isinstance(source.uri, str) and source.uri.endswith("/"):
         yield Problem(f"{path}.uri", "leave the slash at its end away")

@@ -1,7 +1,7 @@
-"""What a training script imports in its container: standard library only, Python 3.8 and later.
+"""Support for training scripts in their containers: standard library only, Python 3.8 and later.
 
-`orchestrate vendor-runtime DIRECTORY` copies it into a source folder as `orchestration_runtime`;
-it works under any name.
+`source: {runtime: true}` packs it with a script's folder as `orchestration_runtime`, and
+`orchestrate vendor-runtime DIRECTORY` copies it into one; it works under any name.
 
 >>> def train(environ):
 ...     here = Cluster.from_environment(environ)

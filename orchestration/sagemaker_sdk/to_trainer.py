@@ -122,6 +122,12 @@ def _check(job: TrainingJob, findings: Findings) -> None:
         and source.archive is None
     ):
         findings.add("source", "names neither a folder nor an archive nor a place in S3")
+    if source is not None and source.runtime:
+        findings.add(
+            "source.runtime",
+            "has no counterpart: a ModelTrainer sends the folder as it is; copy the runtime into "
+            "it with `orchestrate vendor-runtime DIRECTORY`, and remove this field",
+        )
 
 
 def _compute(job: TrainingJob) -> dict[str, Any]:

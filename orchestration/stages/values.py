@@ -117,11 +117,14 @@ class Source(Model):
     """The script to start, relative to the folder: ``train.py``."""
     directory: str | None = None
     """The folder, relative to the file that describes the pipeline."""
+    runtime: bool = Field(default=False, strict=True)
+    """Add ``orchestration.runtime`` to the folder while packing, for scripts to import as
+    ``orchestration_runtime``. Only with ``directory``."""
     archive: str | None = Field(default=None, pattern=r"\.(tar\.gz|tgz)$")
     """Instead of a folder: a ``.tar.gz`` of it, sent as it is; for training only."""
     sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
-    """Digest of the folder or archive. Found when a YAML file is loaded, or taken from its lock
-    file."""
+    """Digest of the folder (with the runtime, if it is added) or archive. Computed when a YAML file
+    is loaded, or taken from its lock file."""
     uri: Text | None = None
     """Instead of a folder: where the code lies in S3, as a prefix that holds ``sourcedir.tar.gz``
     and ``files/``; or, for training only, as the archive itself: ``s3://bucket/code.tar.gz``."""
@@ -133,17 +136,22 @@ class Source(Model):
         return self.archive is not None or in_s3
 
     @classmethod
-    def at(cls, directory: str | Path, entry_point: str) -> Self:
-        """The code in a folder as it is now; reads the folder for its digest."""
-        from orchestration.stages.packing import digest, files
+    def at(cls, directory: str | Path, entry_point: str, *, runtime: bool = False) -> Self:
+        """Describe the code in a folder as it is now; reads the folder for its digest."""
+        from orchestration.stages.packing import contents, digest
 
         folder = Path(directory).resolve()
         if not folder.is_dir():
             raise ValueError(f"there is no folder {directory}")
-        names = [name for name, _ in files(folder)]
+        names = contents(folder, runtime=runtime)
         if entry_point not in names:
             raise ValueError(f"{directory} holds no {entry_point}{near(entry_point, names)}")
-        return cls(entry_point=entry_point, directory=str(folder), sha256=digest(folder))
+        return cls(
+            entry_point=entry_point,
+            directory=str(folder),
+            runtime=runtime,
+            sha256=digest(folder, runtime=runtime),
+        )
 
 
 class ExtraRequest:

@@ -1,12 +1,16 @@
-"""A copy of `orchestration.runtime` in a source folder, for containers without this package."""
+"""The modules of `orchestration.runtime`, and copies of them in a folder of code.
+
+Containers do not have this package. `source: {runtime: true}` adds the modules while packing;
+`orchestrate vendor-runtime` copies them into the folder itself.
+"""
 
 from __future__ import annotations
 
 import importlib
-from importlib import resources
 from pathlib import Path
 
 FOLDER = "orchestration_runtime"
+_RUNTIME = Path(__file__).parents[1] / "runtime"
 _MARK = "# Copied from orchestration.runtime "
 
 
@@ -40,15 +44,15 @@ def vendor(directory: Path) -> list[Path]:
     return sorted(copies)
 
 
+def modules() -> dict[str, Path]:
+    """The modules of the runtime, by file name."""
+    return {path.name: path for path in sorted(_RUNTIME.glob("*.py"))}
+
+
 def _files() -> dict[str, bytes]:
     version: str = importlib.import_module("orchestration").__version__
     header = f"{_MARK}{version}: change it there, not here.\n".encode()
-    folder = resources.files("orchestration") / "runtime"
-    return {
-        entry.name: header + entry.read_bytes()
-        for entry in folder.iterdir()
-        if entry.name.endswith(".py")
-    }
+    return {name: header + path.read_bytes() for name, path in modules().items()}
 
 
 def _is_copy(path: Path) -> bool:

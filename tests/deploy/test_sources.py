@@ -17,6 +17,7 @@ from orchestration.deploy import sources, upload
 from orchestration.errors import DeployError
 from orchestration.expressions import evaluate
 from orchestration.expressions.evaluate import Values
+from orchestration.stages import vendoring
 from orchestration.stages.packing import archive, digest
 from tests.deploy import pipelines
 from tests.deploy.pipelines import PARAMETERS
@@ -120,3 +121,34 @@ def test_code_that_a_stage_names_by_uri_is_left_alone(s3: Any, code: Path) -> No
 def test_equal_folders_are_equal_archives(code: Path, tmp_path: Path) -> None:
     other = pipelines.source_folder(tmp_path / "other")
     assert archive(code) == archive(other)
+
+
+def test_the_runtime_is_sent_beside_the_files_and_in_the_archive(
+    s3: Any, tmp_path: Path, code: Path
+) -> None:
+    source = Source.at(code, "train.py", runtime=True)
+    sent = upload(_with_source(pipelines.digits(code), source), PARAMETERS, s3)
+    prefix = f"s3://workspace/digits/source/{source.sha256}/"
+    names = {item.uri.removeprefix(prefix) for item in sent}
+    assert {"files/train.py", "files/orchestration_runtime/__init__.py"} < names
+    packed = s3.get_object(Bucket="workspace", Key=f"{prefix[15:]}sourcedir.tar.gz")["Body"].read()
+    with tarfile.open(fileobj=io.BytesIO(packed)) as opened:
+        assert {f"files/{name}" for name in opened.getnames()} == names - {"sourcedir.tar.gz"}
+
+
+def test_another_runtime_than_was_locked_is_refused(
+    s3: Any, tmp_path: Path, code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = _with_source(pipelines.digits(code), Source.at(code, "train.py", runtime=True))
+    monkeypatch.setattr(vendoring, "_RUNTIME", tmp_path)
+    with pytest.raises(DeployError, match=r"or the runtime .* is not what the pipeline was locked"):
+        upload(pipeline, PARAMETERS, s3)
+    assert keys(s3) == []
+
+
+def _with_source(pipeline: Pipeline, source: Source) -> Pipeline:
+    data = pipeline.model_dump()
+    for stage in data["stages"]:
+        if stage["name"] in ("train", "evaluate"):
+            stage["source"] = source.model_dump()
+    return Pipeline.parse(data)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import importlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,10 +21,27 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from orchestration.stages import packing
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TIMEOUT_S = 90.0
 
 Hyperparameters = dict[str, str | int | float | bool]
+
+
+def source(example: str) -> Path:
+    """Lay out an example's code with the runtime, as a container gets it; once per process."""
+    return _laid_out(EXAMPLES / example / "src")
+
+
+@functools.cache
+def _laid_out(code: Path) -> Path:
+    target = Path(tempfile.mkdtemp(prefix="orchestration-example-"))
+    atexit.register(shutil.rmtree, target, ignore_errors=True)
+    for name, path in packing.files(code, runtime=True):
+        (target / name).parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, target / name)
+    return target
 
 
 @dataclass(frozen=True)
@@ -97,7 +118,7 @@ def train(
 def evaluate(example: str, checkpoint: Path, output: Path) -> dict[str, Any]:
     """What an example's evaluate.py says about a checkpoint on the data it ships."""
     data = EXAMPLES / example / "data"
-    script = EXAMPLES / example / "src/evaluate.py"
+    script = source(example) / "evaluate.py"
     arguments = ["--checkpoint", str(checkpoint), "--data", str(data), "--output", str(output)]
     subprocess.run([sys.executable, str(script), *arguments], check=True, timeout=TIMEOUT_S)
     evaluation: dict[str, Any] = json.loads((output / "evaluation.json").read_text())
@@ -134,10 +155,9 @@ def _group_lives(group: int) -> bool:
 
 
 def _prepare(base: Path, example: str, hyperparameters: Hyperparameters, processes: int) -> None:
-    source = EXAMPLES / example
     launcher: Hyperparameters = {
         "sagemaker_program": "train.py",
-        "sagemaker_submit_directory": str(source / "src"),
+        "sagemaker_submit_directory": str(source(example)),
         "sagemaker_torch_distributed_enabled": True,
         "sagemaker_instance_type": "ml.c5.xlarge",
         "sagemaker_mpi_num_of_processes_per_host": processes,
@@ -166,4 +186,4 @@ def _prepare(base: Path, example: str, hyperparameters: Hyperparameters, process
         (base / f"input/config/{name}.json").write_text(json.dumps(content))
     training = base / "input/data/training"
     if not training.exists():
-        training.symlink_to(source / "data")
+        training.symlink_to(EXAMPLES / example / "data")

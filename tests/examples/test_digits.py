@@ -92,7 +92,7 @@ def test_checkpoint_answers_the_sample_request(trained: jobs.Finished) -> None:
 def test_wrong_requests_are_refused_by_name(body: Any, complaint: str) -> None:
     text = body if isinstance(body, str) else json.dumps(body)
     with (
-        jobs.imported(jobs.EXAMPLES / "digits/src", "inference") as inference,
+        jobs.imported(jobs.source("digits"), "inference") as inference,
         pytest.raises(ValueError, match=complaint),
     ):
         inference.input_fn(text, "application/json")
@@ -138,7 +138,7 @@ def test_replicas_that_mpirun_starts_stop_together(tmp_path: Path) -> None:
         "OMPI_COMM_WORLD_SIZE": "2",
         "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
     }
-    script = str(jobs.EXAMPLES / "digits/src/train.py")
+    script = str(jobs.source("digits") / "train.py")
     processes = [
         subprocess.Popen(
             [sys.executable, script, "--epochs", "1000"],
@@ -164,7 +164,7 @@ def test_drill_fails_with_a_message_and_keeps_earlier_checkpoints(tmp_path: Path
 
 
 def test_unknown_hyperparameters_are_errors_but_not_those_of_launchers() -> None:
-    with jobs.imported(jobs.EXAMPLES / "digits/src", "train") as train:
+    with jobs.imported(jobs.source("digits"), "train") as train:
         options = train.hyperparameters(["--epochs", "2", "--mp_parameters", "{}"])
         assert options.epochs == 2
         with pytest.raises(SystemExit):

@@ -18,7 +18,7 @@ from tests.examples import jobs
 # Tests that share a trained model run in one worker.
 pytestmark = pytest.mark.xdist_group("llm_fsx")
 
-SOURCE = jobs.EXAMPLES / "llm_fsx/src"
+SOURCE = jobs.source("llm_fsx")
 DATA = jobs.EXAMPLES / "llm_fsx/data"
 TINY = {
     "layers": 2,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 from orchestration import Cluster, Parameter, Pipeline, Source, TrainingJob, join, parameter
 from orchestration.local import EmbeddedAws
 from orchestration.local.run import run
-from orchestration.stages.vendoring import vendor
 
 SOURCE = Path(__file__).with_name("src")
 REGISTRY = "763104351884.dkr.ecr.us-west-2.amazonaws.com"
@@ -38,13 +36,11 @@ def launch(aws: EmbeddedAws, tmp_path: Path, *, entry_point: str = "add_up.py", 
     """Run a pipeline of one job to its end; fails where the job does."""
     seen = tmp_path / "seen"
     seen.mkdir()
-    source = shutil.copytree(SOURCE, tmp_path / "src")
-    vendor(source)
     environment = {"SEEN": str(seen), **job.pop("environment", {})}
     given = {
         "name": "train",
         "image": PYTORCH,
-        "source": Source.at(source, entry_point),
+        "source": Source.at(SOURCE, entry_point, runtime=True),
         "environment": environment,
         "max_runtime_s": 100,
         **job,

@@ -10,7 +10,8 @@ import pytest
 
 from orchestration import Pipeline, PipelineError, TrainingJob
 from orchestration.pipeline.files import lock, lock_path, stale
-from orchestration.stages.packing import digest
+from orchestration.stages import vendoring
+from orchestration.stages.packing import archive, digest
 
 FILE = """
 name: p
@@ -109,3 +110,51 @@ def test_a_file_in_the_place_of_the_folder_is_told_where_it_stands(path: Path) -
     [problem] = error.value.problems
     assert problem.path == "stages.train.source.directory"
     assert problem.message == "p.yaml is a file; give the folder that holds it"
+
+
+@pytest.fixture
+def with_runtime(path: Path) -> Path:
+    path.write_text(FILE.replace("entry_point: train.py", "entry_point: train.py, runtime: true"))
+    return path
+
+
+def test_the_runtime_counts_in_the_digest(with_runtime: Path) -> None:
+    assert sha256(with_runtime) == digest(with_runtime.parent / "src", runtime=True)
+    assert lock(with_runtime)["sources"] == {"train.source": sha256(with_runtime)}
+
+
+def test_another_runtime_makes_a_lock_file_stale(
+    with_runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_lock(with_runtime)
+    newer = shutil.copytree(vendoring._RUNTIME, with_runtime.parent / "newer")
+    (newer / "files.py").write_text("newer = True\n")
+    assert stale(with_runtime) == []
+    monkeypatch.setattr(vendoring, "_RUNTIME", newer)
+    assert stale(with_runtime) == ["train.source"]
+
+
+def test_a_second_runtime_is_reported_where_the_folder_is_named(with_runtime: Path) -> None:
+    vendoring.vendor(with_runtime.parent / "src")
+    with pytest.raises(PipelineError) as loading:
+        Pipeline.load(with_runtime)
+    with pytest.raises(PipelineError) as locking:
+        lock(with_runtime)
+    for error in (loading, locking):
+        [problem] = error.value.problems
+        assert problem.path == "stages.train.source.directory"
+        assert "already holds orchestration_runtime" in problem.message
+
+
+@pytest.mark.parametrize("packed", ["uri: s3://bucket/code.tar.gz", "archive: code.tar.gz"])
+def test_the_runtime_is_refused_beside_code_that_is_packed_already(
+    with_runtime: Path, packed: str
+) -> None:
+    text = with_runtime.read_text().replace("directory: src", packed)
+    with_runtime.write_text(text)
+    (with_runtime.parent / "code.tar.gz").write_bytes(archive(with_runtime.parent / "src"))
+    with pytest.raises(PipelineError) as error:
+        Pipeline.load(with_runtime)
+    [problem] = error.value.problems
+    assert problem.path == "stages.train.source.runtime"
+    assert "vendor-runtime" in problem.message

@@ -502,6 +502,10 @@ def test_a_framework_becomes_its_image(sdk: Sdk) -> None:
         ({"extra_request": {"RemoteDebugConfig": {"EnableRemoteDebug": True}}}, "extra_request"),
         ({"log_level": 10}, "log_level"),
         ({"channels": {"data": {"ref": "staging.location"}}}, "channels.data.uri"),
+        (
+            {"source": {"directory": "src", "entry_point": "train.py", "runtime": True}},
+            "source.runtime",
+        ),
     ],
 )
 def test_a_job_with_more_than_v3_knows_is_refused(sdk: Sdk, given: Any, path: str) -> None:

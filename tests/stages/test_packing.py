@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from orchestration import Source
+from orchestration import PipelineError, Source, runtime
+from orchestration.stages import vendoring
 from orchestration.stages.packing import archive, digest, files
+from orchestration.stages.vendoring import FOLDER
 
 FILES = {"train.py": "print(1)\n", "lib/__init__.py": "", "lib/data.py": "x = 1\n", "a b.txt": "é"}
 
@@ -88,3 +93,60 @@ def test_a_source_needs_its_folder_and_its_entry_point(tmp_path: Path) -> None:
         Source.at(folder(tmp_path, list(FILES)), "trian.py")
     with pytest.raises(ValueError, match="there is no folder"):
         Source.at(tmp_path / "none", "train.py")
+
+
+def test_the_runtime_is_packed_byte_for_byte(tmp_path: Path) -> None:
+    made = folder(tmp_path, list(FILES))
+    with tarfile.open(fileobj=io.BytesIO(archive(made, runtime=True)), mode="r:gz") as tar:
+        packed = {entry.name: tar.extractfile(entry) for entry in tar}
+        added = {name: file.read() for name, file in packed.items() if file is not None}
+    assert {name for name in added if not name.startswith(f"{FOLDER}/")} == set(FILES)
+    original = Path(runtime.__path__[0])
+    assert {name: content for name, content in added.items() if name not in FILES} == {
+        f"{FOLDER}/{path.name}": path.read_bytes() for path in original.glob("*.py")
+    }
+
+
+def test_a_packed_runtime_can_be_imported(tmp_path: Path) -> None:
+    packed = archive(folder(tmp_path / "code", ["train.py"]), runtime=True)
+    with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as tar:
+        tar.extractall(tmp_path / "unpacked", filter="data")
+    script = (
+        "import orchestration_runtime as r; print(r.global_batch(8, per_replica=32), r.__file__)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path / "unpacked", capture_output=True, text=True
+    )
+    assert ran.stdout.split() == ["256", str(tmp_path / "unpacked" / FOLDER / "__init__.py")]
+
+
+def test_a_change_of_the_runtime_gives_another_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = folder(tmp_path / "code", list(FILES))
+    alone, before = digest(made), digest(made, runtime=True)
+    newer = shutil.copytree(runtime.__path__[0], tmp_path / "runtime")
+    monkeypatch.setattr(vendoring, "_RUNTIME", newer)
+    assert digest(made, runtime=True) == before != alone
+    (newer / "files.py").write_text("newer = True\n")
+    assert digest(made, runtime=True) != before
+    assert digest(made) == alone
+
+
+@pytest.mark.parametrize("name", [f"{FOLDER}/__init__.py", f"{FOLDER}.py"])
+def test_a_runtime_that_the_folder_has_already_is_refused(tmp_path: Path, name: str) -> None:
+    made = folder(tmp_path, list(FILES))
+    (made / name).parent.mkdir(exist_ok=True)
+    (made / name).touch()
+    refusal = rf"already holds {name.partition('/')[0]}, which `runtime: true` adds; delete it"
+    with pytest.raises(PipelineError, match=refusal):
+        Source.at(made, "train.py", runtime=True)
+    assert Source.at(made, "train.py").sha256 == digest(made)
+
+
+def test_bytecode_left_by_a_deleted_copy_is_no_runtime(tmp_path: Path) -> None:
+    made = folder(tmp_path, list(FILES))
+    before = digest(made, runtime=True)
+    (made / FOLDER / "__pycache__").mkdir(parents=True)
+    (made / FOLDER / "__pycache__" / "files.pyc").touch()
+    assert digest(made, runtime=True) == before
