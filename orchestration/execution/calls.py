@@ -1,0 +1,272 @@
+"""A call, performed: any number of attempts may make it, and they pay once.
+
+It creates first; where AWS says that it exists, an earlier attempt of this very run got through,
+and this one goes on with what that one started.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn, cast
+
+from orchestration.errors import ExpressionError, RunError
+from orchestration.execution import wording
+from orchestration.execution.effects import (
+    Aborted,
+    Deadline,
+    Ended,
+    Failed,
+    Follow,
+    Note,
+    Outputs,
+    Performance,
+    Place,
+    Resume,
+    ServiceError,
+    Started,
+    Stop,
+    Trouble,
+    Verdict,
+    Watch,
+)
+from orchestration.execution.jobs import Job, job
+from orchestration.execution.outputs import taken
+from orchestration.execution.places import Attempt, Standing, exhausted, refused, resumed
+from orchestration.execution.sending import passes, sent
+from orchestration.execution.verdicts import judged, polled
+from orchestration.expressions import Environment
+from orchestration.graph import JOB_FAILED, Call, Until, candidates
+
+
+def called(call: Call, values: Environment, attempt: Attempt, path: str) -> Performance[Outputs]:
+    """Make a call and wait for what it started; returns the step's outputs.
+
+    Raises :class:`~orchestration.errors.RunError`; where trying the whole step again may help,
+    :class:`~orchestration.execution.effects.Trouble`.
+    """
+    return (yield from _Calling(call, values, attempt, path).perform())
+
+
+@dataclass(frozen=True, slots=True)
+class _Created:
+    outputs: Outputs
+    adopted: bool = False
+    recovered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Launched:
+    """A job that was started or found, and asked for once."""
+
+    watch: Watch
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Calling:
+    call: Call
+    values: Environment
+    attempt: Attempt
+    path: str
+
+    def perform(self) -> Performance[Outputs]:
+        watch = cast("Watch | None", (yield Resume(self.path)))
+        if watch is not None:
+            launched = _Launched(watch, None)
+        else:
+            started = yield from self._launch((yield from self._begin()))
+            if not isinstance(started, _Launched):
+                return started
+            launched = started
+        while True:
+            watch = launched.watch
+            verdict = launched.verdict or (yield from self._follow(watch))
+            if isinstance(verdict, Ended):
+                return {**watch.outputs, **verdict.outputs}
+            if verdict.lacking:
+                label = self._job(watch.place).label
+                words = wording.filled(wording.LACKING, label=label, words=verdict.cause)
+                place = yield from self._after(watch.place, words)
+            elif self._starts_anew(verdict, adopted=watch.adopted):
+                # A clear stops what runs, and this attempt came while it was still stopping.
+                place = yield from self._begin()
+            else:
+                raise RunError(verdict.error, verdict.cause)
+            started = yield from self._launch(place)
+            if not isinstance(started, _Launched):
+                return started
+            launched = started
+
+    def _follow(self, watch: Watch) -> Performance[Verdict]:
+        try:
+            return cast(Verdict, (yield Follow(watch)))
+        except Aborted:
+            yield Stop(watch)
+            raise
+
+    def _begin(self) -> Performance[Place]:
+        """Find where this attempt begins: at the first request, or where an earlier one was."""
+        count = len(candidates(self.call))
+        if count == 1 or self.attempt.first:
+            return Place()
+
+        def jobs(number: int, place: int) -> Job:
+            return self._job(Place(number, ("",) * place))
+
+        return (yield from resumed(jobs, self._look, count, self.attempt))
+
+    def _launch(self, place: Place) -> Performance[Outputs | _Launched]:
+        """Start or find a job, and ask for it once; the outputs where nothing is waited for."""
+        while True:
+            asked = self._job(place)
+            created = yield from self._create(asked)
+            if isinstance(created, str):
+                place = yield from self._after(place, created)
+                continue
+            yield Started(self.path, asked.request)
+            if created.recovered or asked.call.until is None:
+                return created.outputs
+            watch = yield from self._watch(asked, created, place)
+            verdict = yield from self._first_poll(watch)
+            if isinstance(verdict, Failed) and verdict.lacking:
+                words = wording.filled(wording.LACKING, label=asked.label, words=verdict.cause)
+                place = yield from self._after(place, words)
+                continue
+            newer = Place(place.number + 1)
+            following = self._job(newer)
+            if verdict is None or not (
+                yield from self._goes_on(following, verdict, adopted=created.adopted)
+            ):
+                return _Launched(watch, verdict)
+            yield Note(f"{asked.subject} ended badly; the task was cleared since")
+            place = newer
+
+    def _first_poll(self, watch: Watch) -> Performance[Verdict | None]:
+        try:
+            return (yield from polled(watch))
+        except Aborted:
+            yield Stop(watch)
+            raise
+
+    def _after(self, place: Place, words: str) -> Performance[Place]:
+        """Go on to the next request; fail where none is left."""
+        following = place.after(words)
+        if len(following.lacking) == len(candidates(self.call)):
+            failed = exhausted(following)
+            raise RunError(failed.error, failed.cause)
+        yield Note(f"{words}; falling back")
+        return following
+
+    def _goes_on(
+        self, following: Job, verdict: Ended | Failed, *, adopted: bool
+    ) -> Performance[bool]:
+        """Return whether a job that ended badly is followed by another, old or new."""
+        if not self._starts_anew(verdict, adopted=adopted, retry=True):
+            return False
+        # Only a person's wish pays again: a retry that follows it goes on with what it started.
+        return self.attempt.first_since_cleared or (yield from self._exists(following))
+
+    def _starts_anew(self, verdict: Ended | Failed, *, adopted: bool, retry: bool = False) -> bool:
+        """Return whether an earlier attempt's job ended badly, and a person has cleared since."""
+        adopt = self.call.adopt
+        renamable = adopt is not None and adopt.name_field is not None
+        failed = isinstance(verdict, Failed) and verdict.error == JOB_FAILED
+        wished = self.attempt.cleared if retry else self.attempt.first_since_cleared
+        return adopted and renamable and failed and wished
+
+    def _job(self, place: Place) -> Job:
+        candidate = candidates(self.call)[len(place.lacking)]
+        return job(candidate, self.values).numbered(place.number)
+
+    def _create(self, asked: Job) -> Performance[_Created | str]:
+        """Create a job or adopt it; in words what it met, where no capacity was available."""
+        call = asked.call
+        yield Note(asked.subject)
+        try:
+            response = yield from sent(asked.request, call.retry)
+        except ServiceError as error:
+            return (yield from self._answered(asked, error))
+        except Aborted as error:
+            if error.unsure:
+                yield from self._stop_if_there(asked)
+            raise
+        return _Created(taken(call.outputs, response, f"the response of {asked.subject}"))
+
+    def _answered(self, asked: Job, error: ServiceError) -> Performance[_Created | str]:
+        """Say what an error of the call means: an answer, a lack of capacity, or the end."""
+        call, code, message = asked.call, error.code, error.message
+        if call.adopt is not None and call.adopt.exists.matches(code, message):
+            yield Note("It exists: an earlier attempt started it, and this one goes on with it")
+            return _Created({}, adopted=True)
+        for recovery in call.recoveries:
+            if recovery.error.matches(code, message):
+                return _Created(dict(recovery.outputs), recovered=True)
+        pattern = None if call.fallback is None else call.fallback.refused(code, message)
+        if pattern is None:
+            _fail(asked, error)
+        try:
+            standing = yield from self._look(asked)
+        except Aborted:
+            yield from self._stop_if_there(asked)
+            raise
+        if standing is not None:
+            return _Created({}, adopted=True)
+        return refused(asked, pattern, message)
+
+    def _stop_if_there(self, asked: Job) -> Performance[None]:
+        """Ask for the end of a job that may have been created, its response having been lost."""
+        until = asked.call.until
+        if until is None or until.stop is None:
+            return
+        try:
+            yield Stop((yield from self._watch(asked, _Created({}), Place())))
+        except ExpressionError:
+            yield Note(f"{asked.subject} cannot be stopped: it is not known under which name")
+
+    def _look(self, asked: Job) -> Performance[Standing | None]:
+        """Ask for what has the job's name, ``None`` where nothing has."""
+        until, fallback = _until(asked.call), asked.call.fallback
+        try:
+            response = yield from sent(asked.evaluated(until.poll, {}), asked.call.retry)
+        except ServiceError as error:
+            absent = () if fallback is None else fallback.absent
+            if any(pattern.matches(error.code, error.message) for pattern in absent):
+                return None
+            _fail(asked, error)
+        return Standing(judged(until, response, asked.subject, fallback))
+
+    def _watch(self, asked: Job, created: _Created, place: Place) -> Performance[Watch]:
+        until = _until(asked.call)
+        deadline = cast(float, (yield Deadline(until.timeout_s)))
+        return Watch(
+            path=self.path,
+            subject=asked.subject,
+            call=asked.call,
+            poll=asked.evaluated(until.poll, created.outputs),
+            stop=None if until.stop is None else asked.evaluated(until.stop, created.outputs),
+            outputs=created.outputs,
+            adopted=created.adopted,
+            deadline=deadline,
+            place=place,
+        )
+
+    def _exists(self, asked: Job) -> Performance[bool]:
+        """Ask whether there is anything under the job's name."""
+        try:
+            yield from sent(asked.evaluated(_until(asked.call).poll, {}), asked.call.retry)
+        except ServiceError:
+            return False
+        return True
+
+
+def _until(call: Call) -> Until:
+    if call.until is None:
+        raise TypeError(f"{call.name} waits for nothing")
+    return call.until
+
+
+def _fail(asked: Job, error: ServiceError) -> NoReturn:
+    cause = f"{asked.subject}: {error.message}"
+    if error.lasting and not passes(error, asked.call.retry):
+        raise RunError(error.code, cause) from error
+    raise Trouble(error.code, cause) from error

@@ -1,0 +1,259 @@
+"""What performing a step asks of whoever acts, and what it is answered.
+
+A performance is a generator. It yields one effect at a time and is given its answer; an answer that
+is an error is thrown into it (:class:`ServiceError`, :class:`Aborted`). It returns the outputs of
+what it performed, or raises :class:`~orchestration.errors.RunError`. The style is that of
+https://sans-io.readthedocs.io: protocol without I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, TypeVar
+
+from orchestration.errors import OrchestrationError, RunError
+from orchestration.expressions import Json
+from orchestration.graph import Call
+
+T = TypeVar("T")
+
+Outputs: TypeAlias = Mapping[str, Json]
+"""What a step gives, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request with all its values."""
+
+    service: str
+    """boto3's client name: ``sagemaker``, ``s3``."""
+    operation: str
+    """``CreateTrainingJob``."""
+    parameters: Mapping[str, Json]
+
+
+class ServiceError(OrchestrationError):
+    """A request that was refused, or had no response."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        passing: bool = False,
+        lasting: bool = True,
+        expired: bool = False,
+    ) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        """As botocore gives it: ``ResourceInUse``, ``ConnectTimeoutError``."""
+        self.message = message
+        self.passing = passing
+        """Whether an equal request, sent later, is likely to get through."""
+        self.lasting = lasting
+        """Whether AWS itself, or botocore's validation, refused it; else it never got there."""
+        self.expired = expired
+        """Whether the credentials that signed it are no longer valid."""
+
+
+class Trouble(RunError):
+    """A step failed for what may be gone when its task is tried again: throttling, a lost line."""
+
+
+class Aborted(OrchestrationError):
+    """The run is being ended from outside: what runs is stopped, clean-ups run, nothing starts."""
+
+    def __init__(self, *, unsure: bool = False) -> None:
+        super().__init__("the run is being ended from outside")
+        self.unsure = unsure
+        """Whether a request may have got through whose response never came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What was waited for has ended well."""
+
+    outputs: Outputs
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What was waited for has failed."""
+
+    error: str
+    cause: str
+    lacking: bool = False
+    """Whether it failed because no capacity was available, so that an alternative may have some."""
+
+
+Verdict: TypeAlias = Ended | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which request of which try is next."""
+
+    number: int = 1
+    """The n-th try: a person who clears a task starts another, under names with ``-n``."""
+    lacking: tuple[str, ...] = ()
+    """What the earlier requests of this try met, none of which got any capacity."""
+
+    def after(self, words: str) -> Place:
+        """Return the place of the next request, this one having got no capacity."""
+        return replace(self, lacking=(*self.lacking, words))
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A job that runs: how it is polled and stopped, whoever does it.
+
+    Plain data, so that it can travel to a trigger and be followed there.
+    """
+
+    path: str
+    """The step that waits, with the elements of the loops around it: ``evaluate.each[2]/…job``."""
+    subject: str
+    """What errors and logs call it: ``CreateTrainingJob digits-train-0a1b``."""
+    call: Call
+    poll: Request
+    stop: Request | None
+    outputs: Outputs
+    """What the call's own response gave."""
+    adopted: bool
+    """Whether an earlier attempt started it."""
+    deadline: float
+    """The moment it is stopped at, on the clock of :class:`Deadline`."""
+    place: Place = Place()
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a request; answered with the response as JSON, or :class:`ServiceError`."""
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Let some seconds of AWS pass; no longer than until a deadline, where there is one."""
+
+    seconds: float
+    jitter: bool = False
+    """Whether a shorter pause does as well, so that many who wait do not come back at once."""
+    deadline: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """Ask for the moment some seconds of AWS from now; 0: for this moment."""
+
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Ask for the outputs a step left in an earlier performance; ``None`` where it left none."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Ask for the job that a step already waits for; ``None`` where it does not yet."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Tell that a step's request is about to be followed: the job exists."""
+
+    path: str
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """Wait for a job; answered with its :data:`Verdict`, or :class:`Aborted`."""
+
+    watch: Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Ask for the end of a job, whose outcome no longer matters. Never an error."""
+
+    watch: Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Wait for some seconds of AWS, which may be many: the step at a path does nothing else."""
+
+    path: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Tell that a step has begun."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Tell that a step has ended well, with its outputs."""
+
+    path: str
+    outputs: Outputs = field(default_factory=dict)
+    keep: bool = False
+    """Whether a later performance must see these very outputs instead of making them anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broke:
+    """Tell that a step has failed."""
+
+    path: str
+    error: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Perform side by side, so many at a time; all run to their end.
+
+    Answered with the outcome of each in order: what it returned, or the error it ended with.
+    """
+
+    performances: Sequence[Performance[Any]]
+    bound: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Write a line into the log."""
+
+    text: str
+
+
+Effect: TypeAlias = (
+    Send
+    | Pause
+    | Deadline
+    | Recall
+    | Resume
+    | Started
+    | Follow
+    | Stop
+    | Rest
+    | Begun
+    | Finished
+    | Broke
+    | Together
+    | Note
+)
+
+Performance: TypeAlias = Generator[Effect, Any, T]

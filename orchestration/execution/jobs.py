@@ -1,0 +1,74 @@
+"""One attempt to make a call: its requests, with all values, under the name of the n-th try."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+from orchestration.execution.effects import Outputs, Request
+from orchestration.execution.scope import Own
+from orchestration.expressions import Environment, Json, evaluate
+from orchestration.graph import Call, Operation
+
+LONGEST_NAME = 63
+"""Characters of a SageMaker job's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A call, ready to be sent."""
+
+    call: Call
+    request: Request
+    values: Environment
+    renamed: tuple[str, str] | None = None
+    """The name that the step derives, and the one of this try."""
+
+    @property
+    def subject(self) -> str:
+        """What errors and logs call it: the operation, and the name where there is one."""
+        adopt = self.call.adopt
+        field = adopt.name_field if adopt is not None else None
+        name = self.request.parameters.get(field) if field is not None else None
+        return f"{self.request.operation} {name or self.call.name}"
+
+    @property
+    def label(self) -> str:
+        """What it asks for, in the words of people, where there are alternatives to it."""
+        fallback = self.call.fallback
+        return "" if fallback is None else str(evaluate(fallback.label, self.values))
+
+    def numbered(self, number: int) -> Job:
+        """Return the same under the name of its n-th try: ``digits-train-0a1b-2``."""
+        adopt = self.call.adopt
+        if number == 1 or adopt is None or adopt.name_field is None:
+            return self
+        name = str(self.request.parameters[adopt.name_field])
+        suffix = f"-{number}"
+        new = name[: LONGEST_NAME - len(suffix)].rstrip("-") + suffix
+        parameters = {**self.request.parameters, adopt.name_field: new}
+        request = replace(self.request, parameters=parameters)
+        return replace(self, request=request, renamed=(name, new))
+
+    def evaluated(self, operation: Operation, own: Outputs) -> Request:
+        """Return a poll or stop request, which may read the call's own outputs, for this try."""
+        parameters = evaluate(operation.request, Own(self.values, self.call.name, own))
+        if self.renamed is not None:
+            parameters = _renamed(parameters, *self.renamed)
+        return Request(operation.service, operation.name, cast("Mapping[str, Json]", parameters))
+
+
+def job(call: Call, values: Environment) -> Job:
+    """Return a call with its request evaluated."""
+    operation = call.operation
+    parameters = cast("Mapping[str, Json]", evaluate(operation.request, values))
+    return Job(call, Request(operation.service, operation.name, parameters), values)
+
+
+def _renamed(value: Json, old: str, new: str) -> Json:
+    if isinstance(value, Mapping):
+        return {key: _renamed(item, old, new) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_renamed(item, old, new) for item in value]
+    return new if value == old else value

@@ -1,0 +1,92 @@
+"""Outputs of a step, taken from a response."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from orchestration.errors import RunError
+from orchestration.execution import wording
+from orchestration.expressions import Json
+from orchestration.graph import Output, Path
+
+MISSING: Final = object()
+
+
+def at(value: Json, path: Path) -> Json | object:
+    """Return what stands at a path, or :data:`MISSING`."""
+    inner: Any = value
+    for part in path:
+        if isinstance(part, str):
+            present = isinstance(inner, Mapping) and part in inner
+        else:
+            listed = isinstance(inner, Sequence) and not isinstance(inner, str)
+            present = listed and -len(inner) <= part < len(inner)
+        if not present:
+            return MISSING
+        inner = inner[part]
+    return cast(object, inner)
+
+
+def taken(outputs: Mapping[str, Output], value: Json, source: str) -> dict[str, Json]:
+    """Take all outputs from a response or a document; ``source`` says which, for errors.
+
+    Raises :class:`RunError` where one is absent without a default, or is not what it must be.
+    """
+    return {name: _output(output, value, source) for name, output in outputs.items()}
+
+
+def defaults(outputs: Mapping[str, Output], source: str) -> dict[str, Json]:
+    """Return all outputs, where there is no response that could hold any."""
+    return taken(outputs, None, source)
+
+
+def _output(output: Output, value: Json, source: str) -> Json:
+    path = ".".join(map(str, output.path)) or "the document"
+    result = at(value, output.path) if output.path or value is not None else MISSING
+    if result is MISSING:
+        if not output.optional:
+            cause = wording.filled(wording.NO_VALUE, source=source, path=path)
+            raise RunError(wording.MISSING_OUTPUT, cause)
+        return cast(Json, output.default)
+    taken_value = cast(Json, result)
+    if output.parse:
+        taken_value = _parsed(taken_value, path, source)
+    if not _is(taken_value, output.kind):
+        raise _wrong(path, source, output.kind)
+    return _columns(taken_value, output.columns, path, source) if output.columns else taken_value
+
+
+def _wrong(path: str, source: str, kind: str) -> RunError:
+    cause = wording.filled(wording.NOT_A, path=path, source=source, kind=kind)
+    return RunError(wording.WRONG_OUTPUT, cause)
+
+
+def _parsed(value: Json, path: str, source: str) -> Json:
+    try:
+        return cast(Json, json.loads(cast(str, value)))
+    except (TypeError, ValueError) as error:
+        cause = wording.filled(wording.NOT_JSON, source=f"{path} of {source}")
+        raise RunError(wording.WRONG_OUTPUT, cause) from error
+
+
+def _is(value: Json, kind: str) -> bool:
+    match kind:
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "string":
+            return isinstance(value, str)
+        case "list":
+            return isinstance(value, Sequence) and not isinstance(value, str)
+        case _:
+            return True
+
+
+def _columns(value: Json, columns: tuple[str, ...], path: str, source: str) -> Json:
+    rows = []
+    for row in cast("Sequence[Json]", value):
+        if not isinstance(row, Mapping):
+            raise _wrong(path, source, "list of objects")
+        rows.append({column: row[column] for column in columns if column in row})
+    return rows

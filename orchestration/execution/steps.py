@@ -1,0 +1,263 @@
+"""Steps, performed: a graph of them from its beginning to its end.
+
+What runs side by side always runs to its end, as it does in a state machine: the graph fails after
+that, with the first failure in the order of the graph. Steps that an earlier performance of the
+same run has finished are not performed again, where their outputs were kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never, cast
+
+from orchestration.errors import ExpressionError, RunError
+from orchestration.execution import wording
+from orchestration.execution.calls import called
+from orchestration.execution.effects import (
+    Aborted,
+    Begun,
+    Broke,
+    Finished,
+    Outputs,
+    Performance,
+    Recall,
+    Request,
+    Rest,
+    ServiceError,
+    Together,
+    Trouble,
+)
+from orchestration.execution.outputs import taken
+from orchestration.execution.places import Attempt
+from orchestration.execution.scope import Scope
+from orchestration.execution.sending import passes, sent
+from orchestration.expressions import Json, Tree, evaluate
+from orchestration.graph import (
+    Call,
+    Choose,
+    Fail,
+    ForEach,
+    Graph,
+    Guarded,
+    Parallel,
+    Read,
+    Require,
+    Retry,
+    Step,
+    Wait,
+    upstream,
+)
+from orchestration.graph.composition import Branches, Part, Series, compose
+
+Ending = Exception | None
+"""How something ended: with this error, or well."""
+
+
+def performed(graph: Graph, scope: Scope, attempt: Attempt) -> Performance[None]:
+    """Perform a graph; the results are in the scope then.
+
+    Raises :class:`~orchestration.errors.RunError` with the first failure, and
+    :class:`~orchestration.execution.effects.Aborted` where it was ended from outside, after
+    everything that ran was stopped and every clean-up was performed.
+    """
+    if graph.steps:
+        steps = {step.name: step for step in graph.steps}
+        part = compose(list(steps), upstream(graph))
+        yield from _Performing(attempt, steps).part(part, scope)
+
+
+@dataclass(frozen=True, slots=True)
+class _Performing:
+    attempt: Attempt
+    steps: Mapping[str, Step]
+
+    def part(self, part: Part, scope: Scope) -> Performance[None]:
+        match part:
+            case str():
+                yield from performed_step(self.steps[part], scope, self.attempt)
+            case Series(parts):
+                for inner in parts:
+                    yield from self.part(inner, scope)
+            case Branches(parts):
+                yield from _side_by_side(
+                    [
+                        (inner_scope := scope.inner(), self.part(inner, inner_scope))
+                        for inner in parts
+                    ],
+                    scope,
+                )
+            case _:
+                assert_never(part)
+
+
+def performed_step(step: Step, scope: Scope, attempt: Attempt) -> Performance[None]:
+    """Perform one step, and tell when it began and how it ended."""
+    path = scope.path(step.name)
+    yield Begun(path)
+    try:
+        yield from _step(step, scope, attempt)
+    except RunError as error:
+        yield Broke(path, error.error, error.cause)
+        raise
+    except ExpressionError as error:
+        yield Broke(path, wording.EXPRESSION_ERROR, str(error))
+        raise RunError(wording.EXPRESSION_ERROR, str(error)) from error
+
+
+def _step(step: Step, scope: Scope, attempt: Attempt) -> Performance[None]:  # noqa: C901 - one arm for each kind of step
+    path = scope.path(step.name)
+    match step:
+        case Call():
+            outputs = cast("Outputs | None", (yield Recall(path)))
+            if outputs is None:
+                outputs = yield from called(step, scope, attempt, path)
+                # What has no outputs, and waits for nothing, may as well be sent again.
+                keep = bool(step.outputs) or step.until is not None
+                yield Finished(path, outputs, keep=keep)
+            scope.results[step.name] = outputs
+            return
+        case Read():
+            outputs = cast("Outputs | None", (yield Recall(path)))
+            if outputs is None:
+                outputs = yield from _read(step, scope)
+                yield Finished(path, outputs, keep=True)
+            scope.results[step.name] = outputs
+            return
+        case Choose():
+            yield from performed(
+                step.then if _holds(step.condition, scope) else step.otherwise,
+                scope.inner(),
+                attempt,
+            )
+        case Require():
+            if not _holds(step.condition, scope):
+                raise RunError(step.error, str(evaluate(step.cause, scope)))
+        case ForEach():
+            yield from _for_each(step, scope, attempt)
+            return
+        case Parallel():
+            yield from _side_by_side(
+                [
+                    (inner := scope.inner(), performed(branch, inner, attempt))
+                    for branch in step.branches
+                ],
+                scope,
+            )
+        case Guarded():
+            yield from _guarded(step, scope, attempt)
+        case Wait():
+            if (yield Recall(path)) is None:
+                yield Rest(path, seconds(step.seconds, scope))
+                yield Finished(path, keep=True)
+            return
+        case Fail():
+            raise RunError(step.error, str(evaluate(step.cause, scope)))
+        case _:
+            assert_never(step)
+    yield Finished(path)
+
+
+def seconds(tree: Tree, scope: Scope) -> float:
+    """Return how long a pause is, in seconds."""
+    value = evaluate(tree, scope)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ExpressionError(f"expected a number of seconds, got {value!r}")
+    return value
+
+
+def items(tree: Tree, scope: Scope) -> Sequence[Json]:
+    """Return the list a loop runs over."""
+    value = evaluate(tree, scope)
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ExpressionError(f"expected a list to run over, got {value!r}")
+    return value
+
+
+def _holds(condition: Tree, scope: Scope) -> bool:
+    value = evaluate(condition, scope)
+    if not isinstance(value, bool):
+        raise ExpressionError(f"expected a condition that is true or false, got {value!r}")
+    return value
+
+
+def read_request(uri: str) -> Request:
+    """Return the request for the object a ``Read`` names."""
+    bucket, _, key = uri.removeprefix("s3://").partition("/")
+    return Request("s3", "GetObject", {"Bucket": bucket, "Key": key})
+
+
+def _read(step: Read, scope: Scope) -> Performance[Outputs]:
+    uri = str(evaluate(step.uri, scope))
+    try:
+        response = yield from sent(read_request(uri), Retry())
+    except ServiceError as error:
+        kind = RunError if error.lasting and not passes(error, Retry()) else Trouble
+        raise kind(error.code, f"{uri}: {error.message}") from error
+    body = cast("Mapping[str, Any]", response)["Body"]
+    try:
+        document = cast(Json, json.loads(body))
+    except ValueError as error:
+        cause = wording.filled(wording.NOT_JSON, source=uri)
+        raise RunError(wording.WRONG_OUTPUT, cause) from error
+    return taken(step.outputs, document, uri)
+
+
+def _for_each(step: ForEach, scope: Scope, attempt: Attempt) -> Performance[None]:
+    path = scope.path(step.name)
+    kept = cast("Outputs | None", (yield Recall(path)))
+    if kept is None:
+        elements = items(step.items, scope)
+        performances = [
+            performed_element(step, scope.at(step.name, index, element), attempt)
+            for index, element in enumerate(elements)
+        ]
+        outcomes = yield Together(performances, step.max_concurrency)
+        kept = {"items": _checked(cast("Sequence[Any]", outcomes))}
+        yield Finished(path, kept, keep=True)
+    scope.results[step.name] = kept
+
+
+def performed_element(loop: ForEach, scope: Scope, attempt: Attempt) -> Performance[Json]:
+    """Perform a loop's body for one element; returns what is collected of it."""
+    yield from performed(loop.body, scope, attempt)
+    try:
+        return evaluate(loop.collect, scope)
+    except ExpressionError as error:
+        raise RunError(wording.EXPRESSION_ERROR, str(error)) from error
+
+
+def _side_by_side(
+    branches: Sequence[tuple[Scope, Performance[None]]], scope: Scope
+) -> Performance[None]:
+    outcomes = yield Together([performance for _, performance in branches], len(branches))
+    _checked(cast("Sequence[Any]", outcomes))
+    for inner, _ in branches:
+        scope.adopt(inner.results)
+
+
+def _checked(outcomes: Sequence[Any]) -> list[Any]:
+    """Return what all came to, or raise the first error, an abort before all others."""
+    errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    for error in sorted(errors, key=lambda e: not isinstance(e, Aborted)):
+        raise error
+    return list(outcomes)
+
+
+def _guarded(step: Guarded, scope: Scope, attempt: Attempt) -> Performance[None]:
+    """Acquire, use, release: the clean-up never hides a failure of the body."""
+    yield from performed_step(step.acquire, scope, attempt)
+    inner, ending = scope.inner(), cast(Ending, None)
+    try:
+        yield from performed(step.body, inner, attempt)
+    except (RunError, Aborted) as error:
+        ending = error
+    cleaning = scope.inner()
+    try:
+        yield from performed(step.cleanup, cleaning, attempt)
+    except (RunError, Aborted) as error:
+        ending = ending or error
+    if ending is not None:
+        raise ending
+    scope.adopt({**inner.results, **cleaning.results})

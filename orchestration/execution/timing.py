@@ -1,0 +1,25 @@
+"""How long to wait, in the seconds of whoever waits."""
+
+from __future__ import annotations
+
+import os
+
+TIME_SCALE = "ORCHESTRATION_TIME_SCALE"
+"""Environment variable: real seconds per second of AWS. Only the embedded AWS sets it."""
+
+_SHORTEST_LIMIT_S = 120.0
+
+
+def scale() -> float:
+    """Return the real seconds per second of AWS, read when it is asked for."""
+    return float(os.environ.get(TIME_SCALE) or 1)
+
+
+def pause(seconds: float, *, time_scale: float | None = None) -> float:
+    """Return the real seconds of a pause in which nothing has to happen."""
+    return max(0.0, seconds * (scale() if time_scale is None else time_scale))
+
+
+def limit(seconds: float, *, time_scale: float | None = None) -> float:
+    """Return the real seconds that bound work: in scaled time a job still needs its own time."""
+    return max(pause(seconds, time_scale=time_scale), min(seconds, _SHORTEST_LIMIT_S))

@@ -1,0 +1,107 @@
+"""What a poll's answer means for the step that waits."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from orchestration.errors import RunError
+from orchestration.execution import wording
+from orchestration.execution.effects import (
+    Deadline,
+    Ended,
+    Failed,
+    Note,
+    Pause,
+    Performance,
+    ServiceError,
+    Verdict,
+    Watch,
+)
+from orchestration.execution.outputs import MISSING, at, defaults, taken
+from orchestration.execution.sending import passes, sent
+from orchestration.expressions import Json
+from orchestration.graph import JOB_FAILED, TIMED_OUT, Fallback, Until
+
+
+def followed(watch: Watch) -> Performance[Verdict]:
+    """Poll a job until it has ended or is out of time; then it is stopped."""
+    until = watch.call.until
+    assert until is not None  # noqa: S101 (only what waits is watched)
+    while True:
+        yield Pause(until.interval_s, deadline=watch.deadline)
+        verdict = yield from polled(watch)
+        if verdict is not None:
+            return verdict
+        if cast(float, (yield Deadline())) >= watch.deadline:
+            yield from stopped(watch)
+            return late(until, watch.subject)
+
+
+def polled(watch: Watch) -> Performance[Verdict | None]:
+    """Ask once how a job does; ``None`` while it goes on or cannot be asked."""
+    until, retry = watch.call.until, watch.call.retry
+    assert until is not None  # noqa: S101 (only what waits is watched)
+    try:
+        response = yield from sent(watch.poll, retry)
+    except ServiceError as error:
+        if error.expired or passes(error, retry):
+            yield Note(f"{watch.subject}: {error}; polling on")
+            return None
+        return _refused(until, error, watch.subject)
+    return judged(until, response, watch.subject, watch.call.fallback)
+
+
+def stopped(watch: Watch) -> Performance[None]:
+    """Ask for the end of a job. It may have ended meanwhile, which some services call an error."""
+    if watch.stop is None:
+        return
+    yield Note(f"Stopping {watch.subject}")
+    try:
+        yield from sent(watch.stop, watch.call.retry)
+    except ServiceError as error:
+        yield Note(f"{watch.subject} could not be stopped: {error}")
+
+
+def judged(
+    until: Until, response: Json, subject: str, fallback: Fallback | None = None
+) -> Verdict | None:
+    """Return the end that a poll's response tells of, ``None`` while the job goes on."""
+    status = at(response, until.status)
+    source = f"{until.poll.name} of {subject}"
+    if status in until.success:
+        try:
+            return Ended(taken(until.outputs, response, source))
+        except RunError as error:
+            return Failed(error.error, error.cause)
+    if status in until.failure:
+        reason = MISSING if until.reason is None else at(response, until.reason)
+        if reason is MISSING:
+            cause = wording.filled(wording.ENDED, subject=subject, status=status)
+        else:
+            cause = wording.filled(
+                wording.ENDED_WITH_REASON, subject=subject, status=status, reason=reason
+            )
+        lacking = fallback is not None and fallback.lacks(reason)
+        return Failed(JOB_FAILED, cause, lacking)
+    if status is MISSING:
+        path = ".".join(map(str, until.status))
+        return Failed(
+            wording.MISSING_OUTPUT, wording.filled(wording.NO_VALUE, source=source, path=path)
+        )
+    return None
+
+
+def late(until: Until, subject: str) -> Failed:
+    """Return the end of what took too long."""
+    text = wording.LATE if until.stop is None else wording.LATE_AND_STOPPED
+    return Failed(TIMED_OUT, wording.filled(text, subject=subject, seconds=f"{until.timeout_s:g}"))
+
+
+def _refused(until: Until, error: ServiceError, subject: str) -> Verdict:
+    """Return the end that a poll's error tells of, one that does not pass."""
+    if until.gone is not None and until.gone.matches(error.code, error.message):
+        try:
+            return Ended(defaults(until.outputs, subject))
+        except RunError as missing:
+            return Failed(missing.error, missing.cause)
+    return Failed(error.code, f"{until.poll.name} of {subject}: {error.message}")
