@@ -3,9 +3,9 @@
 import statistics
 import time
 
-from orchestration.planning.search import search
-from orchestration.planning.task import Batch, Task
-from orchestration.planning.usual_shapes import transformer
+from orchestration.planning.model.typical_shapes import transformer
+from orchestration.planning.search.find import find_plans
+from orchestration.planning.search.task import Batch, Task
 
 RUNS = 5
 MODELS = {
@@ -23,7 +23,7 @@ def main() -> None:
         times, considered = [], 0
         for _ in range(RUNS):
             started = time.perf_counter()
-            considered = search(task).considered
+            considered = find_plans(task).considered
             times.append(time.perf_counter() - started)
         print(f"{name:8} {statistics.median(times):8.2f} {considered:26,}")
 

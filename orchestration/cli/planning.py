@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from orchestration.catalog import Instance
-    from orchestration.planning.plan import Plan, Plans
-    from orchestration.planning.request import PlanRequest
+    from orchestration.planning.search.plans import Plan, Plans
+    from orchestration.planning.search.request import PlanRequest
 
 _MOST = 25
 """Rejections that a terminal shows; ``--all`` and ``--json`` have the rest."""
@@ -62,11 +62,11 @@ def _answers(path: Path, stage: str | None) -> tuple[dict[str, Plans], dict[str,
     """The planner's answers by stage, and the lock file that pins them; ``None`` for a request."""
     from orchestration.pipeline.files import planned
     from orchestration.pipeline.yaml import load
-    from orchestration.planning.search import search
+    from orchestration.planning.search.find import find_plans
 
     if "stages" not in load(path):
         request = read(path)
-        return {"": search(request.task(), request.space(), request.wanted())}, None
+        return {"": find_plans(request.task(), request.space(), request.wanted())}, None
     found, pins = planned(path)
     if not found:
         raise PipelineError(
@@ -78,7 +78,7 @@ def _answers(path: Path, stage: str | None) -> tuple[dict[str, Plans], dict[str,
 
 
 def _report(report: Path, answers: Mapping[str, Plans]) -> None:
-    from orchestration.planning.report import page
+    from orchestration.planning.telling.report import page
 
     if len(answers) > 1:
         raise typer.BadParameter(f"is about one of {', '.join(answers)}", param_hint="--stage")
@@ -115,7 +115,7 @@ def read(path: Path) -> PlanRequest:
     from pydantic import ValidationError
 
     from orchestration.pipeline.yaml import load
-    from orchestration.planning.request import PlanRequest, PlanRequestError, problems
+    from orchestration.planning.search.request import PlanRequest, PlanRequestError, problems
 
     try:
         return PlanRequest.model_validate(_with_config(load(path), path.parent))
@@ -141,7 +141,8 @@ def _with_config(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _show(plans: Plans, stage: str, *, everything: bool) -> None:
-    from orchestration.planning.summary import answer, memory_parts, rejected, time_parts
+    from orchestration.planning.search.rejections import rejected
+    from orchestration.planning.telling.summary import answer, memory_parts, time_parts
 
     screen, of = console(), f"{stage}: " if stage else ""
     if plans.chosen is None:
@@ -176,7 +177,7 @@ def _facts(told: Iterable[tuple[str, str]]) -> Table:
 
 
 def _plans(title: str, plans: Iterable[Plan]) -> Table:
-    from orchestration.planning.summary import HEADINGS, row
+    from orchestration.planning.telling.summary import HEADINGS, row
 
     return _table(title, HEADINGS, [row(one) for one in plans])
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from orchestration.errors import PipelineError, Problem
 
 if TYPE_CHECKING:
-    from orchestration.planning.plan import Plan, Plans
+    from orchestration.planning.search.plans import Plan, Plans
     from orchestration.stages.automatic import Auto
 
 Pinned = Mapping[str, Any]
@@ -140,11 +140,11 @@ def pins(data: Mapping[str, Any], directory: Path) -> tuple[dict[str, Plans], di
 
 def plans(data: Mapping[str, Any]) -> dict[str, Plans]:
     """What the planner finds for each stage that asks for it; a :class:`PipelineError` if wrong."""
-    from orchestration.planning.search import search
+    from orchestration.planning.search.find import find_plans
 
     requests = {name: _request(name, stage) for name, stage in automatic(data)}
     return {
-        name: search(request.task(), request.space(), request.wanted())
+        name: find_plans(request.task(), request.space(), request.wanted())
         for name, request in requests.items()
     }
 
@@ -152,7 +152,7 @@ def plans(data: Mapping[str, Any]) -> dict[str, Plans]:
 def _request(name: str, stage: Mapping[str, Any]) -> Auto:
     from pydantic import ValidationError
 
-    from orchestration.planning.request import problems
+    from orchestration.planning.search.request import problems
     from orchestration.stages.automatic import Auto
 
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from orchestration.planning.request import PlanRequest
+from orchestration.planning.search.request import PlanRequest
 
 Quantity: TypeAlias = Literal[
     "micro_batch", "accumulation", "global_batch", "recompute", "offload",

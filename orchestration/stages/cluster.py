@@ -111,11 +111,6 @@ class Cluster(Model):
             own = machines.instance_count
             yield Candidate(machines.instance_type, self._count if own is None else own)
 
-    def literal_types(self) -> tuple[str, ...]:
-        """The instance types that are known before the run."""
-        found = (machines.instance_type for machines in self.machines())
-        return tuple(dict.fromkeys(name for name in found if isinstance(name, str)))
-
     def group_facts(self) -> Mapping[str, tuple[str, int]]:
         """The groups whose machines are known before the run: type and count by name."""
         return {

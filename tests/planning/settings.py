@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orchestration.planning.configuration import Configuration, Machine
-from orchestration.planning.shapes import ModelShape
+from orchestration.planning.model.configuration import Configuration, Machine
+from orchestration.planning.model.shapes import ModelShape
 
 GPT = ModelShape(
     layers=24, hidden=2048, heads=16, kv_heads=16, ffn=8192, gated=False, vocabulary=50304,

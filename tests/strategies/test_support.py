@@ -71,6 +71,13 @@ def test_every_strategy_that_a_row_names_exists(rule: Rule) -> None:
         assert any(fnmatchcase(kind, pattern) for kind in kinds()), pattern
 
 
+@pytest.mark.parametrize("kind", [kind for kind in kinds() if kind != "none"])
+def test_every_strategy_has_rows_of_its_own(kind: str) -> None:
+    """Without rows, a strategy would pass as supported everywhere; `none` starts no processes."""
+    patterns = {pattern for rule in RULES for pattern in rule.strategy.split("|")} - {"*"}
+    assert any(fnmatchcase(kind, pattern) for pattern in patterns)
+
+
 @pytest.mark.parametrize("rule", RULES, ids=named)
 def test_a_row_decides_somewhere(rule: Rule) -> None:
     assert any(rule in deciding(strategy, known) for strategy, known in cases(rule))

@@ -4,8 +4,8 @@
 
 The rows are tests/data/planner/benchmarks.csv unless given. `--cross-validate` fits once more for
 every source, without it, and scores the predictions of what was left out. `--write` puts the
-values into orchestration/planning/coefficients.csv; the 80 % intervals hold four in five of the
-errors made on sources and on models that were left out.
+values into orchestration/planning/cost/coefficients.csv; the 80 % intervals hold four in five of
+the errors made on sources and on models that were left out.
 
 A coefficient is pulled towards what is known of it without the rows (its prior, as wide as its
 spread) and stays inside its bounds. The error is that of the logarithm, with a robust loss; rows of
@@ -28,19 +28,19 @@ import numpy as np  # noqa: TID253 -- a tool of development, not of the package
 from scipy.optimize import least_squares  # type: ignore[import-untyped]  # no stubs
 
 from orchestration.errors import OrchestrationError
-from orchestration.planning.coefficients import Coefficients, Fact, coefficients, facts
-from orchestration.planning.configuration import Configuration
-from orchestration.planning.evaluate import score, table
-from orchestration.planning.memory import memory_use
-from orchestration.planning.regimes import DENSE, Regime, regime
-from orchestration.planning.rows import Row, complete, configuration
-from orchestration.planning.scores import Scored
-from orchestration.planning.sizes import sizes
-from orchestration.planning.speed import step_time
+from orchestration.planning.calibration.evaluate import score, table
+from orchestration.planning.calibration.rows import Row, complete, configuration
+from orchestration.planning.calibration.scores import Scored
+from orchestration.planning.cost.coefficients import Coefficients, Fact, coefficients, facts
+from orchestration.planning.cost.memory import memory_use
+from orchestration.planning.cost.regimes import DENSE, Regime, regime
+from orchestration.planning.cost.step_time import step_time
+from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.model.layer_sizes import sizes
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "tests/data/planner/benchmarks.csv"
-TABLE = ROOT / "orchestration/planning/coefficients.csv"
+TABLE = ROOT / "orchestration/planning/cost/coefficients.csv"
 
 NOISE = 0.08
 """Standard deviation of the logarithm of a measurement around a good model."""

@@ -1,0 +1,222 @@
+"""Rows of published measurements as configurations.
+
+The columns are those of ``benchmarks.csv``. Measured columns are never read here: a row with them
+emptied gives the same configuration.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from orchestration.catalog import accelerators
+from orchestration.errors import near
+from orchestration.planning.calibration import spellings
+from orchestration.planning.calibration.cells import integer, number
+from orchestration.planning.calibration.recipes import Recipe, recipe
+from orchestration.planning.calibration.row_models import model, trainable
+from orchestration.planning.cost.prediction import predict
+from orchestration.planning.model.configuration import (
+    Attention,
+    Configuration,
+    ConfigurationError,
+    Kernels,
+    Machine,
+    Offload,
+    Precision,
+    Recompute,
+)
+
+Row = Mapping[str, str]
+
+COLUMNS = (
+    "id", "source_id", "source", "table", "date", "framework", "model", "arch", "params_b",
+    "n_layers", "hidden", "n_heads", "n_kv_heads", "ffn_hidden", "gated_mlp", "vocab",
+    "tied_embeddings", "seq_len", "dims_source", "gpu", "gpu_mem_gib", "n_gpus", "gpus_per_node",
+    "internode_gbps_per_node", "precision", "optimizer", "tp", "sequence_parallel", "pp", "vpp",
+    "cp", "ep", "dp", "zero_stage", "shard_degree", "cpu_offload", "global_batch_seqs",
+    "micro_batch_seqs", "grad_accum", "act_ckpt", "flash_attn", "compile", "tflops_per_gpu",
+    "tflops_kind", "tokens_s_per_gpu", "step_time_s", "mfu_pct", "hfu_pct", "mem_gib_per_gpu",
+    "mem_kind", "oom", "noise", "notes",
+)  # fmt: skip
+
+_CHIPS_PER_NODE = {"trn1": 16, "trn2": 16, "gb200": 4, "gb300": 4}
+"""Where a row does not say, and it is not 8."""
+
+_FUSED_SINCE = 2023
+"""The year from which PyTorch's own attention is a fused kernel (2.0)."""
+
+_OMNIPATH = ("Omni-Path", "OPA", "JZ")
+"""What notes call the network of the Jean Zay cluster."""
+
+_RECOMPUTE: Mapping[str, tuple[Recompute, float]] = {
+    "": ("none", 1.0),
+    "none": ("none", 1.0),
+    "unknown": ("none", 1.0),
+    "selective": ("attention", 1.0),
+    "selective_op": ("operators", 1.0),
+    "selective_frac": ("full", 0.5),
+    "full": ("full", 1.0),
+}
+
+
+def complete(row: Mapping[str, str | None]) -> Row:
+    """A row with every column; one that the file lacks is as empty."""
+    return {column: (row.get(column) or "").strip() for column in COLUMNS}
+
+
+def configuration(row: Row) -> Configuration:
+    """The configuration of a row.
+
+    Raises:
+        ConfigurationError: a column that the prediction needs is empty or not understood.
+    """
+    year = _year(row["date"])
+    framework = recipe(row["framework"], year)
+    recompute, share = _recompute(row)
+    tensor, pipeline, context = (integer(row, name, 1) for name in ("tp", "pp", "cp"))
+    machine = _machine(row, tensor * pipeline * context)
+    data = max(1, machine.devices // max(1, tensor * pipeline * context))
+    micro = integer(row, "micro_batch_seqs", _micro_batch(row, data))
+    accumulation = number(row, "grad_accum", 1)
+    zero = _zero(row)
+    shape = model(row)
+    precision = _precision(row)
+    found = Configuration(
+        model=shape,
+        machine=machine,
+        sequence=integer(row, "seq_len"),
+        global_batch=int(number(row, "global_batch_seqs", micro * accumulation * data)),
+        micro_batch=micro,
+        precision=precision,
+        tensor=tensor,
+        sequence_parallel=spellings.flag(row["sequence_parallel"]) is True
+        or framework.sequence_parallel,
+        pipeline=pipeline,
+        interleave=integer(row, "vpp", 1),
+        context=context,
+        expert=integer(row, "ep", 1),
+        zero=zero,
+        shard=integer(row, "shard_degree", 0) or None,
+        offload=_offload(row),
+        recompute=recompute,
+        recompute_share=share,
+        attention=_attention(row, framework, year),
+        kernels=_kernels(row, framework.kernels),
+        loss=framework.loss,
+        dropout=framework.dropout,
+        overlap_data=framework.overlap_sharded if zero >= 3 else framework.overlap_data,
+        overlap_tensor=framework.overlap_tensor,
+        gradient_bytes=2 if precision == "bf16_pure" else framework.gradient_bytes,
+        trainable=trainable(row, shape),
+        optimizer=spellings.optimizer(row["optimizer"]),
+        deepspeed=framework.deepspeed,
+    )
+    return _recomputing(found) if row["act_ckpt"].lower() == "unknown" else found
+
+
+def _recomputing(c: Configuration) -> Configuration:
+    """The configuration with as many layers recomputed as it needs to fit, in quarters.
+
+    Megatron's recipes for speed recompute nothing once attention is fused, but to fit.
+    """
+    for quarters in range(5):
+        share = quarters / 4
+        tried = replace(c, recompute="full", recompute_share=share) if quarters else c
+        if predict(tried).fits:
+            return tried
+    return c
+
+
+def _year(date: str) -> int | None:
+    """The year of ``2024-05-09``, or of NVIDIA's containers: ``24.07``."""
+    if found := re.match(r"20\d\d|2\d(?=\.\d\d)", date):
+        return int(found[0]) + (0 if len(found[0]) == 4 else 2000)
+    return None
+
+
+def cores_per_chip(row: Row) -> int:
+    """Devices of one of the chips that a row counts: more than one on Trainium."""
+    known = accelerators().get(_accelerator(row))
+    return 1 if known is None else known.devices_per_chip
+
+
+def _accelerator(row: Row) -> str:
+    return spellings.accelerator(row["gpu"], number(row, "gpu_mem_gib", 0) or None)
+
+
+def _machine(row: Row, replica: int) -> Machine:
+    key, cores = _accelerator(row), cores_per_chip(row)
+    told = integer(row, "dp") * replica if row["dp"] and not row["n_gpus"] else None
+    chips = integer(row, "n_gpus", None if told is None else -(-told // cores))
+    per_node = integer(row, "gpus_per_node", _CHIPS_PER_NODE.get(key, 8))
+    network = number(row, "internode_gbps_per_node", 0) or None
+    if network is None and chips > per_node:
+        network = spellings.network_gbps(key)
+    return Machine(
+        accelerator=key,
+        devices=chips * cores,
+        devices_per_node=per_node * cores,
+        device_memory_gib=number(row, "gpu_mem_gib", spellings.memory_gib(row["gpu"], key)) / cores,
+        network_gbps=network,
+        omnipath=any(word in row["notes"] for word in _OMNIPATH),
+        interconnect_gb_per_s=spellings.LINKS_GB_PER_S.get(spellings.chip(row["gpu"])),
+    )
+
+
+def _micro_batch(row: Row, data: int) -> int:
+    """What is left of the whole batch for one replica and one accumulation; 1 at the least."""
+    if not (row["global_batch_seqs"] and row["grad_accum"]):
+        return 1
+    parts = number(row, "grad_accum") * data
+    return max(1, round(number(row, "global_batch_seqs") / parts)) if parts > 0 else 1
+
+
+def _zero(row: Row) -> int:
+    cell = spellings.sharded(row["zero_stage"], row["framework"])
+    return integer({**row, "zero_stage": cell}, "zero_stage")
+
+
+def _attention(row: Row, framework: Recipe, year: int | None) -> Attention:
+    """The kernel of attention; where a row says nothing, what its framework had at that time."""
+    named = spellings.attention(row["flash_attn"])
+    if named is None and row["flash_attn"]:
+        raise ConfigurationError(f"flash_attn is {row['flash_attn']!r}, neither 1 nor 0")
+    if named in ("flash1", "flash2", "flash3"):
+        return named  # type: ignore[return-value]  # one of these
+    late = year is None or year >= _FUSED_SINCE
+    unsaid = named is None and framework.flash_unsaid and late
+    flash = named == "flash" or unsaid or framework.always_flash
+    return framework.flash if flash else "unfused"
+
+
+def _precision(row: Row) -> Precision:
+    return spellings.precision(row["precision"])  # type: ignore[return-value]  # Configuration checks it
+
+
+def _recompute(row: Row) -> tuple[Recompute, float]:
+    told = spellings.recomputed(row["act_ckpt"])
+    if every := re.fullmatch(r"selective_layer([1-9]\d*)", told):
+        return "full", 1 / int(every[1])
+    found = _RECOMPUTE.get(told)
+    if found is None:
+        raise ConfigurationError(
+            f"act_ckpt is {row['act_ckpt']!r}{near(row['act_ckpt'], filter(None, _RECOMPUTE))}"
+        )
+    return found
+
+
+def _kernels(row: Row, framework: Kernels) -> Kernels:
+    told = row["compile"].lower()
+    return "compiled" if spellings.flag(told) or "compile" in told else framework
+
+
+def _offload(row: Row) -> Offload:
+    match spellings.offloaded(row["cpu_offload"]):
+        case "":
+            return "none"
+        case "optimizer" | "optim" | "optimizer_states":
+            return "optimizer"
+        case _:
+            return "all"

@@ -1,0 +1,67 @@
+"""Activations that the backward pass of a transformer layer waits for.
+
+The counts are those of "Reducing Activation Recomputation in Large Transformer Models"
+(https://arxiv.org/abs/2205.05198, section 4), extended to grouped queries, gated feed-forward
+networks, experts, and attention kernels that keep no scores.
+"""
+
+from __future__ import annotations
+
+from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.model.layer_sizes import Sizes
+
+
+def layer_bytes(c: Configuration, s: Sizes) -> float:
+    """Bytes per token that one layer keeps when nothing is recomputed."""
+    return _outside(c, s) + _inside(c, s) + _scores(c, s)
+
+
+def kept_bytes(c: Configuration, s: Sizes) -> float:
+    """Bytes per token that one layer keeps, on average over the layers."""
+    everything = layer_bytes(c, s)
+    match c.recompute:
+        case "full":
+            kept = float(c.element_bytes * s.hidden) / (c.tensor if c.sequence_parallel else 1)
+        case "attention":
+            kept = everything - _scores(c, s)
+        case "operators":
+            # The layer's input, every other matrix product's result, and attention's output.
+            kept = c.element_bytes * (2 * s.hidden + (s.output + s.up) / c.tensor)
+        case _:
+            kept = everything
+    return kept * c.recompute_share + everything * (1 - c.recompute_share)
+
+
+def _outside(c: Configuration, s: Sizes) -> float:
+    """Inputs of norms and of the products behind them: not split by tensor parallelism."""
+    inputs = 2 * (c.element_bytes + _operand(c)) * s.hidden
+    masks = 2 * s.hidden if c.dropout else 0
+    # Norms spelt out in operators keep intermediate results (LitGPT's Llama 2: 43 bytes per
+    # column and token for a layer, of which these are 6).
+    eager = 6 * s.hidden if c.kernels == "eager" and s.rotary else 0
+    routed = _operand(c) * s.routed * s.hidden * s.sparse
+    return (inputs + masks + eager) / (c.tensor if c.sequence_parallel else 1) + routed
+
+
+def _inside(c: Configuration, s: Sizes) -> float:
+    """Queries, keys, values, attention's output and the feed-forward network's middle."""
+    attention = c.element_bytes * (s.query + s.keys_and_values + s.output)
+    results = (2 if s.gated else 1) * c.element_bytes
+    if s.gated and c.kernels == "eager":
+        results += c.element_bytes
+    wide = (results + _operand(c)) * (s.ffn + s.routed * s.expert_ffn * s.sparse)
+    return (attention + wide) / c.tensor
+
+
+def _operand(c: Configuration) -> int:
+    """Bytes of a matrix product's operand, as the backward pass needs it again."""
+    return (
+        1 if c.precision in ("fp8", "mxfp8", "nvfp4") and c.kernels == "fused" else c.element_bytes
+    )
+
+
+def _scores(c: Configuration, s: Sizes) -> float:
+    """Attention scores: after softmax, after dropout, and dropout's mask."""
+    if c.attention != "unfused":
+        return 4 * s.heads / c.tensor
+    return (5 if c.dropout else 2) * s.heads * c.sequence / c.context / c.tensor

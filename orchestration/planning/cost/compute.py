@@ -1,0 +1,142 @@
+"""Time that one device computes: matrix products, attention, elementwise work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestration.planning.cost.coefficients import Coefficients
+from orchestration.planning.cost.rates import Rates
+from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.model.layer_sizes import Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTime:
+    """Seconds of one average layer and one micro-batch on one device."""
+
+    matmul_forward: float
+    matmul_backward: float
+    attention_forward: float
+    attention_backward: float
+    elementwise_forward: float
+
+    @property
+    def forward(self) -> float:
+        """The forward pass."""
+        return self.matmul_forward + self.attention_forward + self.elementwise_forward
+
+    @property
+    def backward(self) -> float:
+        """The backward pass without what it recomputes."""
+        return self.matmul_backward + self.attention_backward + 2 * self.elementwise_forward
+
+
+def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTime:
+    """One average layer."""
+    tokens = c.micro_batch * c.sequence / c.context
+    t = c.tensor
+    # A rank has one key head at the least, however many ranks there are.
+    keys_and_values = max(s.keys_and_values / t, 2.0 * s.head_width)
+    f1, b1 = product_time(tokens, s.hidden, s.query / t + keys_and_values, r)
+    f2, b2 = product_time(tokens, s.output / t, s.hidden, r)
+    forward, backward = f1 + f2, b1 + b2
+    if s.ffn:
+        f1, b1 = product_time(tokens, s.hidden, s.up / t, r)
+        f2, b2 = product_time(tokens, s.ffn / t, s.hidden, r)
+        forward += f1 + f2
+        backward += b1 + b2
+    forward, backward = forward * s.scale, backward * s.scale
+    if s.experts:
+        f1, b1 = _expert_time(c, s, tokens, r, k)
+        forward += f1
+        backward += b1
+    if c.trainable is not None:
+        backward /= 2  # frozen matrices have no gradients
+    attention_forward, attention_backward = attention_time(c, s, tokens, r)
+    factor = k.elementwise_eager if c.kernels == "eager" else k.elementwise_fused
+    moved = elementwise_bytes(c, s) * factor * c.element_bytes / 2 + cast_bytes(c, s, k)
+    return LayerTime(
+        forward, backward, attention_forward, attention_backward, moved * tokens / r.memory
+    )
+
+
+def head_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> float:
+    """The output layer and the loss, forward and backward; in 16 bits whatever the layers use."""
+    if not s.words:
+        return 0.0
+    tokens = c.micro_batch * c.sequence / c.context
+    words = s.words / c.tensor
+    forward, backward = product_time(tokens, s.hidden, words, r, r.matmul_16)
+    return forward + backward + tokens * words * k.logit_bytes / r.memory
+
+
+def attention_time(c: Configuration, s: Sizes, tokens: float, r: Rates) -> tuple[float, float]:
+    """Scores, softmax and weighted values of one layer: forward, backward."""
+    if c.attention != "unfused":
+        seconds = s.scores_causal * tokens / c.tensor / r.attention
+        return seconds, r.attention_backward * seconds
+    # Heads whose width is no multiple of 8 leave the matrix units idle.
+    rate = min(r.attention, r.vector) if s.head_width % 8 else r.attention
+    seconds = s.scores * tokens / c.tensor / rate
+    # Scores are written and read by both products and by softmax, and by dropout with its mask.
+    each = (13 if c.dropout else 8) * c.element_bytes / 2
+    moved = tokens * c.sequence * s.heads / c.tensor * each / r.memory
+    return seconds + moved, 2 * seconds + 1.6 * moved
+
+
+def elementwise_bytes(c: Configuration, s: Sizes) -> float:
+    """Bytes per token that elementwise kernels of one layer move forward, in 16-bit precision.
+
+    A fused norm reads and writes 2 bytes each; Llama's spelt out in operators makes 36 of them, a
+    layer norm under autocast 12. Rotary positions take 4 and 22 bytes, gating 6 and 10.
+    """
+    eager = c.kernels == "eager"
+    norm = 4 if not eager else 36 if s.rotary else 12
+    residual = 7 if c.dropout else 6
+    split = c.tensor if c.sequence_parallel else 1
+    position = (s.query + s.keys) * (22 if eager else 4) if s.rotary else 0
+    active = (s.ffn + s.routed * s.expert_ffn) * ((10 if eager else 6) if s.gated else 4)
+    layout = 4 * (s.query + 2 * s.keys)
+    dispatch = 12 * s.routed * s.hidden
+    return (
+        2 * (norm + residual) * s.hidden / split
+        + dispatch
+        + (position + active + layout) / c.tensor
+    )
+
+
+def cast_bytes(c: Configuration, s: Sizes, k: Coefficients) -> float:
+    """Bytes per token that turning operands into 8 or 4 bits moves in the forward pass."""
+    if not c.narrow:
+        return 0.0
+    routed = s.routed * (s.hidden + s.expert_ffn)
+    return k.cast_bytes * (2 * s.hidden + (s.output + s.ffn) / c.tensor + routed)
+
+
+def product_time(
+    rows: float, inner: float, outer: float, r: Rates, rate: float = 0.0
+) -> tuple[float, float]:
+    """A matrix product of ``rows x inner`` and ``inner x outer``: forward, backward.
+
+    Tiles of the result go to the multiprocessors in waves, the last of which is not full; operands
+    and result pass the memory while the units compute. `rate` is that of the configuration's
+    precision unless given.
+    """
+    work = 2 * rows * inner * outer / (rate or r.matmul)
+    moved = 2 * (rows * inner + inner * outer + rows * outer) / r.operands
+    forward = work * (1 + r.tail / (rows * outer)) + moved
+    return forward, work * (2 + r.tail / (rows * inner)) * r.matmul_backward + 2 * moved
+
+
+def _expert_time(
+    c: Configuration, s: Sizes, tokens: float, r: Rates, k: Coefficients
+) -> tuple[float, float]:
+    """The routed experts of an average layer, as grouped products."""
+    rows = tokens * s.routed
+    up = (2 if s.gated else 1) * s.expert_ffn
+    f1, b1 = product_time(rows, s.hidden, up, r)
+    f2, b2 = product_time(rows, s.expert_ffn, s.hidden, r)
+    matrices = s.experts / c.expert * (up + s.expert_ffn) * s.hidden
+    moved = 2 * matrices / r.operands
+    forward = (f1 + f2) / k.expert_matmul + moved
+    return forward * s.sparse, ((b1 + b2) / k.expert_matmul + 2 * moved) * s.sparse

@@ -1,0 +1,98 @@
+"""What the speed model has to know of an accelerator."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from orchestration.catalog import Accelerator, accelerators
+from orchestration.errors import near
+from orchestration.planning.model.configuration import ConfigurationError
+
+_UNMEASURED = 0.85
+"""Best matrix product over peak where nobody measured it: 0.87 on the A100 (271 of 312), 0.80 on
+the H100 (795 of 989), 0.78 on the B200; smaller chips of less power lie near the A100."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """Rates of one device; 10^12 operations or 10^9 bytes per second."""
+
+    key: str
+    generation: str
+    """``volta``, ``turing``, ``ampere``, ``ada``, ``hopper``, ``blackwell`` or ``neuron``."""
+    multiprocessors: int
+    """Units that tiles of a matrix product are dealt out to."""
+    matmul_tflops: float
+    """The best measured rate of a 16-bit matrix product."""
+    fp8_tflops: float | None
+    fp4_tflops: float | None
+    peak_tflops: float
+    """Dense 16-bit peak."""
+    vector_tflops: float
+    """fp32 peak outside the matrix units."""
+    fp32_share: float
+    """Rate of fp32 matrix products (TF32 where there is) over those in 16 bits."""
+    memory_gb_per_s: float
+    interconnect_gb_per_s: float
+    """To the other devices of the node, one way, as the device is usually wired."""
+    domain: int
+    """Devices that this interconnect joins, beyond the node (NVL72); 0: those of one node."""
+
+
+@cache
+def devices() -> Mapping[str, Device]:
+    """Every accelerator of which enough is known, by its key."""
+    from importlib import resources
+
+    text = resources.files(__package__).joinpath("devices.csv").read_text(encoding="utf-8")
+    known = accelerators()
+    return MappingProxyType({
+        row["key"]: _device(row, known.get(row["key"]))
+        for row in csv.DictReader(text.splitlines())
+    })  # fmt: skip
+
+
+def device(key: str) -> Device:
+    """The facts of one accelerator.
+
+    Raises:
+        ConfigurationError: too little is known of it.
+    """
+    found = devices().get(key)
+    if found is None:
+        raise ConfigurationError(
+            f"no rates are known of the accelerator {key!r}, so nothing can be predicted on it"
+            f"{near(key, devices())}"
+        )
+    return found
+
+
+def _device(row: Mapping[str, str], facts: Accelerator | None) -> Device:
+    def rate(column: str, fact: float | None) -> float | None:
+        return float(row[column]) if row[column] else fact
+
+    peak = None if facts is None else facts.bf16_tflops or facts.fp16_tflops
+    measured = rate("matmul_tflops", None if facts is None else facts.matmul_bf16_tflops)
+    memory = rate("memory_gb_per_s", None if facts is None else facts.memory_gb_per_s)
+    vector = rate("vector_tflops", None if facts is None else facts.fp32_tflops)
+    measured = measured or (peak or 0) * _UNMEASURED
+    if not measured or memory is None or vector is None:
+        raise ConfigurationError(f"the catalog lacks rates of {row['key']!r}")
+    return Device(
+        key=row["key"],
+        generation=row["generation"],
+        multiprocessors=int(row["multiprocessors"]),
+        matmul_tflops=measured,
+        fp8_tflops=rate("fp8_tflops", None if facts is None else facts.fp8_tflops),
+        fp4_tflops=rate("fp4_tflops", None),
+        peak_tflops=peak or measured / _UNMEASURED,
+        vector_tflops=vector,
+        fp32_share=0.5 if facts is None or not peak else (facts.tf32_tflops or vector) / peak,
+        memory_gb_per_s=memory,
+        interconnect_gb_per_s=float(row["interconnect_gb_per_s"]),
+        domain=int(row["domain"] or 0),
+    )

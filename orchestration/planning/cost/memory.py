@@ -1,0 +1,116 @@
+"""Memory that one device needs at its peak, by part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestration.planning.cost.activations import kept_bytes, layer_bytes
+from orchestration.planning.cost.coefficients import Coefficients
+from orchestration.planning.cost.model_states import (
+    embedding_parameters,
+    local_experts,
+    local_parameters,
+    stage_parameters,
+    state_bytes,
+)
+from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.model.layer_sizes import Sizes
+
+GIB = 2**30
+
+_LOSS_BYTES = {"fused": 4.0, "chunked": 0.0}
+"""Memory per logit: in place, a logit and its gradient take 16 bits each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryUse:
+    """GiB of the fullest device, and what they hold."""
+
+    weights: float
+    gradients: float
+    optimizer: float
+    gathered: float
+    """Parameters and gradients that FSDP holds whole for a moment."""
+    activations: float
+    """What the backward pass waits for, of every micro-batch in flight."""
+    working: float
+    """The layer that is being computed, and the logits."""
+    context: float
+    """The driver and the buffers of communication libraries."""
+    slack: float
+    """What the allocator holds and gives back when memory is short."""
+
+    @property
+    def states(self) -> float:
+        """Weights, gradients and optimizer states."""
+        return self.weights + self.gradients + self.optimizer
+
+    @property
+    def need(self) -> float:
+        """What there must be."""
+        return self.states + self.gathered + self.activations + self.working + self.context
+
+    @property
+    def total(self) -> float:
+        """What ``nvidia-smi`` shows where memory is not short."""
+        return self.need + self.slack
+
+
+def memory_use(c: Configuration, s: Sizes, k: Coefficients) -> MemoryUse:
+    """Predict the memory that the fullest device needs."""
+    parameters = local_parameters(c, s)
+    experts = local_experts(c, s)
+    states = state_bytes(c, parameters - experts, experts)
+    gathered = _gathered(c, s, k) + _buffers(c, parameters, k)
+    tokens = c.micro_batch * c.sequence / c.context
+    kept = s.layers / c.pipeline * kept_bytes(c, s) * tokens
+    again = layer_bytes(c, s) * tokens if c.recompute in ("full", "operators") else 0.0
+    logits = tokens * s.words / c.tensor * _LOSS_BYTES.get(c.loss, k.logit_memory_bytes)
+    # The first stage keeps every micro-batch in flight, and its output until it is sent.
+    first = kept * _in_flight(c) + again
+    if c.pipeline > 1:
+        first += c.element_bytes * s.hidden * tokens * _in_flight(c)
+    # The last stage holds the logits, but one micro-batch only.
+    last = kept + max(logits, again)
+    activations, working = (first - again, again) if first > last else (kept, last - kept)
+    used = states.total + gathered + activations + working
+    return MemoryUse(
+        weights=states.weights / GIB,
+        gradients=states.gradients / GIB,
+        optimizer=states.optimizer / GIB,
+        gathered=gathered / GIB,
+        activations=activations / GIB,
+        working=working / GIB,
+        context=k.context_gib,
+        slack=(k.fragmentation - 1) * used / GIB,
+    )
+
+
+def _gathered(c: Configuration, s: Sizes, k: Coefficients) -> float:
+    """What FSDP holds whole: a few layers and the embedding."""
+    if c.zero < 3 or c.shards == 1:
+        return 0.0
+    layer = stage_parameters(c, s) / (s.layers / c.pipeline)
+    return c.element_bytes * (k.gathered_layers * layer + embedding_parameters(c, s))
+
+
+def _buffers(c: Configuration, parameters: float, k: Coefficients) -> float:
+    """What DeepSpeed keeps beside the states: fp32 gradients of what a rank updates, buckets.
+
+    Without a pipeline ZeRO reduces gradients in two buckets of half a billion 16-bit elements.
+    """
+    if not c.deepspeed or c.zero >= 3:
+        return 0.0
+    buckets = 2e9 if c.zero and c.pipeline == 1 and c.data > 1 else 0.0
+    return k.zero_buffer_bytes * parameters / (c.shards if c.zero else 1) + buckets
+
+
+def _in_flight(c: Configuration) -> float:
+    """Micro-batches that the first pipeline stage keeps, in units of its layers.
+
+    https://arxiv.org/abs/2205.05198, section 4.2.3: interleaving keeps more.
+    """
+    if c.pipeline == 1:
+        return 1.0
+    more = 1 + (c.pipeline - 1) / (c.pipeline * c.interleave) if c.interleave > 1 else 1.0
+    return min(c.pipeline * more, float(c.micro_batches))

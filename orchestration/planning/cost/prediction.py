@@ -1,0 +1,86 @@
+"""The prediction for one configuration: time of a step, memory, and how sure they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+
+from orchestration.planning.cost.coefficients import Coefficients, fitted
+from orchestration.planning.cost.memory import MemoryUse, memory_use
+from orchestration.planning.cost.regimes import Regime, regime
+from orchestration.planning.cost.step_time import StepTime, step_time
+from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.model.layer_sizes import sizes
+
+USABLE = 0.98
+"""Memory that programs can fill over the nominal one. They see 0.99 of it: 79.2 of an A100's 80
+GiB, 31.7 of 32; and an allocator never packs the last percent."""
+
+_UNMEASURED = frozenset({"t4", "l4", "l40s", "trn2"})
+"""Accelerators of which no measurement was at hand when the coefficients were fitted."""
+
+_WIDER = 2.0
+"""Intervals of models guessed from a number of parameters, and on accelerators not measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What one optimizer step of a configuration takes."""
+
+    time: StepTime
+    memory: MemoryUse
+    step_time_s: float
+    low_s: float
+    """Four in five measurements lie between this and `high_s`."""
+    high_s: float
+    tokens_per_s: float
+    """Of the whole cluster."""
+    memory_gib: float
+    """Of the fullest device, as ``nvidia-smi`` shows it."""
+    memory_low_gib: float
+    memory_high_gib: float
+    fits: bool
+    """The device's memory holds what is needed."""
+
+
+def predict(c: Configuration, coefficients: Coefficients | None = None) -> Prediction:
+    """Predict a configuration; the same one always gives the same prediction.
+
+    Raises:
+        ConfigurationError: too little is known of the accelerator.
+    """
+    k = fitted() if coefficients is None else coefficients
+    s = sizes(c.model, c.sequence)
+    time, memory = step_time(c, s, k), memory_use(c, s, k)
+    step, shown = time.total, memory.total
+    wider = _WIDER if c.model.approximate or c.machine.accelerator in _UNMEASURED else 1.0
+    spread = exp(_half_width(regime(c), k) * wider)
+    margin = exp(k.interval_memory * wider)
+    return Prediction(
+        time=time,
+        memory=memory,
+        step_time_s=step,
+        low_s=step / spread,
+        high_s=step * spread,
+        tokens_per_s=c.tokens / step,
+        memory_gib=shown,
+        memory_low_gib=shown / margin,
+        memory_high_gib=shown * margin,
+        fits=memory.need <= c.machine.device_memory_gib * USABLE,
+    )
+
+
+def _half_width(kind: Regime, k: Coefficients) -> float:
+    match kind:
+        case "data":
+            return k.interval_data
+        case "model":
+            return k.interval_model
+        case "bits":
+            return k.interval_bits
+        case "experts":
+            return k.interval_experts
+        case "offload":
+            return k.interval_offload
+        case "neuron":
+            return k.interval_neuron

@@ -1,0 +1,83 @@
+"""Shapes of usual decoders, from a few numbers or from the number of parameters alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final
+
+from orchestration.planning.model.shapes import ModelError, ModelShape
+
+_FEWEST: Final = 1_000_000
+"""Parameters below which there is no guessing a shape."""
+
+
+def transformer(
+    *,
+    layers: int,
+    hidden: int,
+    heads: int,
+    vocabulary: int,
+    kv_heads: int | None = None,
+    ffn: int | None = None,
+    gated: bool = True,
+    tied_embeddings: bool = False,
+    name: str = "model",
+) -> ModelShape:
+    """A decoder of a few numbers, as Llama: rotary positions, RMS norms, no biases.
+
+    `ffn` is 4 times `hidden` unless given; where gated 8/3 of it, up to the next multiple of 256.
+    """
+    if min(layers, hidden, heads) < 1 or hidden % heads:
+        raise ModelError(f"hidden size {hidden} is not a multiple of {heads} heads")
+    usual = math.ceil(8 * hidden / 3 / 256) * 256 if gated else 4 * hidden
+    return ModelShape(
+        name=name,
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=heads if kv_heads is None else kv_heads,
+        ffn=usual if ffn is None else ffn,
+        gated=gated,
+        vocabulary=vocabulary,
+        tied_embeddings=tied_embeddings,
+        layer_vectors=2 * hidden,
+        other_parameters=hidden,
+    )
+
+
+def of_size(parameters: float, *, vocabulary: int = 32_000, name: str = "model") -> ModelShape:
+    """A decoder guessed from its number of parameters alone, and marked `approximate`.
+
+    Width and depth follow published decoders: GPT-3 from 125 million to 175 billion parameters
+    (https://arxiv.org/abs/2005.14165, table 2.1) is 64 times as wide as deep at the small end and
+    128 times at the large end. The number of parameters itself is kept exactly.
+    """
+    total = round(parameters)
+    if total < _FEWEST:
+        raise ModelError(f"{total:,} parameters are too few for a transformer; {_FEWEST:,} or more")
+    aspect = min(128.0, max(64.0, 64 + 20 * math.log10(total / 125e6)))
+    wide = (total * aspect / 12) ** (1 / 3)
+    # Heads in eights where there are many, so that tensor parallelism divides them.
+    step = 1024 if wide > 3500 else 256 if wide > 700 else 64
+    hidden = max(64, round(wide / step) * step)
+    head = 128 if total > 1_000_000_000 else 64
+    vocabulary = max(256, min(vocabulary, total // (2 * hidden)))
+    inside = total - vocabulary * hidden
+    layers = max(1, round(inside / (12 * hidden * hidden)))
+    shape = ModelShape(
+        name=name,
+        layers=layers,
+        hidden=hidden,
+        heads=hidden // head,
+        kv_heads=hidden // head,
+        ffn=4 * hidden,
+        gated=False,
+        vocabulary=vocabulary,
+        tied_embeddings=True,
+        layer_vectors=2 * hidden,
+        approximate=True,
+    )
+    wider = (total - shape.parameters) // (2 * layers * hidden)
+    shape = replace(shape, ffn=max(64, shape.ffn + wider // 64 * 64))
+    return replace(shape, other_parameters=total - shape.parameters)

@@ -1,0 +1,300 @@
+"""The fastest configuration of a task on one cluster.
+
+Configurations are tried in the order of a bound that none can beat: the time that their matrix
+products, attention and elementwise work take without any communication. The first whose bound is
+above the best time ends the search, so the answer is that of trying them all. Memory grows with
+the micro-batch, so the largest that fits is found by halving.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
+from typing import NamedTuple
+
+from orchestration.catalog import Accelerator, Instance, accelerators
+from orchestration.planning.cost.estimates import (
+    HOST_SHARE,
+    computing_seconds,
+    host_need,
+    memory_need,
+    step_seconds,
+)
+from orchestration.planning.cost.prediction import USABLE
+from orchestration.planning.model.configuration import (
+    Attention,
+    Configuration,
+    Machine,
+    Offload,
+    Recompute,
+)
+from orchestration.planning.search.layouts import Layout
+from orchestration.planning.search.space import Space
+from orchestration.planning.search.task import Task
+
+Degrees = tuple[int, int, int, int]
+"""Tensor, pipeline, context and expert parallel."""
+Bounds = dict[tuple[str, int, Recompute, Degrees], float]
+"""Seconds that a device computes on one micro-batch, by all that they depend on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A configuration that fits, and the seconds of the whole training."""
+
+    seconds: float
+    layout: Layout
+    configuration: Configuration
+
+    @property
+    def order(self) -> tuple[float, int, int, int]:
+        """The faster, else the simpler, else the smaller batch in larger parts first."""
+        c = self.configuration
+        return (self.seconds, self.layout.rank, c.global_batch, -c.micro_batch)
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """The configuration that comes nearest to fitting."""
+
+    need_gib: float
+    layout: Layout
+    configuration: Configuration
+
+
+class Work(NamedTuple):
+    """What every device has to compute, however states are laid out."""
+
+    bound: float
+    """Seconds of the training without communication and optimizer."""
+    batch: int
+    micro_batch: int
+    recompute: Recompute
+    layouts: tuple[Layout, ...]
+    """Those of the same degrees and replicas."""
+
+
+class Cluster:
+    """Instances to look for a configuration on."""
+
+    def __init__(
+        self, task: Task, space: Space, instance: Instance, count: int, bounds: Bounds | None = None
+    ) -> None:
+        """`bounds` are shared by the clusters of one search."""
+        self.task = task
+        self.space = space
+        self.instance = instance
+        self.count = count
+        self.nearest: Miss | None = None
+        """Of the layouts that do not fit at all, as far as they were looked at."""
+        self.considered = 0
+        """Configurations whose memory was predicted."""
+        self._accelerator = instance.accelerator or ""
+        self._attention = attention(task, accelerators()[self._accelerator])
+        fused = self._attention != "unfused"  # a fused kernel keeps no scores
+        self.recomputes: tuple[Recompute, ...] = tuple(
+            one for one in space.recompute if not (fused and one == "attention")
+        )
+        """What may be recomputed."""
+        self._bounds = {} if bounds is None else bounds
+        self._limits: dict[tuple[Layout, int, Recompute, Offload], int] = {}
+
+    def works(self, layouts: Iterable[Layout]) -> list[Work]:
+        """What there is to compute, the quickest at its best first."""
+        alike: dict[tuple[int, Degrees], list[Layout]] = {}
+        for layout in layouts:
+            degrees = (layout.tensor, layout.pipeline, layout.context, layout.expert)
+            alike.setdefault((self.replicas(layout), degrees), []).append(layout)
+        works: list[Work] = []
+        for (replicas, degrees), same in alike.items():
+            for batch in self.task.batch.sizes:
+                if batch % replicas == 0:
+                    works += self._of_batch(batch, batch // replicas, degrees, tuple(same))
+        works.sort(key=attrgetter("bound"))
+        return works
+
+    def _of_batch(
+        self, batch: int, samples: int, degrees: Degrees, layouts: tuple[Layout, ...]
+    ) -> Iterator[Work]:
+        steps = self.task.steps(batch)
+        for micro in micro_batches(samples):
+            for recompute in self.recomputes:
+                bound = steps * (samples // micro) * self._computing(micro, recompute, degrees)
+                yield Work(bound, batch, micro, recompute, layouts)
+
+    def best(self, works: Iterable[Work]) -> Candidate | None:
+        """The fastest configuration that fits."""
+        best: Candidate | None = None
+        for work in works:
+            if best is not None and work.bound > best.seconds:
+                break
+            for layout in work.layouts:
+                for offload in offloads(self.space, layout):
+                    if work.micro_batch <= self._limit(layout, work, offload):
+                        one = self._candidate(layout, work, offload)
+                        if best is None or one.order < best.order:
+                            best = one
+        return best
+
+    def undivided(self, layouts: Iterable[Layout]) -> str | None:
+        """Why no batch can be split over the replicas of any layout."""
+        sizes, replicas = self.task.batch.sizes, {self.replicas(one) for one in layouts}
+        if any(size % one == 0 for size in sizes for one in replicas):
+            return None
+        fewest = min(replicas)
+        batch = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        return f"a batch of {batch} can't be split evenly over {fewest} replicas"
+
+    def replicas(self, layout: Layout) -> int:
+        """Copies of the model that compute on samples of their own."""
+        return self.machine(layout).devices // layout.replica
+
+    @cache  # noqa: B019 - a cluster lives as long as one search
+    def machine(self, layout: Layout) -> Machine:
+        """The devices that a layout uses."""
+        one = self.instance
+        per_instance = layout.devices_per_instance or one.devices
+        return Machine(
+            accelerator=self._accelerator,
+            devices=per_instance * self.count,
+            devices_per_node=per_instance,
+            device_memory_gib=one.device_memory_gib or 0.0,
+            network_gbps=one.network_gbps if self.count > 1 else None,
+            interconnect_gb_per_s=one.interconnect_gb_per_s,
+        )
+
+    def configuration(
+        self, layout: Layout, batch: int, micro: int, recompute: Recompute, offload: Offload
+    ) -> Configuration:
+        """What is predicted."""
+        machine, kernel = self.machine(layout), self._attention
+        return _configuration(self.task, layout, machine, kernel, batch, micro, recompute, offload)
+
+    def _limit(self, layout: Layout, work: Work, offload: Offload) -> int:
+        """The largest micro-batch that fits; 0: none."""
+        key = (layout, work.batch, work.recompute, offload)
+        limit = self._limits.get(key)
+        if limit is None:
+            limit = self._limits[key] = self._largest(layout, work, offload)
+        return limit
+
+    def _largest(self, layout: Layout, work: Work, offload: Offload) -> int:
+        memory = USABLE * (self.instance.device_memory_gib or 0.0)
+        if not self._host_holds(layout, work, offload):
+            return 0
+
+        def need(micro: int) -> float:
+            self.considered += 1
+            return memory_need(
+                self.configuration(layout, work.batch, micro, work.recompute, offload)
+            )
+
+        least = need(1)
+        if least > memory:
+            if self.nearest is None or least < self.nearest.need_gib:
+                c = self.configuration(layout, work.batch, 1, work.recompute, offload)
+                self.nearest = Miss(least, layout, c)
+            return 0
+        sizes = list(micro_batches(work.batch // self.replicas(layout)))
+        return sizes[bisect_right(sizes, memory, lo=1, key=need) - 1]
+
+    def _host_holds(self, layout: Layout, work: Work, offload: Offload) -> bool:
+        """Whether what is offloaded has room in the host's memory, as far as that is known."""
+        host = self.instance.host_memory_gib
+        if offload == "none" or host is None:
+            return True
+        c = self.configuration(layout, work.batch, work.micro_batch, work.recompute, offload)
+        return host_need(c) <= HOST_SHARE * host
+
+    def _candidate(self, layout: Layout, work: Work, offload: Offload) -> Candidate:
+        c = self.configuration(layout, work.batch, work.micro_batch, work.recompute, offload)
+        return Candidate(self.task.steps(work.batch) * step_seconds(c), layout, c)
+
+    def _computing(self, micro: int, recompute: Recompute, degrees: Degrees) -> float:
+        key = (self._accelerator, micro, recompute, degrees)
+        if key not in self._bounds:
+            tensor, pipeline, context, expert = degrees
+            layout = Layout(
+                family="replicated", rank=0,
+                tensor=tensor, pipeline=pipeline, context=context, expert=expert,
+            )  # fmt: skip
+            devices = layout.replica * expert  # experts are spread over replicas
+            alone = Machine(
+                accelerator=self._accelerator, devices=devices, devices_per_node=devices,
+                device_memory_gib=0.0,
+            )  # fmt: skip
+            batch = micro * expert
+            c = _configuration(
+                self.task, layout, alone, self._attention, batch, micro, recompute, "none"
+            )
+            self._bounds[key] = computing_seconds(c)
+        return self._bounds[key]
+
+
+def _configuration(
+    task: Task,
+    layout: Layout,
+    machine: Machine,
+    kernel: Attention,
+    batch: int,
+    micro: int,
+    recompute: Recompute,
+    offload: Offload,
+) -> Configuration:
+    return Configuration(
+        model=task.model,
+        machine=machine,
+        sequence=task.sequence,
+        global_batch=batch,
+        micro_batch=micro,
+        precision=task.precision,
+        tensor=layout.tensor,
+        sequence_parallel=layout.tensor > 1,
+        pipeline=layout.pipeline,
+        context=layout.context,
+        expert=layout.expert,
+        zero=layout.zero,
+        shard=layout.shard,
+        offload=offload,
+        recompute=recompute,
+        attention=kernel,
+        kernels=task.kernels,
+        loss="fused" if task.kernels == "fused" else "eager",
+        trainable=task.trainable,
+        optimizer=task.optimizer,
+        deepspeed=layout.family == "sharded" and layout.zero < 3,
+    )
+
+
+def offloads(space: Space, layout: Layout) -> Iterator[Offload]:
+    """What a layout can move to the host: DeepSpeed and FSDP offload what ZeRO shares out."""
+    for one in space.offload:
+        sharded = layout.family == "sharded"
+        if one == "none" or (sharded and (one == "optimizer" or layout.zero == 3)):
+            yield one
+
+
+def micro_batches(samples: int) -> Iterator[int]:
+    """Micro-batches that a replica's samples can be cut into: 2^n and 3 x 2^n, ascending.
+
+    >>> list(micro_batches(12))
+    [1, 2, 3, 4, 6, 12]
+    """
+    size = 1
+    while size <= samples:
+        for one in (size, size // 2 * 3):
+            if one and samples % one == 0:
+                yield one
+        size *= 2
+
+
+def attention(task: Task, device: Accelerator) -> Attention:
+    """The kernel that PyTorch takes: FlashAttention 2 needs bf16 or fp16, and Ampere or later."""
+    if task.attention is not None:
+        return task.attention
+    if task.precision == "fp32" or device.vendor != "nvidia":
+        return "unfused"
+    return "flash2" if device.bf16_tflops is not None else "flash1"

@@ -1,0 +1,55 @@
+"""Plans compared in time and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from orchestration.planning.search.plans import Plan, Rejected
+
+
+def front(plans: Iterable[Plan]) -> tuple[Plan, ...]:
+    """The plans that no other beats in both time and cost, the fastest first."""
+    best: list[Plan] = []
+    cheapest = float("inf")
+    for plan in sorted(plans, key=_time_then_cost):
+        cost = float("inf") if plan.cost_usd is None else plan.cost_usd.expected
+        if cost < cheapest or not best:
+            best.append(plan)
+            cheapest = cost
+    return tuple(best)
+
+
+def _time_then_cost(plan: Plan) -> tuple[float, float, str, int]:
+    cost = float("inf") if plan.cost_usd is None else plan.cost_usd.expected
+    return (plan.time_s.expected, cost, plan.instance_type, plan.instance_count)
+
+
+def _compared(ratio: float, more: str, less: str) -> str:
+    """`12% slower`, `less than 1% dearer`."""
+    share, word = (ratio - 1, more) if ratio >= 1 else (1 - ratio, less)
+    return f"less than 1% {word}" if share < 0.01 else f"{share:.0%} {word}"
+
+
+def beaten(plan: Plan, chosen: Plan) -> Rejected:
+    """Why a plan that would do was not chosen."""
+    ratio = plan.time_s.expected / chosen.time_s.expected
+    parts = [_compared(ratio, "slower", "faster")]
+    figures = {"time_s": plan.time_s.expected}
+    if plan.cost_usd is not None:
+        figures["cost_usd"] = plan.cost_usd.expected
+        if chosen.cost_usd is not None:
+            dearer = plan.cost_usd.expected / chosen.cost_usd.expected
+            parts.append(_compared(dearer, "dearer", "cheaper"))
+    return Rejected(
+        instance_type=plan.instance_type,
+        instance_count=plan.instance_count,
+        layout=str(plan.layout),
+        reason="not the best",
+        detail=" and ".join(parts),
+        figures=figures,
+    )
+
+
+def by_instance(rejection: Rejected) -> tuple[str, int, str]:
+    """Return the key that sorts rejections by their instances."""
+    return (rejection.instance_type, rejection.instance_count or 0, rejection.layout)

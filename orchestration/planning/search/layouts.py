@@ -1,0 +1,205 @@
+"""The ways to lay a model out over the devices of a cluster, as strategies allow them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestration.catalog import Instance
+from orchestration.planning.search.task import Task
+from orchestration.strategies import (
+    SMDDP,
+    Horovod,
+    MultiWorkerMirrored,
+    NoStrategy,
+    ParameterServer,
+    PyTorchDDP,
+    SMPv1,
+    SMPv2,
+    Strategy,
+    TorchDistributed,
+)
+
+Family = Literal["single", "replicated", "sharded", "smp_v1", "smp_v2", "neuron", "servers"]
+"""Layouts that the same strategies can start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """One way to lay a model out: the degrees, apart from batch and recomputation."""
+
+    family: Family
+    rank: int
+    """How much there is to it; of two equally fast layouts the simpler is taken."""
+    zero: int = 0
+    shard: int | None = None
+    tensor: int = 1
+    pipeline: int = 1
+    context: int = 1
+    expert: int = 1
+    devices_per_instance: int | None = None
+    """Devices that are used where not all are."""
+
+    @property
+    def replica(self) -> int:
+        """Devices that compute one sample together."""
+        return self.tensor * self.pipeline * self.context
+
+    def __str__(self) -> str:
+        """What it is called, with the degrees above one."""
+        named = {"single": "one device", "replicated": "data parallel", "servers": "servers"}
+        sharded = {1: "ZeRO-1", 2: "ZeRO-2", 3: "FSDP"}.get(self.zero, "")
+        over = f"{sharded} over {self.shard}" if self.shard else sharded
+        library = {"smp_v1": "SMP v1", "smp_v2": "SMP v2", "neuron": "NeuronX"}
+        parts = [named.get(self.family) or library.get(self.family) or "", over]
+        for name in ("tensor", "pipeline", "context", "expert"):
+            if (degree := getattr(self, name)) > 1:
+                parts.append(f"{name} {degree}")
+        return ", ".join(part for part in parts if part)
+
+
+def layouts(task: Task, instance: Instance, count: int) -> Iterator[Layout]:
+    """Every layout of the model on so many instances, simple ones first."""
+    world = instance.devices * count
+    if instance.accelerator is not None and instance.family.startswith("trn"):
+        yield from _neuron(task, instance, world)
+        return
+    if count == 1:
+        yield Layout(family="single", rank=0, devices_per_instance=1)
+    if task.framework.name == "mxnet":
+        yield Layout(family="servers", rank=2, devices_per_instance=1)
+    torch = task.framework.name in ("pytorch", "huggingface")
+    if torch and world == 1:
+        yield Layout(family="sharded", rank=3, zero=2, shard=1)  # for the sake of offloading
+    if world > 1:
+        yield Layout(family="replicated", rank=1)
+        if torch:
+            yield from _sharded(world)
+            yield from _smp_v2(task, instance, world)
+            yield from _smp_v1(task, instance, world)
+
+
+def strategies(layout: Layout, framework: str) -> tuple[Strategy, ...]:
+    """What can start a layout, the first that is supported before the others."""
+    match layout.family:
+        case "single":
+            return (NoStrategy(),)
+        case "servers":
+            return (ParameterServer(),)
+        case "neuron":
+            return (TorchDistributed(),)
+        case "replicated" if framework == "tensorflow":
+            return (MultiWorkerMirrored(), Horovod())
+        case "replicated" if framework == "mxnet":
+            return (Horovod(),)
+        case "replicated":
+            return (TorchDistributed(), SMDDP(), PyTorchDDP())
+        case "sharded":
+            return (TorchDistributed(), SMDDP(launcher="torchrun"))
+        case "smp_v2":
+            return (_smp_v2_strategy(layout),)
+        case "smp_v1":
+            return (_smp_v1_strategy(layout),)
+
+
+def _smp_v2_strategy(layout: Layout) -> SMPv2:
+    return SMPv2(
+        hybrid_shard_degree=layout.shard,
+        tensor_parallel_degree=_told(layout.tensor),
+        context_parallel_degree=_told(layout.context),
+        expert_parallel_degree=_told(layout.expert),
+    )
+
+
+def _smp_v1_strategy(layout: Layout) -> SMPv1:
+    return SMPv1(
+        ddp=True,
+        pipeline_parallel_degree=layout.pipeline,
+        tensor_parallel_degree=_told(layout.tensor),
+        shard_optimizer_state=True if layout.zero == 1 else None,
+        sharded_data_parallel_degree=layout.shard if layout.zero == 3 else None,
+    )
+
+
+def _told(degree: int) -> int | None:
+    return degree if degree > 1 else None
+
+
+def _sharded(world: int) -> Iterator[Layout]:
+    yield Layout(family="sharded", rank=2, zero=1, shard=world)
+    yield Layout(family="sharded", rank=3, zero=2, shard=world)
+    for shard in _degrees(world, world):
+        yield Layout(family="sharded", rank=4 if shard == world else 5, zero=3, shard=shard)
+
+
+def _smp_v2(task: Task, instance: Instance, world: int) -> Iterator[Layout]:
+    """FSDP with tensor, context and expert parallelism."""
+    for tensor in _tensor_degrees(task, instance):
+        ranks = world // tensor
+        for context in (1, *_degrees(ranks, ranks)):
+            for expert in (1, *_expert_degrees(task, ranks)):
+                if tensor == context == expert == 1:
+                    continue  # that is FSDP, which torchrun starts
+                for shard in _degrees(ranks, ranks):
+                    if shard >= max(context, expert):
+                        yield Layout(
+                            family="smp_v2", rank=6, zero=3, shard=shard,
+                            tensor=tensor, context=context, expert=expert,
+                        )  # fmt: skip
+
+
+def _smp_v1(task: Task, instance: Instance, world: int) -> Iterator[Layout]:
+    """Pipelines and tensor parallelism; in bf16 sharded data parallelism alone.
+
+    https://sagemaker.readthedocs.io/en/v2.199.0/api/training/smd_model_parallel_general.html
+    """
+    for tensor in _tensor_degrees(task, instance):
+        if task.precision == "bf16":
+            for shard in _degrees(world // tensor, world // tensor):
+                yield Layout(family="smp_v1", rank=8, zero=3, shard=shard, tensor=tensor)
+            continue
+        for pipeline in (1, *_pipeline_degrees(task, world // tensor)):
+            if tensor * pipeline > 1:
+                for zero in (0, 1):
+                    yield Layout(
+                        family="smp_v1", rank=8, zero=zero, tensor=tensor, pipeline=pipeline
+                    )
+
+
+def _neuron(task: Task, instance: Instance, world: int) -> Iterator[Layout]:
+    """Tensor and pipeline parallelism with ZeRO-1 of neuronx-distributed."""
+    for tensor in _tensor_degrees(task, instance):
+        for pipeline in (1, *_pipeline_degrees(task, world // tensor)):
+            ranks = world // tensor // pipeline
+            yield Layout(
+                family="neuron", rank=4 + (tensor > 1) + 2 * (pipeline > 1),
+                zero=1 if ranks > 1 else 0, tensor=tensor, pipeline=pipeline,
+            )  # fmt: skip
+
+
+def _tensor_degrees(task: Task, instance: Instance) -> Iterator[int]:
+    """Within an instance, where heads and the feed-forward network divide evenly."""
+    model = task.model
+    for degree in (1, *_degrees(instance.devices, instance.devices)):
+        shared = model.kv_heads % degree == 0 or degree % model.kv_heads == 0
+        if model.heads % degree == 0 and shared and model.ffn % degree == 0:
+            yield degree
+
+
+def _pipeline_degrees(task: Task, ranks: int) -> Iterator[int]:
+    return (one for one in _degrees(ranks, task.model.layers) if task.model.layers % one == 0)
+
+
+def _expert_degrees(task: Task, ranks: int) -> Iterator[int]:
+    return (one for one in _degrees(ranks, task.model.experts) if task.model.experts % one == 0)
+
+
+def _degrees(whole: int, most: int) -> Iterator[int]:
+    """Powers of two above one that divide a number of ranks, and that number itself."""
+    degree = 2
+    while degree <= most and whole % degree == 0:
+        yield degree
+        degree *= 2
+    if 1 < whole <= most and whole & (whole - 1):
+        yield whole

@@ -1,0 +1,47 @@
+"""Advice on the learning rate of a plan's batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestration.planning.search.task import Task
+
+_LINEAR = ("sgd", "momentum")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """How the learning rate should follow the batch."""
+
+    rule: str
+    """``linear`` or ``square root``."""
+    factor: float
+    """Of the rate that is good for the known batch."""
+    rate: float
+    note: str
+
+
+def advice(task: Task, batch: int) -> Advice | None:
+    """The rate for a batch; ``None`` where no rate is known to start from.
+
+    SGD: linear in the batch, with warm-up (https://arxiv.org/abs/1706.02677). Adam and its kind:
+    the square root, falling again past the critical batch (https://arxiv.org/abs/2405.14578).
+    """
+    # The runtime is for containers; only its formulas are wanted here, and only when asked for.
+    from orchestration.runtime.learning_rate import scaled_by_root, scaled_linearly
+
+    known = task.learning_rate
+    if known is None:
+        return None
+    if task.optimizer in _LINEAR:
+        rate = scaled_linearly(known.value, known.batch, batch)
+        note = "warm up from the known rate" if batch > known.batch else ""
+        return Advice(rule="linear", factor=rate / known.value, rate=rate, note=note)
+    critical = task.batch.critical
+    rate = scaled_by_root(known.value, known.batch, batch, critical_batch=critical)
+    note = ""
+    if critical is not None and batch > critical:
+        note = f"the batch is past the critical {critical:,.0f}: more samples save few steps"
+    elif batch > known.batch:
+        note = "warm up; a sweep around this rate is worth its cost"
+    return Advice(rule="square root", factor=rate / known.value, rate=rate, note=note)

@@ -1,0 +1,298 @@
+"""What a user writes to ask for a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from orchestration.catalog import instances
+from orchestration.errors import PipelineError, Problem, near
+from orchestration.planning.model.configuration import Kernels, Optimizer
+from orchestration.planning.model.hugging_face import from_config
+from orchestration.planning.model.shapes import ModelError, ModelShape, Targets
+from orchestration.planning.model.typical_shapes import of_size, transformer
+from orchestration.planning.search.objective import Aim, Objective
+from orchestration.planning.search.space import Space
+from orchestration.planning.search.task import Batch, Framework, KnownRate, Lora, Task
+from orchestration.strategies import Strategy
+
+Positive = Annotated[int, Field(ge=1)]
+Above = Annotated[float, Field(gt=0)]
+
+
+class PlanRequestError(PipelineError):
+    """A request for a plan is wrong."""
+
+    headline = "the request for a plan is not valid"
+
+
+class _Written(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+
+class ModelRequest(_Written):
+    """The model: its configuration, a few numbers, or its number of parameters alone."""
+
+    name: str | None = None
+    config: Mapping[str, Any] | str | None = None
+    """The content of Hugging Face's ``config.json``, or in a file of YAML the path to it."""
+    parameters: Above | None = None
+    """Parameters alone; the shape is guessed, and predictions get wider margins."""
+    layers: Positive | None = None
+    hidden: Positive | None = None
+    heads: Positive | None = None
+    kv_heads: Positive | None = None
+    ffn: Positive | None = None
+    vocabulary: Positive | None = None
+    gated: bool = True
+    tied_embeddings: bool = False
+
+    @model_validator(mode="after")
+    def _one_way(self) -> ModelRequest:
+        numbers = (self.layers, self.hidden, self.heads)
+        ways = [self.config is not None, self.parameters is not None, any(numbers)]
+        if sum(ways) != 1:
+            raise ValueError(
+                "give one of config (Hugging Face's config.json), parameters, or layers with "
+                "hidden, heads and vocabulary"
+            )
+        if any(numbers) and not (all(numbers) and self.vocabulary):
+            raise ValueError("layers, hidden, heads and vocabulary are needed together")
+        return self
+
+    def shape(self) -> ModelShape:
+        """The model's shape."""
+        if isinstance(self.config, str):
+            raise ModelError(f"{self.config} is a path, whose content has to be read before")
+        if self.config is not None:
+            return from_config(self.config, self.name)
+        if self.parameters is not None:
+            name = self.name or f"a model of {self.parameters / 1e9:,.3g} billion parameters"
+            return of_size(self.parameters, vocabulary=self.vocabulary or 32_000, name=name)
+        return transformer(
+            layers=self.layers or 0,
+            hidden=self.hidden or 0,
+            heads=self.heads or 0,
+            kv_heads=self.kv_heads,
+            ffn=self.ffn,
+            vocabulary=self.vocabulary or 0,
+            gated=self.gated,
+            tied_embeddings=self.tied_embeddings,
+            name=self.name or "model",
+        )
+
+
+class BatchRequest(_Written):
+    """One optimizer step: samples or tokens, a number or a range."""
+
+    samples: Positive | None = None
+    tokens: Above | None = None
+    """Taken as about so many: by 5 % at the most, so that it can be halved often."""
+    up_to_samples: Positive | None = None
+    """The batch may be doubled up to here."""
+    up_to_tokens: Above | None = None
+    critical_samples: Above | None = None
+    """Past it more samples per step hardly save steps: the gradient's noise scale."""
+
+    @model_validator(mode="after")
+    def _one_unit(self) -> BatchRequest:
+        if (self.samples is None) == (self.tokens is None):
+            raise ValueError("give samples or tokens")
+        pairs = ((self.samples, self.up_to_samples), (self.tokens, self.up_to_tokens))
+        if any(least and most and most < least for least, most in pairs):
+            raise ValueError("the batch may be raised up to fewer samples than it has; raise both")
+        return self
+
+    def batch(self, sequence: int) -> Batch:
+        """The batch in samples."""
+        least = self.samples or evened((self.tokens or 0) / sequence)
+        most = self.up_to_samples or evened((self.up_to_tokens or 0) / sequence)
+        return Batch(least=least, most=max(most, least), critical=self.critical_samples)
+
+
+def evened(samples: float) -> int:
+    """The number within 5 % that can be halved most often, at least 1.
+
+    >>> evened(4e6 / 4096), evened(1.5), evened(700)
+    (1024, 2, 704)
+    """
+    step = 1
+    while abs(round(samples / (2 * step)) * 2 * step - samples) <= _LEEWAY * samples:
+        step *= 2
+        if step > samples:
+            break
+    return max(1, round(samples / step) * step)
+
+
+_LEEWAY = 0.05
+
+
+class DataRequest(_Written):
+    """All data that training goes through: samples or tokens, times epochs."""
+
+    samples: Positive | None = None
+    tokens: Above | None = None
+    epochs: Above = 1
+
+    @model_validator(mode="after")
+    def _one_unit(self) -> DataRequest:
+        if (self.samples is None) == (self.tokens is None):
+            raise ValueError("give samples or tokens")
+        return self
+
+    def total(self, sequence: int) -> int:
+        """Samples of the whole training."""
+        once = self.samples or (self.tokens or 0) / sequence
+        return max(1, round(once * self.epochs))
+
+
+class LoraRequest(_Written):
+    """Adapters to train instead of the model's own weights."""
+
+    rank: Positive
+    targets: Targets = "attention"
+
+
+class RateRequest(_Written):
+    """A learning rate that is good for a batch."""
+
+    value: Above
+    batch: Positive
+
+
+class FrameworkRequest(_Written):
+    """What the training script is written for."""
+
+    name: Literal["pytorch", "huggingface", "tensorflow", "mxnet"] = "pytorch"
+    version: str | None = None
+    image: str | None = None
+
+
+class InstancesRequest(_Written):
+    """What may be rented."""
+
+    types: tuple[str, ...] = ("ml.*",)
+    """Instance types, with ``*`` for any text."""
+    counts: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 4, 8, 16, 32)
+    quotas: Mapping[str, Annotated[int, Field(ge=0)]] = {}
+    """The most instances of a type, with ``*`` for any text."""
+    region: str | None = None
+    spot: bool = False
+    spot_saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of the price on demand that spot saves, as you know it."""
+
+    @model_validator(mode="after")
+    def _quotas_of_known_types(self) -> InstancesRequest:
+        for pattern in self.quotas:
+            if not any(fnmatchcase(name, pattern) for name in instances()):
+                raise ValueError(
+                    f"quotas: no instance type is called {pattern!r}{near(pattern, instances())}"
+                )
+        return self
+
+
+class PlanRequest(_Written):
+    """A training to plan."""
+
+    model: ModelRequest
+    sequence: Positive
+    """Tokens of one sample."""
+    precision: Literal["fp32", "fp16", "bf16", "fp8"] = "bf16"
+    optimizer: Optimizer = "adamw"
+    lora: LoraRequest | None = None
+    batch: BatchRequest
+    data: DataRequest
+    learning_rate: RateRequest | None = None
+    framework: FrameworkRequest = FrameworkRequest()
+    kernels: Kernels = "eager"
+    instances: InstancesRequest = InstancesRequest()
+    strategies: tuple[str, ...] | None = None
+    """Kinds of strategies that may be taken; else all."""
+    unverified: bool = False
+    """Take strategies, too, that no source vouches for on an instance."""
+    objective: Aim = "cheapest"
+    deadline_h: Above | None = None
+    budget_usd: Above | None = None
+
+    @field_validator("strategies")
+    @classmethod
+    def _known_strategies(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        kinds = [one.model_fields["kind"].default for one in _models(Strategy)]
+        for one in value or ():
+            if one not in kinds:
+                raise ValueError(f"{one!r} is no kind of strategy{near(one, kinds)}")
+        return value
+
+    def task(self) -> Task:
+        """What is to be trained."""
+        lora, rate = self.lora, self.learning_rate
+        return Task(
+            model=self.model.shape(),
+            sequence=self.sequence,
+            samples=self.data.total(self.sequence),
+            batch=self.batch.batch(self.sequence),
+            precision=self.precision,
+            optimizer=self.optimizer,
+            lora=None if lora is None else Lora(rank=lora.rank, targets=lora.targets),
+            learning_rate=None if rate is None else KnownRate(value=rate.value, batch=rate.batch),
+            framework=Framework(**self.framework.model_dump()),
+            kernels=self.kernels,
+        )
+
+    def space(self) -> Space:
+        """Where to look."""
+        where = self.instances
+        return Space(
+            types=where.types,
+            counts=where.counts,
+            quotas=where.quotas,
+            region=where.region,
+            spot=where.spot,
+            spot_saving=where.spot_saving,
+            strategies=None if self.strategies is None else frozenset(self.strategies),
+            unverified=self.unverified,
+        )
+
+    def wanted(self) -> Objective:
+        """What to choose for."""
+        return Objective(
+            aim=self.objective,
+            deadline_s=None if self.deadline_h is None else self.deadline_h * 3600,
+            budget_usd=self.budget_usd,
+        )
+
+
+def problems(error: ValidationError, prefix: str = "") -> list[Problem]:
+    """What is wrong with a request, with paths that begin with ``prefix``."""
+    found = []
+    for one in error.errors(include_url=False):
+        where = ".".join(str(part) for part in one["loc"])
+        message = one["msg"].removeprefix("Value error, ")
+        if one["type"] == "extra_forbidden":
+            message = f"there is no such field{near(str(one['loc'][-1]), fields_at(one['loc']))}"
+        elif one["type"] == "missing":
+            message = "is missing"
+        found.append(Problem(f"{prefix}{where}".rstrip("."), message))
+    return found
+
+
+def fields_at(location: Sequence[int | str]) -> list[str]:
+    """The fields that there are where a request has an unknown one."""
+    model: type[BaseModel] = PlanRequest
+    for part in location[:-1]:
+        field = model.model_fields.get(str(part))
+        inner = next((one for one in _models(field.annotation)), None) if field else None
+        if inner is None:
+            return []
+        model = inner
+    return list(model.model_fields)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for one in get_args(annotation):
+        yield from _models(one)

@@ -1,0 +1,163 @@
+"""What is missing where there is no plan, by how much, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from orchestration.planning.cost.model_states import parameter_bytes
+from orchestration.planning.model.configuration import Configuration, Machine
+from orchestration.planning.search.amounts import duration, money
+from orchestration.planning.search.objective import CHEAPEST, FASTEST, Objective
+from orchestration.planning.search.plans import Plan, Plans
+from orchestration.planning.search.rejections import rejected
+from orchestration.planning.search.space import Space
+from orchestration.planning.search.task import Lora, Task
+
+Search = Callable[[Task, Space, Objective], Plans]
+
+_MORE: Final = (1, 2, 4, 8, 16, 32, 64, 128)
+_GB: Final = 1e9
+
+
+def missing(answer: Plans, space: Space, search: Search) -> tuple[str, ...]:
+    """Sentences for people: the gap first, then ways to close it, the cheapest of their kind."""
+    allowed = list(space.allowed())
+    if not allowed:
+        patterns = ", ".join(space.types)
+        return (f"no instance type that trains is called {patterns}; see `orchestrate catalog`",)
+    reasons = {one.reason for one in answer.rejected}
+    limits = {"deadline", "budget", "run time"} & reasons
+    if limits:
+        return tuple(_limited(answer, space, search))
+    if "memory" in reasons:
+        return tuple(_too_large(answer, space, search))
+    if not any(space.counts_of(one.name) for one in allowed):
+        text = "the counts and quotas leave no instance of any type that is allowed"
+        return (text, *_others(answer, space, search))
+    told = sorted(rejected(answer), key=lambda one: one.reason == "not known")
+    return (
+        *(f"{one.what}: {one.detail}" for one in told[:_MOST]),
+        *_others(answer, space, search),
+    )
+
+
+_MOST: Final = 5
+"""Reasons that a person reads; `Plans.rejected` has all."""
+
+
+def _limited(answer: Plans, space: Space, search: Search) -> Iterator[str]:
+    """Plans there are, but too slow or too dear."""
+    objective = answer.objective
+    unbounded = replace(space, longest_run_s=float("inf"))
+    told = False
+    if objective.deadline_s is not None or objective.budget_usd is None:
+        least = search(answer.task, unbounded, FASTEST).chosen
+        most = min(objective.deadline_s or float("inf"), space.longest_run_s)
+        what = "the deadline" if objective.deadline_s else "the longest run of a training job"
+        if least is not None and least.time_s.high > most:
+            longest = least.time_s.high
+            told = True
+            yield (
+                f"the fastest plan, {_named(least)}, may take {duration(longest)}: "
+                f"{duration(longest - most)} more than {what} of {duration(most)}"
+            )
+    if objective.budget_usd is not None:
+        least = search(answer.task, unbounded, CHEAPEST).chosen
+        if (
+            least is not None
+            and least.cost_usd is not None
+            and (least.cost_usd.high > objective.budget_usd)
+        ):
+            told = True
+            over = least.cost_usd.high - objective.budget_usd
+            yield (
+                f"the cheapest plan, {_named(least)}, may cost {money(least.cost_usd.high)}: "
+                f"{money(over)} more than the budget of {money(objective.budget_usd)}"
+            )
+    if not told:
+        yield from _clash(answer, space, search)
+    yield from _others(answer, space, search)
+
+
+def _clash(answer: Plans, space: Space, search: Search) -> Iterator[str]:
+    """Either limit can be kept, but not both."""
+    limits = answer.objective
+    fast = search(answer.task, space, replace(limits, aim="fastest", deadline_s=None)).chosen
+    if fast is not None:
+        yield (
+            f"the fastest plan within the budget, {_named(fast)}, may take "
+            f"{duration(fast.time_s.high)}"
+        )
+    cheap = search(answer.task, space, replace(limits, aim="cheapest", budget_usd=None)).chosen
+    if cheap is not None and cheap.cost_usd is not None:
+        yield (
+            f"the cheapest plan within the deadline, {_named(cheap)}, may cost "
+            f"{money(cheap.cost_usd.high)}"
+        )
+
+
+def _too_large(answer: Plans, space: Space, search: Search) -> Iterator[str]:
+    """The model does not fit the memory of what is allowed."""
+    task = answer.task
+    state = state_gb(task)
+    largest, count = max(
+        ((one, max(counts)) for one in space.allowed() if (counts := space.counts_of(one.name))),
+        key=lambda one: (one[0].memory_gib or 0) * one[1],
+    )
+    held = (largest.memory_gib or 0) * count * 2**30 / _GB
+    trained = f"LoRA of rank {task.lora.rank}" if task.lora else task.optimizer
+    text = (
+        f"{task.model.name}, {task.model.parameters / _GB:,.1f} billion parameters in "
+        f"{task.precision} with {trained}, needs {state:,.0f} GB of state; the allowed "
+        f"{count} x {largest.name} {'hold' if count > 1 else 'holds'} {held:,.0f} GB"
+    )
+    yield text + ("" if state > held else ", but not beside activations and gathered layers")
+    more = search(task, replace(space, counts=_MORE, quotas={}), CHEAPEST).chosen
+    if more is not None:
+        yield f"allow more instances: {_told(more)}"
+    yield from _others(answer, space, search)
+    if task.lora is None:
+        adapted = replace(task, lora=Lora(rank=16))
+        small = search(adapted, space, answer.objective).chosen
+        if small is not None:
+            gb = state_gb(adapted)
+            yield f"or fine-tune with LoRA: {gb:,.0f} GB of state, {_told(small)}"
+
+
+def _others(answer: Plans, space: Space, search: Search) -> Iterator[str]:
+    """What the rest of the catalog could do."""
+    everywhere = replace(space, types=("ml.*",), quotas={}, strategies=None)
+    if set(space.types) == {"ml.*"}:
+        everywhere = replace(everywhere, counts=_MORE)
+    found = search(answer.task, everywhere, answer.objective).chosen
+    if found is not None:
+        yield f"allow other instances: {_told(found)}"
+    elif answer.task.precision == "bf16":
+        half = replace(answer.task, precision="fp16")
+        found = search(half, space, answer.objective).chosen
+        if found is not None:
+            yield f"train in fp16: {_told(found)}"
+
+
+def state_gb(task: Task) -> float:
+    """Weights, gradients and optimizer states of one copy, in 10^9 bytes."""
+    alone = Machine(accelerator="", devices=1, devices_per_node=1, device_memory_gib=0.0)
+    c = Configuration(
+        model=task.model, machine=alone, sequence=1, global_batch=1, micro_batch=1,
+        precision=task.precision, optimizer=task.optimizer,
+    )  # fmt: skip
+    each = parameter_bytes(c)
+    parameters = task.model.parameters
+    trained = parameters if task.trainable is None else task.trainable
+    return (parameters * each.weight + trained * (each.gradient + each.optimizer)) / _GB
+
+
+def _named(plan: Plan) -> str:
+    return f"{plan.instance_count} x {plan.instance_type}"
+
+
+def _told(plan: Plan) -> str:
+    cost = "" if plan.cost_usd is None else f", {money(plan.cost_usd.expected)}"
+    return f"{_named(plan)} ({plan.layout}) would do in {duration(plan.time_s.expected)}{cost}"

@@ -1,0 +1,107 @@
+"""What is to be trained: model, data, batch and numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from orchestration.planning.model.configuration import Attention, Kernels, Optimizer, Precision
+from orchestration.planning.model.shapes import ModelError, ModelShape, Targets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Samples of one optimizer step: a number, or a range to choose from."""
+
+    least: int
+    most: int
+    critical: float | None = None
+    """The batch, in samples, past which more samples per step hardly save steps: the gradient's
+    noise scale, https://arxiv.org/abs/1812.06162. ``None``: far beyond the range."""
+
+    def __post_init__(self) -> None:
+        """Refuse an empty range."""
+        if not 1 <= self.least <= self.most:
+            raise ModelError(f"a batch from {self.least} to {self.most} samples is none")
+        if self.critical is not None and self.critical <= 0:
+            raise ModelError(f"a critical batch of {self.critical} samples is none")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The batches to choose from: doublings of the least, and the most."""
+        doublings = range((self.most // self.least).bit_length())
+        return tuple(sorted({*(self.least << one for one in doublings), self.most}))
+
+    def samples_factor(self, batch: int) -> float:
+        """How many more samples a batch needs than the least one, to learn as much.
+
+        https://arxiv.org/abs/1812.06162 section 2.3: samples grow as 1 + batch / critical.
+        """
+        if self.critical is None:
+            return 1.0
+        return (self.critical + batch) / (self.critical + self.least)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lora:
+    """Fine-tuning of low-rank adapters, the model's own weights frozen."""
+
+    rank: int
+    targets: Targets = "attention"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownRate:
+    """A learning rate that is good for a batch."""
+
+    value: float
+    batch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Framework:
+    """What the training script is written for, as the support rules read it."""
+
+    name: str = "pytorch"
+    version: str | None = None
+    image: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One training, whatever it runs on."""
+
+    model: ModelShape
+    sequence: int
+    """Tokens of one sample."""
+    samples: int
+    """Samples of the whole training with the smallest batch, all epochs together."""
+    batch: Batch
+    precision: Precision = "bf16"
+    optimizer: Optimizer = "adamw"
+    lora: Lora | None = None
+    learning_rate: KnownRate | None = None
+    framework: Framework = field(default_factory=Framework)
+    attention: Attention | None = None
+    """The attention kernel; ``None``: what PyTorch picks on the accelerator."""
+    kernels: Kernels = "eager"
+
+    @property
+    def trainable(self) -> int | None:
+        """Parameters that are trained, of adapters; ``None``: all."""
+        if self.lora is None:
+            return None
+        return self.model.lora_parameters(self.lora.rank, self.lora.targets)
+
+    @property
+    def flops_per_token(self) -> float:
+        """Operations of a token that no way of training can do without.
+
+        A frozen matrix needs no gradient of its own: LoRA saves a third.
+        """
+        forward = self.model.forward_flops_per_token(self.sequence)
+        return forward * (2 if self.lora is not None else 3)
+
+    def steps(self, batch: int) -> int:
+        """Optimizer steps of the whole training with this batch."""
+        return math.ceil(self.samples * self.batch.samples_factor(batch) / batch)

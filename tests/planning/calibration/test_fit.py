@@ -1,0 +1,62 @@
+"""The fit: the coefficients are its result, and it generalises to sources it has not seen."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from orchestration.planning.calibration.scores import grouped, headline, scores
+from orchestration.planning.cost.coefficients import facts
+
+pytest.importorskip("scipy")
+
+
+@pytest.fixture(scope="module")
+def fit() -> ModuleType:
+    path = Path(__file__).parents[3] / "tools/planning/fit.py"
+    spec = importlib.util.spec_from_file_location("fit", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["fit"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_coefficients_are_what_the_fit_finds(fit: ModuleType) -> None:
+    rows = fit.samples(fit.ROWS)
+    values = fit.fit(rows)
+    known = {name: fact for name, fact in facts().items() if not name.startswith("interval")}
+    for name, fact in known.items():
+        assert values[name] == pytest.approx(fact.value, rel=0.02), name
+
+
+@pytest.mark.slow
+def test_sources_not_seen_are_predicted(fit: ModuleType) -> None:
+    """Every source is predicted by coefficients fitted without it."""
+    rows = fit.samples(fit.ROWS)
+    left_out = fit.cross_validate(
+        rows, {name: fact.value for name, fact in facts().items()}, fit.source
+    )
+    found = scores(headline(left_out))
+    assert found.time_mape <= 0.08
+    assert found.time_median <= 0.05
+    assert found.time_within_20 >= 0.90
+    assert found.pairs_right >= 0.85
+    assert found.regret_mean <= 0.03
+    assert found.memory_mape <= 0.08
+    assert found.fit_recall >= 0.95
+    assert 0.74 <= found.interval_holds <= 0.86
+    apart = grouped([one for one in left_out if not one.noisy], lambda one: one.regime)
+    assert all(apart[name].time_mape <= 0.15 for name in ("bits", "experts", "offload", "neuron"))
+
+
+def test_without_rows_a_coefficient_is_what_was_known_before(fit: ModuleType) -> None:
+    rows = [one for one in fit.samples(fit.ROWS) if one.regime == "data"][:40]
+    values = fit.fit(rows, {name: fact.value for name, fact in facts().items()})
+    for name in ("matmul_neuron", "expert_layer_ms", "host_optimizer_gps", "context_gib"):
+        assert values[name] == facts()[name].prior

@@ -1,0 +1,106 @@
+"""Memory against published formulas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from orchestration.planning.cost.activations import kept_bytes, layer_bytes
+from orchestration.planning.cost.coefficients import fitted
+from orchestration.planning.cost.memory import memory_use
+from orchestration.planning.cost.model_states import state_bytes
+from orchestration.planning.cost.prediction import predict
+from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.model.layer_sizes import sizes
+from tests.planning.settings import GPT, LLAMA, machine, setting
+
+BILLION = 1e9
+
+
+def megatron(**given: object) -> Configuration:
+    """What the paper on selective recomputation describes: dropout, attention not fused."""
+    facts = {
+        "attention": "unfused", "kernels": "fused", "dropout": True, "precision": "fp16",
+        "sequence": 2048, "zero": 0, "machine": machine(64),
+    }  # fmt: skip
+    return setting(GPT, **(facts | given))
+
+
+@pytest.mark.parametrize(
+    ("zero", "gigabytes"), [(0, 120.0), (1, 31.4), (2, 16.6), (3, 1.88)], ids=str
+)
+def test_states_are_those_of_the_zero_paper(zero: int, gigabytes: float) -> None:
+    """https://arxiv.org/abs/1910.02054, figure 1: 7.5 billion parameters, 64 ranks."""
+    c = megatron(zero=zero)
+    assert state_bytes(c, 7.5 * BILLION).total / BILLION == pytest.approx(gigabytes, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("precision", "zero", "per_parameter"),
+    [("bf16", 0, 18.0), ("bf16", 1, 6 + 12 / 64), ("fp32", 0, 16.0), ("fp32", 1, 8 + 8 / 64)],
+)
+def test_states_are_those_of_megatrons_distributed_optimizer(
+    precision: str, zero: int, per_parameter: float
+) -> None:
+    """The table in Megatron-LM's docs: bf16 weights with fp32 gradients, and fp32."""
+    c = megatron(precision=precision, zero=zero, gradient_bytes=4)
+    assert state_bytes(c, 1.0).total == pytest.approx(per_parameter)
+
+
+@pytest.mark.parametrize("tensor", [1, 2, 8])
+@pytest.mark.parametrize("sequence_parallel", [False, True])
+def test_activations_are_those_of_the_paper_on_recomputation(
+    tensor: int, sequence_parallel: bool
+) -> None:
+    """https://arxiv.org/abs/2205.05198, table 2."""
+    c = megatron(tensor=tensor, sequence_parallel=sequence_parallel)
+    h, a, s, t = GPT.hidden, GPT.heads, c.sequence, tensor
+    whole = h * (34 + 5 * a * s / h) / t if sequence_parallel else h * (10 + 24 / t) + 5 * a * s / t
+    outside = 34 * h / t if sequence_parallel else h * (10 + 24 / t)
+    kept = 2 * h / t if sequence_parallel else 2 * h
+    z = sizes(GPT, s)
+    assert layer_bytes(c, z) == pytest.approx(whole)
+    assert kept_bytes(replace(c, recompute="attention"), z) == pytest.approx(outside)
+    assert kept_bytes(replace(c, recompute="full"), z) == pytest.approx(kept)
+
+
+def test_first_stage_keeps_a_pipeline_full_of_micro_batches() -> None:
+    z = sizes(GPT, 2048)
+    flat = memory_use(megatron(pipeline=4, global_batch=1024), z, fitted())
+    deep = memory_use(megatron(pipeline=4, interleave=2, global_batch=1024), z, fitted())
+    assert deep.activations / flat.activations == pytest.approx(1 + 3 / (4 * 2))
+
+
+def test_offload_empties_the_device_of_optimizer_states() -> None:
+    c = setting(offload="optimizer", zero=2)
+    assert predict(c).memory.optimizer == 0
+    assert predict(replace(c, offload="all")).memory.gradients == 0
+
+
+def test_experts_are_shared_by_the_ranks_that_hold_the_same() -> None:
+    """Of 64 ranks 16 hold other experts: 4 share what one has, 64 share the rest."""
+    c = setting(GPT, machine=machine(64), zero=1, expert=16)
+    assert state_bytes(c, 640.0, 64.0).optimizer == pytest.approx(12 * (640 / 64 + 64 / 4))
+
+
+def test_adapter_trains_next_to_nothing() -> None:
+    c = setting(zero=0, precision="bf16_true", trainable=4_194_304)
+    use = predict(c).memory
+    assert use.weights == pytest.approx(2 * LLAMA.parameters / 2**30)
+    assert use.gradients + use.optimizer < 0.05
+
+
+def test_need_leaves_out_what_the_allocator_gives_back() -> None:
+    use = predict(setting()).memory
+    assert use.total == pytest.approx(use.need + use.slack)
+    assert use.slack > 0
+
+
+@pytest.mark.parametrize("zero", [1, 2, 3])
+def test_more_ranks_never_need_more_memory(zero: int) -> None:
+    needs = [
+        predict(setting(zero=zero, machine=machine(n), global_batch=1024)).memory.need
+        for n in (8, 16, 64, 256)
+    ]
+    assert needs == sorted(needs, reverse=True)

@@ -1,0 +1,77 @@
+"""What the search relies on: bounds and memory that grow with the micro-batch."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestration.catalog import instances
+from orchestration.planning.cost.estimates import (
+    computing_seconds,
+    memory_need,
+    memory_room,
+    step_seconds,
+)
+from orchestration.planning.cost.prediction import predict
+from orchestration.planning.search.candidates import Cluster, micro_batches
+from orchestration.planning.search.layouts import Layout, layouts
+from orchestration.planning.search.space import Space
+from tests.planning.search.questions import task
+
+
+@given(st.integers(1, 5000))
+def test_micro_batches_divide_and_ascend(samples: int) -> None:
+    sizes = list(micro_batches(samples))
+    assert sizes[0] == 1
+    assert sizes == sorted(set(sizes))
+    assert all(samples % one == 0 for one in sizes)
+
+
+CONFIGURATIONS = [
+    (one, layout)
+    for name, count in [("ml.g5.12xlarge", 2), ("ml.p4d.24xlarge", 1), ("ml.p3.16xlarge", 1)]
+    for one in [Cluster(task(precision="fp16"), Space(), instances()[name], count)]
+    for layout in layouts(task(precision="fp16"), instances()[name], count)
+]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "layout"),
+    CONFIGURATIONS,
+    ids=lambda one: str(one) if isinstance(one, Layout) else one.instance.name,
+)
+def test_memory_grows_with_the_micro_batch(cluster: Cluster, layout: Layout) -> None:
+    replicas = cluster.replicas(layout)
+    for recompute in cluster.recomputes:
+        needs = [
+            memory_need(cluster.configuration(layout, 256, micro, recompute, "none"))
+            for micro in micro_batches(256 // replicas)
+        ]
+        assert needs == sorted(needs)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "layout"),
+    CONFIGURATIONS,
+    ids=lambda one: str(one) if isinstance(one, Layout) else one.instance.name,
+)
+def test_no_step_is_faster_than_its_computing(cluster: Cluster, layout: Layout) -> None:
+    works = cluster.works([layout])
+    for work in works:
+        c = cluster.configuration(layout, work.batch, work.micro_batch, work.recompute, "none")
+        assert cluster.task.steps(work.batch) * step_seconds(c) >= work.bound * (1 - 1e-9)
+        assert step_seconds(c) >= computing_seconds(c) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "layout"),
+    CONFIGURATIONS,
+    ids=lambda one: str(one) if isinstance(one, Layout) else one.instance.name,
+)
+def test_the_estimates_are_the_predictions(cluster: Cluster, layout: Layout) -> None:
+    c = cluster.configuration(layout, 256, 1, "full", "none")
+    p = predict(c)
+    assert p.memory.need * p.memory_high_gib / p.memory_gib == pytest.approx(memory_need(c))
+    assert p.step_time_s == pytest.approx(step_seconds(c))
+    assert p.fits or memory_need(c) > memory_room(c)

@@ -1,0 +1,221 @@
+"""The search finds what trying every configuration finds, and the same every time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from orchestration.catalog import Instance
+from orchestration.planning.cost.estimates import (
+    HOST_SHARE,
+    host_need,
+    memory_room,
+)
+from orchestration.planning.cost.prediction import predict
+from orchestration.planning.model.configuration import Configuration, Offload
+from orchestration.planning.model.shapes import ModelShape
+from orchestration.planning.model.typical_shapes import transformer
+from orchestration.planning.search.candidates import Cluster, micro_batches
+from orchestration.planning.search.find import find_plans
+from orchestration.planning.search.layouts import Layout, layouts
+from orchestration.planning.search.objective import (
+    CHEAPEST,
+    FASTEST,
+    Objective,
+    by_deadline,
+    within_budget,
+)
+from orchestration.planning.search.space import Space
+from orchestration.planning.search.strategy_choice import Starts
+from orchestration.planning.search.suitability import unsuitable
+from orchestration.planning.search.task import Batch, Framework, Lora, Task
+from tests.planning.search.questions import GPT2, LLAMA_7B, LLAMA_70B, space, task
+
+
+def everything(task: Task, space: Space) -> Iterator[tuple[Instance, int, Configuration]]:
+    """Every configuration, one after the other."""
+    starts = Starts(task, space)
+    for one in space.allowed():
+        for count in space.counts_of(one.name):
+            if (count > 1 and one.network_gbps is None) or space.price(one.name) is None:
+                continue
+            if unsuitable(task, one) is not None:
+                continue
+            for layout in layouts(task, one, count):
+                if starts.usable(layout, one.name, count):
+                    for c in laid_out(task, space, one, count, layout):
+                        if host_need(c) <= HOST_SHARE * (one.host_memory_gib or 0):
+                            yield one, count, c
+
+
+def laid_out(
+    task: Task, space: Space, one: Instance, count: int, layout: Layout
+) -> Iterator[Configuration]:
+    cluster = Cluster(task, space, one, count)
+    replicas = cluster.replicas(layout)
+    offloads: list[Offload] = ["none"]
+    if layout.family == "sharded":
+        offloads += ["optimizer", "all"] if layout.zero == 3 else ["optimizer"]
+    for batch in task.batch.sizes:
+        samples, rest = divmod(batch, replicas)
+        sizes = () if rest else [size for size in range(1, samples + 1) if samples % size == 0]
+        for micro in sizes:
+            if micro in micro_batches(micro):
+                for recompute, offload in product(cluster.recomputes, offloads):
+                    yield cluster.configuration(layout, batch, micro, recompute, offload)
+
+
+def brute_force(task: Task, space: Space, objective: Objective) -> tuple[float, float] | None:
+    """Time and cost of the best, by trying everything."""
+    fastest: dict[tuple[str, int], tuple[float, float, float]] = {}
+    for one, count, c in everything(task, space):
+        p = predict(c)
+        if p.memory.need * p.memory_high_gib / p.memory_gib > memory_room(c):
+            continue
+        steps = task.steps(c.global_batch)
+        seconds, high = steps * p.step_time_s, steps * p.high_s
+        paid = (space.usd_per_s(one.name) or 0) * count
+        key = (one.name, count)
+        if key not in fastest or seconds < fastest[key][0]:
+            fastest[key] = (seconds, high, paid)
+    left = [
+        (seconds, seconds * paid)
+        for seconds, high, paid in fastest.values()
+        if high <= space.longest_run_s
+        and (objective.deadline_s is None or high <= objective.deadline_s)
+        and (objective.budget_usd is None or high * paid <= objective.budget_usd)
+    ]
+    order = (lambda one: one) if objective.aim == "fastest" else (lambda one: one[::-1])
+    return min(left, key=order, default=None)
+
+
+KINDS = ["ml.g5.2xlarge", "ml.g5.12xlarge", "ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.p3.16xlarge"]
+
+
+shapes = st.builds(
+    lambda layers, width, heads, words, gated: transformer(
+        layers=layers, hidden=width * heads, heads=heads, vocabulary=words, gated=gated
+    ),
+    st.sampled_from([4, 24, 48]),
+    st.sampled_from([64, 128]),
+    st.sampled_from([8, 20, 32]),
+    st.sampled_from([32_000, 128_256]),
+    st.booleans(),
+)
+
+
+objectives = st.one_of(
+    st.sampled_from([CHEAPEST, FASTEST]),
+    st.floats(3600, 200 * 3600).map(by_deadline),
+    st.floats(10, 5000).map(within_budget),
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    model=shapes,
+    types=st.lists(st.sampled_from(KINDS), min_size=1, max_size=2, unique=True),
+    batch=st.sampled_from([8, 64, 96]),
+    most=st.sampled_from([1, 2]),
+    critical=st.sampled_from([None, 200.0]),
+    sequence=st.sampled_from([512, 4096]),
+    precision=st.sampled_from(["bf16", "fp16"]),
+    objective=objectives,
+)
+def test_the_search_finds_what_trying_everything_finds(
+    model: ModelShape,
+    types: list[str],
+    batch: int,
+    most: int,
+    critical: float | None,
+    sequence: int,
+    precision: object,
+    objective: Objective,
+) -> None:
+    sizes = Batch(least=batch, most=batch * most, critical=critical)
+    wanted = task(model, batch=batch, sequence=sequence, precision=precision)
+    wanted = replace(wanted, batch=sizes)
+    where = space(*types, counts=(1, 2), unverified=True)
+    if precision == "bf16":
+        where = replace(where, types=tuple(one for one in types if "p3" not in one))
+    expected = brute_force(wanted, where, objective)
+    found = find_plans(wanted, where, objective).chosen
+    if expected is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.cost_usd is not None
+        assert found.time_s.expected == pytest.approx(expected[0])
+        assert found.cost_usd.expected == pytest.approx(expected[1])
+
+
+@pytest.mark.parametrize("objective", [CHEAPEST, FASTEST], ids=str)
+@pytest.mark.parametrize(
+    ("wanted", "types"),
+    [
+        (task(replace(GPT2, experts=8, active_experts=2), 64), ["ml.p4d.24xlarge"]),
+        (task(LLAMA_7B, 32, lora=Lora(rank=8)), ["ml.g5.12xlarge", "ml.g6e.2xlarge"]),
+        (task(LLAMA_7B, 64), ["ml.trn1.2xlarge", "ml.trn1.32xlarge"]),
+        (task(GPT2, 48, precision="fp32"), ["ml.g4dn.xlarge", "ml.g4dn.12xlarge"]),
+        (task(LLAMA_7B, 64, precision="fp8"), ["ml.p5.48xlarge", "ml.g6.48xlarge"]),
+        (task(GPT2, 48, framework=Framework(name="tensorflow")), ["ml.g5.12xlarge"]),
+        (task(GPT2, 48, framework=Framework(name="mxnet")), ["ml.g5.xlarge", "ml.p3.8xlarge"]),
+    ],
+    ids=["experts", "lora", "trainium", "fp32", "fp8", "tensorflow", "mxnet"],
+)
+def test_so_it_does_with_everything_else(
+    wanted: Task, types: list[str], objective: Objective
+) -> None:
+    where = space(*types, counts=(1, 2), unverified=True, longest_run_s=1e12)
+    expected = brute_force(wanted, where, objective)
+    plan = find_plans(wanted, where, objective).chosen
+    assert expected is not None
+    assert plan is not None
+    assert plan.cost_usd is not None
+    assert plan.time_s.expected == pytest.approx(expected[0])
+    assert plan.cost_usd.expected == pytest.approx(expected[1])
+
+
+@pytest.mark.parametrize("model", [GPT2, LLAMA_7B, LLAMA_70B], ids=["gpt2", "7b", "70b"])
+def test_the_whole_catalog_takes_less_than_a_second(model: ModelShape) -> None:
+    find_plans(task(GPT2), space("ml.g5.xlarge"))  # tables are read once
+    start = time.process_time()
+    find_plans(task(model, 1024), Space())
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize("objective", [CHEAPEST, FASTEST], ids=str)
+def test_the_answer_is_the_same_every_time(objective: Objective) -> None:
+    assert (
+        find_plans(task(), Space(), objective).data()
+        == find_plans(task(), Space(), objective).data()
+    )
+
+
+def test_the_answer_does_not_depend_on_the_process() -> None:
+    code = (
+        "import hashlib, json\n"
+        "from orchestration.planning import Batch, Space, Task, find_plans, of_size\n"
+        "task = Task(model=of_size(7e9), sequence=2048, samples=10_000, "
+        "batch=Batch(least=256, most=512))\n"
+        "answer = find_plans(task, Space(types=('ml.p*', 'ml.g5.*'), counts=(1, 2)))\n"
+        "print(hashlib.sha256(json.dumps(answer.data()).encode()).hexdigest())\n"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True, check=True, text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(digests) == 1

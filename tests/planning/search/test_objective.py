@@ -1,0 +1,24 @@
+"""Objectives as text."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestration.planning.search.objective import (
+    FASTEST,
+    Objective,
+    by_deadline,
+    within_budget,
+)
+
+
+@pytest.mark.parametrize(
+    ("objective", "text"),
+    [
+        (FASTEST, "fastest"),
+        (by_deadline(7200), "cheapest within 2.0 h"),
+        (within_budget(500), "fastest for $500 at the most"),
+    ],
+)
+def test_objectives_are_words(objective: Objective, text: str) -> None:
+    assert str(objective) == text

@@ -1,0 +1,90 @@
+"""Requests as users write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from orchestration.planning.search.request import PlanRequest, evened
+from orchestration.planning.search.task import Lora
+from tests.planning.search.questions import LLAMA_7B
+
+REQUEST: dict[str, Any] = {
+    "model": {"layers": 32, "hidden": 4096, "heads": 32, "vocabulary": 32000},
+    "sequence": 4096,
+    "batch": {"samples": 256},
+    "data": {"samples": 10_000},
+}
+
+
+def test_a_request_becomes_a_search() -> None:
+    given = PlanRequest.model_validate(
+        {
+            **REQUEST,
+            "precision": "fp16",
+            "data": {"tokens": 4096e6, "epochs": 2},
+            "lora": {"rank": 8, "targets": "all"},
+            "learning_rate": {"value": 1e-4, "batch": 64},
+            "framework": {"name": "pytorch", "version": "2.5.1"},
+            "instances": {"types": ["ml.p4d.*"], "counts": [2], "quotas": {"ml.p4d.*": 3}},
+            "strategies": ["torch_distributed"],
+            "objective": "fastest",
+            "deadline_h": 2,
+            "budget_usd": 100,
+        }
+    )
+    wanted, where, objective = given.task(), given.space(), given.wanted()
+    assert wanted.model.parameters == LLAMA_7B.parameters
+    assert wanted.samples == 2_000_000
+    assert wanted.lora == Lora(rank=8, targets="all")
+    assert wanted.framework.version == "2.5.1"
+    assert where.counts_of("ml.p4d.24xlarge") == (2,)
+    assert where.strategies == frozenset({"torch_distributed"})
+    assert (objective.aim, objective.deadline_s, objective.budget_usd) == ("fastest", 7200, 100)
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters"),
+    [
+        ({"parameters": 7e9}, 7_000_000_000),
+        ({"config": {"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12,
+                     "n_positions": 1024, "vocab_size": 50257}}, 124_439_808),
+    ],
+)  # fmt: skip
+def test_models_come_in_three_ways(model: dict[str, Any], parameters: int) -> None:
+    given = PlanRequest.model_validate(REQUEST | {"model": model})
+    assert given.task().model.parameters == parameters
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": {}}, "give one of config"),
+        ({"model": {"parameters": 7e9, "layers": 3}}, "give one of config"),
+        ({"model": {"layers": 3, "hidden": 64}}, "needed together"),
+        ({"batch": {}}, "give samples or tokens"),
+        ({"batch": {"samples": 1, "tokens": 3}}, "give samples or tokens"),
+        ({"data": {"epochs": 3}}, "give samples or tokens"),
+        ({"precision": "int4"}, "fp32"),
+        ({"sequence": 0}, "greater than or equal to 1"),
+        ({"batch": {"samples": 64, "up_to_samples": 32}}, "up to fewer"),
+        ({"batch": {"tokens": 2e6, "up_to_tokens": 1e6}}, "up to fewer"),
+        ({"strategies": ["smp_v3"]}, "did you mean 'smp_v2'"),
+        ({"instances": {"counts": []}}, "at least 1"),
+        ({"instances": {"quotas": {"ml.p4d": 1}}}, "no instance type is called 'ml.p4d'"),
+    ],
+)
+def test_contradictions_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        PlanRequest.model_validate(REQUEST | change)
+
+
+@given(st.floats(1, 1e7))
+def test_a_batch_in_tokens_is_taken_as_about_so_many(samples: float) -> None:
+    found = evened(samples)
+    assert abs(found - samples) <= max(0.5, 0.05 * samples) + 1e-9
+    assert found < 64 or found % 4 == 0

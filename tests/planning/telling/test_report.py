@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from orchestration.planning.model.typical_shapes import transformer
+from orchestration.planning.search.find import find_plans
+from orchestration.planning.search.objective import by_deadline
+from orchestration.planning.search.space import Space
+from orchestration.planning.search.task import Batch, Task
+from orchestration.planning.telling.report import page
+
+pytest.importorskip("plotly")
+
+MODEL = transformer(layers=12, hidden=768, heads=12, vocabulary=50257, name="<b>tiny</b> & co")
+TASK = Task(model=MODEL, sequence=1024, samples=100_000, batch=Batch(least=256, most=256))
+SPACE = Space(types=("ml.g5.*", "ml.p4d.24xlarge"), counts=(1, 2, 4))
+
+
+class Tags(HTMLParser):
+    """The balance of a page's tags, and what it loads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loaded: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.loaded += [value or "" for name, value in attrs if name in ("src", "href")]
+        if tag not in ("meta", "br", "link"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_asks_no_server() -> None:
+    tags = Tags()
+    tags.feed(page(find_plans(TASK, SPACE)))
+    assert tags.open == []
+    assert tags.loaded == []
+
+
+def test_the_page_draws_four_figures_with_one_script() -> None:
+    text = page(find_plans(TASK, SPACE))
+    assert len(re.findall(r"Plotly\.newPlot\(", text)) >= 4
+    assert text.count("plotly.js v") == 1
+
+
+def test_a_models_name_is_text() -> None:
+    text = page(find_plans(TASK, SPACE))
+    assert "&lt;b&gt;tiny&lt;/b&gt; &amp; co" in text
+    assert "<b>tiny" not in text
+
+
+def test_without_a_plan_the_page_says_what_is_missing() -> None:
+    answer = find_plans(TASK, replace(SPACE, types=("ml.g5.xlarge",)), by_deadline(1))
+    text = page(answer)
+    assert "more than the deadline" in text
+    assert "Plotly" not in text
+
+
+def test_the_chosen_plan_is_told() -> None:
+    answer = find_plans(TASK, SPACE)
+    assert answer.chosen is not None
+    text = page(answer)
+    assert f"{answer.chosen.instance_count} x {answer.chosen.instance_type}" in text
+    assert str(answer.chosen.layout) in text

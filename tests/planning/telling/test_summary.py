@@ -1,0 +1,65 @@
+"""Plans in words and short tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestration.planning.search.find import find_plans
+from orchestration.planning.search.layouts import Layout
+from orchestration.planning.search.objective import (
+    FASTEST,
+)
+from orchestration.planning.search.space import Space
+from orchestration.planning.search.task import KnownRate
+from orchestration.planning.telling.summary import answer as told_answer
+from orchestration.planning.telling.summary import facts, row
+from orchestration.strategies import TorchDistributed
+from tests.planning.search.questions import chosen, plans, task
+
+
+def test_an_estimated_price_is_called_one() -> None:
+    told = dict(facts(chosen(plans("ml.p5en.48xlarge"))))
+    assert "estimated" in told["cost"]
+    assert "2026-07-20" in told["cost"]
+    assert "listed" in dict(facts(chosen(plans())))["cost"]
+
+
+def test_a_row_has_a_cell_per_heading() -> None:
+    from orchestration.planning.telling.summary import HEADINGS
+
+    assert len(row(chosen(plans()))) == len(HEADINGS)
+
+
+def test_what_saves_memory_is_told() -> None:
+    where = Space(types=("ml.g5.12xlarge",), counts=(1,), longest_run_s=1e9)
+    told = dict(facts(chosen(find_plans(task(), where))))
+    assert "recomputation" in told["to save memory"] or "offloaded" in told["to save memory"]
+
+
+def test_a_rate_is_told() -> None:
+    told = dict(facts(chosen(plans(learning_rate=KnownRate(value=1e-4, batch=64)))))
+    assert told["learning rate"].startswith("0.0002 (square root rule, x 2)")
+
+
+def test_several_instances_are_told_to_stay_together() -> None:
+    alone = find_plans(task(), Space(types=("ml.p4d.24xlarge",), counts=(1,)))
+    many = find_plans(task(), Space(types=("ml.p4d.24xlarge",), counts=(4,)))
+    assert "Availability Zone" not in str(facts(chosen(alone)))
+    assert "Availability Zone" in str(facts(chosen(many)))
+    assert "security group" in str(facts(chosen(many)))
+
+
+def test_a_plan_without_a_price_says_so() -> None:
+    plan = chosen(find_plans(task(), Space(types=("ml.p5e.48xlarge",), counts=(1,)), FASTEST))
+    assert plan.cost_usd is None
+    assert dict(facts(plan))["cost"] == "no price is known"
+    assert row(plan)[-1] == "?"
+
+
+def test_a_simpler_layout_is_told() -> None:
+    answer = plans()
+    plan = chosen(answer)
+    layout = Layout(family="replicated", rank=-1)
+    simple = replace(plan, layout=layout, strategy=TorchDistributed())
+    told = str(told_answer(replace(answer, alternatives=(simple,))))
+    assert "data parallel (torch_distributed) is simpler and about as fast (+0.0% time)" in told
