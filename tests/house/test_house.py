@@ -130,6 +130,9 @@ def test_wheel_holds_types_licence_and_nothing_else(tmp_path: Path) -> None:
     names = zipfile.ZipFile(built).namelist()
     assert "orchestration/py.typed" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
+    tables = {str(path.relative_to(_ROOT)) for path in (_ROOT / "orchestration").rglob("*.csv")}
+    assert "orchestration/planning/cost/coefficients.csv" in tables
+    assert tables <= set(names)
     assert {name.split("/")[0] for name in names} <= {
         "orchestration",
         "orchestration-0.1.0.dist-info",
