@@ -44,9 +44,33 @@ def references(workflow: Workflow) -> Iterator[Problem]:
         {step.name: step for step in all_steps(workflow.graph)},
         frozenset(spec.name for spec in workflow.parameters),
     )
-    yield from readers.graph(workflow.graph, frozenset(), looping=False)
-    top = _visible(workflow.graph)
+    yield from readers.graph(workflow.graph, None, looping=False)
+    top = _Scope(_visible(workflow.graph))
     yield from readers.tree("outputs", workflow.outputs, top, looping=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The names that can be read at one place.
+
+    Scopes are linked, not merged: a set of all names for each step takes quadratic time.
+    """
+
+    names: frozenset[str]
+    around: _Scope | None = None
+    hidden: frozenset[str] = frozenset()
+    """The names around that can't be read here: those of the step that this is a part of."""
+
+    def __contains__(self, name: str) -> bool:
+        if name in self.names:
+            return True
+        return self.around is not None and name not in self.hidden and name in self.around
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.names
+        for name in self.around or ():
+            if name not in self.hidden:
+                yield name
 
 
 def _visible(graph: Graph) -> frozenset[str]:
@@ -77,21 +101,21 @@ class _Readers:
     steps: dict[str, Step]
     parameters: frozenset[str]
 
-    def graph(self, scope: Graph, outer: frozenset[str], *, looping: bool) -> Iterator[Problem]:
-        seen = outer | _visible(scope)
-        for step in scope.steps:
+    def graph(self, graph: Graph, outer: _Scope | None, *, looping: bool) -> Iterator[Problem]:
+        seen = _Scope(_visible(graph), outer)
+        for step in graph.steps:
             yield from self._own(step, seen, looping=looping)
             inside = looping or isinstance(step, ForEach)
             for body, before in _bodies(step):
                 # A step is over, and can be read, after its bodies; so are its other branches.
-                yield from self.graph(body, (seen - visible(step)) | before, looping=inside)
+                yield from self.graph(body, _Scope(before, seen, visible(step)), looping=inside)
 
-    def _own(self, step: Step, seen: frozenset[str], *, looping: bool) -> Iterator[Problem]:
-        others = seen - visible(step)
+    def _own(self, step: Step, seen: _Scope, *, looping: bool) -> Iterator[Problem]:
+        others = _Scope(frozenset(), seen, visible(step))
         if isinstance(step, ForEach):
             # A loop's list is read outside of it, what it collects inside.
             yield from self.tree(step.name, step.items, others, looping=looping)
-            inner = others | _visible(step.body)
+            inner = _Scope(_visible(step.body), others)
             yield from self.tree(step.name, step.collect, inner, looping=True)
         elif isinstance(step, Call):
             yield from self._call(step, others, looping=looping)
@@ -102,24 +126,24 @@ class _Readers:
             if name not in others:
                 yield from self._waits(step.name, name, others)
 
-    def _waits(self, where: str, name: str, seen: frozenset[str]) -> Iterator[Problem]:
+    def _waits(self, where: str, name: str, seen: _Scope) -> Iterator[Problem]:
         if name in self.steps:
             yield Problem(where, f"waits for {name!r}, {_where(name == where)}")
         else:
             yield Problem(where, f"waits for the unknown step {name!r}{near(name, seen)}")
 
-    def _call(self, call: Call, others: frozenset[str], *, looping: bool) -> Iterator[Problem]:
+    def _call(self, call: Call, others: _Scope, *, looping: bool) -> Iterator[Problem]:
         for step in candidates(call):
             yield from self._candidate(step, others, looping=looping)
             if step.fallback is not None:
                 yield from self.tree(step.name, step.fallback.label, others, looping=looping)
 
-    def _candidate(self, step: Call, others: frozenset[str], *, looping: bool) -> Iterator[Problem]:
+    def _candidate(self, step: Call, others: _Scope, *, looping: bool) -> Iterator[Problem]:
         yield from self.tree(step.name, step.operation.request, others, looping=looping)
         if step.until is None:
             return
         # What the call itself gave is known by then; what the last poll gives is not.
-        own = others | {step.name}
+        own = _Scope(frozenset([step.name]), others)
         stop = step.until.stop
         for operation in (step.until.poll, *([stop] if stop is not None else [])):
             yield from self.tree(step.name, operation.request, own, looping=looping)
@@ -133,14 +157,12 @@ class _Readers:
                         step.name, f"polls with its output {node.output!r}, known only afterwards"
                     )
 
-    def tree(
-        self, where: str, tree: Tree, seen: frozenset[str], *, looping: bool
-    ) -> Iterator[Problem]:
+    def tree(self, where: str, tree: Tree, seen: _Scope, *, looping: bool) -> Iterator[Problem]:
         for node in walk(tree):
             yield from self._node(where, node, seen, looping=looping)
 
     def _node(
-        self, where: str, node: Expression[object], seen: frozenset[str], *, looping: bool
+        self, where: str, node: Expression[object], seen: _Scope, *, looping: bool
     ) -> Iterator[Problem]:
         match node:
             case Result(step, output):
@@ -155,9 +177,7 @@ class _Readers:
             case _:
                 pass
 
-    def _result(
-        self, where: str, step: str, output: str, seen: frozenset[str]
-    ) -> Iterator[Problem]:
+    def _result(self, where: str, step: str, output: str, seen: _Scope) -> Iterator[Problem]:
         if step not in seen:
             if step in self.steps:
                 yield Problem(where, f"reads the step {step!r}, {_where(step == where)}")

@@ -8,9 +8,11 @@ it has to, and never too little.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from orchestration.graph.ordering import layered
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +32,13 @@ class Branches:
 Part: TypeAlias = "str | Series | Branches"
 """The name of a step, or several composed."""
 
-_Relation: TypeAlias = Callable[[str, str], bool]
-
 
 def compose(names: Sequence[str], upstream: Mapping[str, frozenset[str]]) -> Part:
     """The structure of steps, of which each waits for those ``upstream`` has for it.
 
     Branches, and what waits for nothing in common, keep the order of ``names``.
     """
-    before = _ancestors(names, upstream)
-    return _compose(list(names), before)
+    return _Steps.of(names, upstream).compose(list(range(len(names))))
 
 
 def leaves(part: Part) -> Iterator[str]:
@@ -63,54 +62,79 @@ def parts_in_series(part: Part) -> tuple[Part, ...]:
     return part.parts if isinstance(part, Series) else (part,)
 
 
-def _ancestors(
-    names: Sequence[str], upstream: Mapping[str, frozenset[str]]
-) -> Mapping[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Steps by their numbers, which are the order of their names."""
 
-    def ancestors(name: str) -> frozenset[str]:
-        if name not in found:
-            found[name] = upstream[name].union(*(ancestors(n) for n in upstream[name]))
-        return found[name]
+    names: Sequence[str]
+    near: Sequence[Collection[int]]
+    """The steps that each one waits for, and those that wait for it."""
+    before: Sequence[int]
+    """All steps before each one, as a set of bits."""
 
-    return {name: ancestors(name) for name in names}
+    @classmethod
+    def of(cls, names: Sequence[str], upstream: Mapping[str, frozenset[str]]) -> _Steps:
+        number = {name: index for index, name in enumerate(names)}
+        near: list[set[int]] = [set() for _ in names]
+        before = [0] * len(names)
+        for name in layered(upstream):
+            later = number[name]
+            for earlier in (number[waited_for] for waited_for in upstream[name]):
+                near[later].add(earlier)
+                near[earlier].add(later)
+                before[later] |= before[earlier] | (1 << earlier)
+        return cls(names, near, before)
+
+    def compose(self, members: list[int]) -> Part:
+        if len(members) == 1:
+            return self.names[members[0]]
+        branches = self._branches(members)
+        if len(branches) > 1:
+            return Branches(tuple(map(self.compose, branches)))
+        blocks = self._blocks(members)
+        if len(blocks) == 1:
+            inside = _bits(members)
+            first = [member for member in members if not self.before[member] & inside]
+            blocks = [first, [member for member in members if self.before[member] & inside]]
+        parts = map(self.compose, blocks)
+        return Series(tuple(inner for part in parts for inner in parts_in_series(part)))
+
+    def _branches(self, members: list[int]) -> list[list[int]]:
+        """Groups that do not wait for each other, by their first members' order.
+
+        What stands between two members is a member too, so that neighbours tell it all.
+        """
+        left = set(members)
+        groups: list[list[int]] = []
+        for start in members:
+            if start not in left:
+                continue
+            left.remove(start)
+            group = [start]
+            for member in group:  # It grows while it is read.
+                reached = left.intersection(self.near[member])
+                left -= reached
+                group += reached
+            groups.append(sorted(group))
+        return groups
+
+    def _blocks(self, members: list[int]) -> list[list[int]]:
+        """Groups of which all of one comes before all of the next.
+
+        In order of how many members come before each, a new block begins where all so far do.
+        """
+        inside = _bits(members)
+        earlier = {member: (self.before[member] & inside).bit_count() for member in members}
+        blocks: list[list[int]] = []
+        for position, member in enumerate(sorted(members, key=earlier.__getitem__)):
+            if earlier[member] == position or not blocks:
+                blocks.append([])
+            blocks[-1].append(member)
+        return [sorted(block) for block in blocks]
 
 
-def _compose(names: list[str], before: Mapping[str, frozenset[str]]) -> Part:
-    if len(names) == 1:
-        return names[0]
-
-    def ordered(a: str, b: str) -> bool:
-        return a in before[b] or b in before[a]
-
-    branches = _connected(names, ordered)
-    if len(branches) > 1:
-        return Branches(tuple(_compose(branch, before) for branch in branches))
-    blocks = _connected(names, lambda a, b: not ordered(a, b))
-    if len(blocks) > 1:
-        # Of two blocks, all of one comes before all of the other.
-        blocks.sort(key=lambda block: len(before[block[0]].intersection(names)))
-        return _series([_compose(block, before) for block in blocks])
-    first = [name for name in names if before[name].isdisjoint(names)]
-    rest = [name for name in names if name not in first]
-    return _series([_compose(first, before), _compose(rest, before)])
-
-
-def _series(parts: list[Part]) -> Series:
-    return Series(tuple(inner for part in parts for inner in parts_in_series(part)))
-
-
-def _connected(names: list[str], related: _Relation) -> list[list[str]]:
-    """Groups that are not related to each other, by their first names' order."""
-    left = list(names)
-    groups: list[list[str]] = []
-    while left:
-        group, reach = {left[0]}, [left[0]]
-        while reach:
-            at = reach.pop()
-            near = [name for name in left if name not in group and related(at, name)]
-            group.update(near)
-            reach.extend(near)
-        groups.append([name for name in names if name in group])
-        left = [name for name in left if name not in group]
-    return groups
+def _bits(members: Iterable[int]) -> int:
+    bits = 0
+    for member in members:
+        bits |= 1 << member
+    return bits

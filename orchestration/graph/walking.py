@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, assert_never, cast
 
 from orchestration.errors import GraphError, Problem
 from orchestration.expressions import Result, Tree, walk
 from orchestration.graph.calls import Alternative, Operation
+from orchestration.graph.ordering import circle, layered
 from orchestration.graph.steps import (
     Call,
     Choose,
@@ -197,22 +198,9 @@ def ordered(graph: Graph) -> tuple[Step, ...]:
     Raises :class:`GraphError` naming the members of a cycle.
     """
     before = upstream(graph)
-    done: dict[str, Step] = {}
-    left = list(graph.steps)
-    while left:
-        ready = [step for step in left if before[step.name] <= done.keys()]
-        if not ready:
-            raise GraphError([Problem("", f"these wait for each other: {_cycle(before, done)}")])
-        done |= {step.name: step for step in ready}
-        left = [step for step in left if step.name not in done]
-    return tuple(done.values())
-
-
-def _cycle(before: Mapping[str, frozenset[str]], done: Mapping[str, Step]) -> str:
-    path = [next(name for name in before if name not in done)]
-    while True:
-        # Every step left waits for another one left, so following them must come round.
-        following = min(name for name in before[path[-1]] if name not in done)
-        if following in path:
-            return " -> ".join([*path[path.index(following) :], following])
-        path.append(following)
+    order = layered(before)
+    if len(order) < len(before):
+        members = " -> ".join(circle(before))
+        raise GraphError([Problem("", f"these wait for each other: {members}")])
+    steps = {step.name: step for step in graph.steps}
+    return tuple(steps[name] for name in order)

@@ -11,8 +11,9 @@ from orchestration.checks import rules
 from orchestration.errors import ExpressionError, PipelineError, Problem
 from orchestration.expressions import Tree, substitute
 from orchestration.graph import Call, Graph, Workflow, rewrite, upstream
+from orchestration.graph.ordering import circle, layered
 from orchestration.pipeline.draft import Draft
-from orchestration.pipeline.plan import leaves, plan
+from orchestration.pipeline.placement import Lowered, Placement, leaves
 from orchestration.pipeline.problems import problems
 from orchestration.refs import Expression, Ref
 from orchestration.stages import Fragment, Stage
@@ -27,19 +28,18 @@ def lower(pipeline: Pipeline) -> Workflow:
     found = problems(draft)
     if found:
         raise PipelineError([*found, *of_requests(draft, found)])
-    if cycle := _cycle(pipeline.stages):
-        raise PipelineError([cycle])
-    placed = plan(
-        _fragments(pipeline),
-        {stage.name: needs(stage) for stage in pipeline.stages},
-        _readers(pipeline.stages),
-    )
+    reading = {stage.name: _reading(stage) for stage in pipeline.stages}
+    direct = {stage.name: reading[stage.name].union(stage.after) for stage in pipeline.stages}
+    if members := circle(direct):
+        message = f"stages wait for each other: {' -> '.join(members)}"
+        raise PipelineError([Problem("stages", message)])
+    placement = Placement.of(Lowered(_fragments(pipeline, direct), direct, _inverted(reading)))
     workflow = Workflow(
         name=pipeline.name,
         description=pipeline.description,
         parameters=pipeline.parameter_specs(),
-        graph=placed.graph(placed.order),
-        outputs=placed.outputs(),
+        graph=placement.graph(),
+        outputs=placement.outputs(),
         schedule=pipeline.schedule_spec(),
     )
     if wrong := rules.problems(workflow):
@@ -74,55 +74,39 @@ def _in_stage(problem: Problem) -> Problem:
 
 def needs(stage: Stage) -> frozenset[str]:
     """The stages that a stage waits for."""
-    referred = {node.stage for _, node in stage.references() if isinstance(node, Ref)}
-    return frozenset(referred | set(stage.after))
+    return _reading(stage).union(stage.after)
 
 
-def _readers(stages: Iterable[Stage]) -> dict[str, frozenset[str]]:
-    read = {
-        stage.name: {node.stage for _, node in stage.references() if isinstance(node, Ref)}
-        for stage in stages
-    }
-    return {name: frozenset(other for other in read if name in read[other]) for name in read}
+def _reading(stage: Stage) -> frozenset[str]:
+    """The stages whose outputs a stage reads."""
+    return frozenset(node.stage for _, node in stage.references() if isinstance(node, Ref))
 
 
-def _cycle(stages: Iterable[Stage]) -> Problem | None:
-    left = {stage.name: needs(stage) for stage in stages}
-    while ready := {name for name, before in left.items() if not before & left.keys()}:
-        left = {name: before for name, before in left.items() if name not in ready}
-    if not left:
-        return None
-    path = [min(left)]
-    while True:
-        following = min(left[path[-1]] & left.keys())
-        if following in path:
-            members = [*path[path.index(following) :], following]
-            return Problem("stages", f"stages wait for each other: {' -> '.join(members)}")
-        path.append(following)
+def _inverted(reading: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """The stages that read each stage."""
+    readers: dict[str, set[str]] = {name: set() for name in reading}
+    for reader, names in reading.items():
+        for name in names:
+            readers[name].add(reader)
+    return {name: frozenset(names) for name, names in readers.items()}
 
 
-def _order(stages: Iterable[Stage]) -> list[Stage]:
-    left = list(stages)
-    order: list[Stage] = []
-    while left:
-        done = {stage.name for stage in order}
-        order += [stage for stage in left if needs(stage) <= done]
-        left = [stage for stage in left if stage not in order]
-    return order
-
-
-def _fragments(pipeline: Pipeline) -> dict[str, Fragment]:
-    """The stages lowered, each after those that it needs."""
+def _fragments(pipeline: Pipeline, direct: Mapping[str, frozenset[str]]) -> dict[str, Fragment]:
+    """The stages lowered, each after those that it waits for."""
+    stages = {stage.name: stage for stage in pipeline.stages}
+    context = pipeline.context()
     fragments: dict[str, Fragment] = {}
+    ends: dict[str, tuple[str, ...]] = {}
     wrong: list[Problem] = []
-    for stage in _order(pipeline.stages):
-        fragment = stage.lower(pipeline.context())
+    for name in layered(direct):
+        fragment = stages[name].lower(context)
         try:
             fragment = _resolved(fragment, fragments)
         except ExpressionError as error:
-            wrong.append(Problem(f"stages.{stage.name}", str(error)))
-        done = tuple(leaf for name in sorted(needs(stage)) for leaf in leaves(fragments[name]))
-        fragments[stage.name] = _entered(fragment, done)
+            wrong.append(Problem(f"stages.{name}", str(error)))
+        done = tuple(end for earlier in sorted(direct[name]) for end in ends[earlier])
+        fragments[name] = _entered(fragment, done)
+        ends[name] = leaves(fragment)
     if wrong:
         raise PipelineError(wrong)
     return fragments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -69,6 +69,12 @@ class Pipeline(Model):
     Building one reports every mistake at once as a :class:`~orchestration.errors.PipelineError`.
     """
 
+    # A slot, and no private attribute of Pydantic's: copies with other fields must not take it
+    # along, and it has no part in equality and pickling.
+    __slots__ = ("_workflow",)
+    if TYPE_CHECKING:
+        _workflow: Workflow
+
     name: str = Field(pattern=PIPELINE_NAME, max_length=32)
     """Lower case with hyphens; it stands in the name of everything the pipeline creates."""
     description: str = ""
@@ -101,7 +107,7 @@ class Pipeline(Model):
             raise PipelineError(_grouped([*found, *of_requests(draft, found)])) from error
         if misnamed:
             raise PipelineError(misnamed)
-        self.lower()
+        self.lower()  # What is wrong with the whole is said at once, not when a backend asks.
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -123,10 +129,15 @@ class Pipeline(Model):
         return cls(**{str(key): value for key, value in data.items()})
 
     def lower(self) -> Workflow:
-        """The pipeline as a checked workflow."""
+        """The pipeline as a checked workflow, lowered once."""
         from orchestration.pipeline.lowering import lower
 
-        return lower(self)
+        try:
+            return self._workflow
+        except AttributeError:
+            # No model is assigned to, so what it is lowered to stays right.
+            object.__setattr__(self, "_workflow", lower(self))
+            return self._workflow
 
     def context(self) -> Context:
         """What stages are lowered with."""

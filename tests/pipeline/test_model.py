@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +74,30 @@ def every_stage() -> Pipeline:
     return pipeline(*stages, deployment("deploy", "evaluate"))
 
 
-def test_lowering_twice_gives_equal_workflows() -> None:
-    made = every_stage()
-    assert made.lower() == made.lower() == copy.deepcopy(made).lower()
+def test_equal_pipelines_are_lowered_to_equal_workflows() -> None:
+    stages = [job("train"), evaluation("evaluate", "train"), deployment("deploy", "evaluate")]
+    assert pipeline(*stages).lower() == pipeline(*stages).lower()
+
+
+def test_a_pipeline_is_lowered_once() -> None:
+    once = pipeline(job("train"))
+    assert once.lower() is once.lower()
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [copy.copy, copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p)), lambda p: p.model_copy()],
+    ids=["copy", "deepcopy", "pickle", "model_copy"],
+)
+def test_a_copy_is_equal_and_lowered_alike(copied: Callable[[Pipeline], Pipeline]) -> None:
+    original = pipeline(job("train"))
+    assert copied(original) == original
+    assert copied(original).lower() == original.lower()
+
+
+def test_a_copy_with_another_field_is_lowered_by_that_field() -> None:
+    renamed = pipeline(job("train")).model_copy(update={"name": "renamed"})
+    assert renamed.lower().name == "renamed"
 
 
 def test_a_workflow_survives_pickling() -> None:

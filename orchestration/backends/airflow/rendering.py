@@ -110,10 +110,11 @@ class _Renderer:
         if not _ID.fullmatch(workflow.name):
             self._problem("name", f"{workflow.name!r} is no DAG id; use letters, digits and '_.-'")
         names = [step.name for step in all_steps(workflow.graph)]
+        groups = {name.partition(".")[0] for name in names if "." in name}
         for name in names:
             if name.partition(".")[0] in (INPUTS, OUTPUTS):
                 self._problem(name, "Airflow's first and last task have this name; use another")
-            if any(other.startswith(f"{name}.") for other in names) and "." not in name:
+            if name in groups:
                 self._problem(name, f"a task group has this name; call the step {name}.<what>")
             if not _ID.fullmatch(f"{name}__elements"):
                 self._problem(name, "too long for an Airflow task id (238 characters)")
