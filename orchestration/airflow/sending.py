@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from botocore import xform_name
-from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -18,9 +17,9 @@ from botocore.exceptions import (
     IncompleteReadError,
     ResponseStreamingError,
 )
-from botocore.handlers import handle_copy_source_param
 
 from orchestration.airflow.timing import backoff
+from orchestration.execution.clients import keep_copy_source, one_attempt
 from orchestration.expressions import Json
 from orchestration.graph import Retry
 
@@ -51,9 +50,6 @@ _PASSING = frozenset(
 )
 _EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
 
-# This package retries, by the rules of the step; botocore on top of it would multiply the attempts.
-_ONE_ATTEMPT = Config(retries={"mode": "standard", "total_max_attempts": 1})
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -79,13 +75,10 @@ class Request:
 
 def client(hook: AwsGenericHook[Any], *, asynchronous: bool = False) -> Any:
     """A hook's client, with the settings of its connection, that does not retry by itself."""
-    config = hook.config.merge(_ONE_ATTEMPT)
+    config = hook.config.merge(one_attempt())
     connection = hook.get_client_type(hook.region_name, config, deferrable=asynchronous)
     if not asynchronous:
-        # A step says what S3 wants in the header, encoded; botocore would encode it once more.
-        connection.meta.events.unregister(
-            "before-parameter-build.s3.CopyObject", handle_copy_source_param
-        )
+        keep_copy_source(connection)
     return connection
 
 

@@ -204,7 +204,11 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """Tell that a step has ended well, with its outputs."""
+    """Tell that a step has ended well, with its outputs.
+
+    Answered with the outputs that count, where another performance of the run had kept some
+    before; else with ``None``. :class:`ServiceError` where they could not be kept.
+    """
 
     path: str
     outputs: Outputs = field(default_factory=dict)

@@ -104,6 +104,16 @@ def performed_step(step: Step, scope: Scope, attempt: Attempt) -> Performance[No
     except ExpressionError as error:
         yield Broke(path, wording.EXPRESSION_ERROR, str(error))
         raise RunError(wording.EXPRESSION_ERROR, str(error)) from error
+    except ServiceError as error:
+        # Whoever sends a request words its error, so this one is of keeping or recalling outputs.
+        yield Broke(path, error.code, error.message)
+        raise Trouble(error.code, error.message) from error
+
+
+def _finished(path: str, outputs: Outputs, *, keep: bool) -> Performance[Outputs]:
+    """Tell that a step has ended well; returns the outputs that count for the whole run."""
+    kept = cast("Outputs | None", (yield Finished(path, outputs, keep=keep)))
+    return outputs if kept is None else kept
 
 
 def _step(step: Step, scope: Scope, attempt: Attempt) -> Performance[None]:  # noqa: C901 - one arm for each kind of step
@@ -115,14 +125,14 @@ def _step(step: Step, scope: Scope, attempt: Attempt) -> Performance[None]:  # n
                 outputs = yield from called(step, scope, attempt, path)
                 # What has no outputs, and waits for nothing, may as well be sent again.
                 keep = bool(step.outputs) or step.until is not None
-                yield Finished(path, outputs, keep=keep)
+                outputs = yield from _finished(path, outputs, keep=keep)
             scope.results[step.name] = outputs
             return
         case Read():
             outputs = cast("Outputs | None", (yield Recall(path)))
             if outputs is None:
                 outputs = yield from _read(step, scope)
-                yield Finished(path, outputs, keep=True)
+                outputs = yield from _finished(path, outputs, keep=True)
             scope.results[step.name] = outputs
             return
         case Choose():
@@ -215,7 +225,7 @@ def _for_each(step: ForEach, scope: Scope, attempt: Attempt) -> Performance[None
         ]
         outcomes = yield Together(performances, step.max_concurrency)
         kept = {"items": _checked(cast("Sequence[Any]", outcomes))}
-        yield Finished(path, kept, keep=True)
+        kept = yield from _finished(path, kept, keep=True)
     scope.results[step.name] = kept
 
 

@@ -51,15 +51,20 @@ def polled(watch: Watch) -> Performance[Verdict | None]:
     return judged(until, response, watch.subject, watch.call.fallback)
 
 
-def stopped(watch: Watch) -> Performance[None]:
-    """Ask for the end of a job. It may have ended meanwhile, which some services call an error."""
+def stopped(watch: Watch) -> Performance[bool]:
+    """Ask for the end of a job; returns whether AWS took it.
+
+    The job may have ended meanwhile, which some services call an error.
+    """
     if watch.stop is None:
-        return
+        return False
     yield Note(f"Stopping {watch.subject}")
     try:
         yield from sent(watch.stop, watch.call.retry)
     except ServiceError as error:
         yield Note(f"{watch.subject} could not be stopped: {error}")
+        return False
+    return True
 
 
 def judged(

@@ -44,6 +44,8 @@ class ScriptedEdge:
     script: Script
     now: float = 0.0
     kept: dict[str, Outputs] = field(default_factory=dict)
+    decided: dict[str, Outputs | ServiceError] = field(default_factory=dict)
+    """What another performance of the run has kept of a step; or why nothing can be kept."""
     pending: dict[str, Watch] = field(default_factory=dict)
     sent: list[Request] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -92,8 +94,12 @@ class ScriptedEdge:
             case Resume(path):
                 return self.pending.get(path)
             case Finished(path, outputs, _):
+                decided = self.decided.get(path)
+                if isinstance(decided, ServiceError):
+                    raise decided
                 self.kept[path] = outputs
                 self.finished.append(path)
+                return decided
             case Broke(path, error, cause):
                 self.broke[path] = (error, cause)
             case Note(text):

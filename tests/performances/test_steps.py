@@ -198,6 +198,24 @@ def test_what_was_finished_before_is_not_done_again() -> None:
     assert scope.results["train.job"] == {"model": "s3://b/old"}
 
 
+def test_what_another_process_has_read_before_counts() -> None:
+    read = Read(name="r", uri="s3://b/k", outputs={"n": Output(("n",))})
+    aws = edge(GetObject={"Body": '{"n": 2}'})
+    aws.decided = {"r": {"n": 1}}
+    _, scope = run(read, edge=aws)
+    assert scope.results["r"] == {"n": 1}
+
+
+def test_outputs_that_cannot_be_kept_fail_the_step_and_the_guard_releases() -> None:
+    read = Read(name="r", uri="s3://b/k", outputs={"n": Output(("n",))})
+    aws = edge(CreateModel={"Id": "1"}, GetObject={"Body": '{"n": 2}'})
+    aws.decided = {"r": ServiceError("AccessDenied", "no PutObject")}
+    with pytest.raises(Trouble, match="AccessDenied: no PutObject"):
+        run(guarded(read), edge=aws)
+    assert aws.operations[-1] == "DeleteModel"
+    assert aws.broke["r"] == ("AccessDenied", "no PutObject")
+
+
 def test_a_choice_takes_one_branch_by_what_was_read() -> None:
     read = Read(name="r", uri="s3://b/k", outputs={"good": Output(("good",))})
     chosen = Choose(
