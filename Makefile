@@ -7,6 +7,9 @@ USABLE := $(shell [ -x .venv/bin/python ] && [ "$$(cat .venv/.home 2>/dev/null)"
 
 # What `make test` runs pytest with; `make test PYTEST_ARGS="-x -k planner"`.
 PYTEST_ARGS ?= -q -n auto --dist loadfile
+# What `make test-fast` runs: the rooms that need neither a server nor Airflow.
+FAST := $(addprefix tests/,backends catalog checks expressions performances pipeline planning stages \
+  strategies) $(wildcard tests/test_*.py)
 # What `make render` writes to statemachines/: names of pipelines in dags/.
 PIPELINES ?= digits llm_fsx
 
@@ -15,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-sdk check fmt render constraints build clean
+.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-fast test-sdk check fmt render constraints build clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 18
@@ -43,6 +46,9 @@ check: setup  ## formatting, lint, types and the floors
 
 test: check  ## everything that must hold
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-fast: .venv/.installed  ## the core without servers: under a minute on two cores
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow" $(FAST)
 
 fmt: .venv/.installed  ## format and mend what can be mended
 	$(BIN)/ruff check --fix-only --quiet .

@@ -110,6 +110,15 @@ def _children() -> dict[int, psutil.Process]:
     return {child.pid: child for child in psutil.Process().children(recursive=True)}
 
 
+def _is_alone() -> bool:
+    """Return whether this process has no children, which Linux says in a tenth of psutil's time."""
+    tasks = Path("/proc/self/task")
+    try:
+        return not any((task / "children").read_bytes() for task in tasks.iterdir())
+    except OSError:  # another system, or a thread that has just ended
+        return False
+
+
 def _still_runs(process: psutil.Process) -> bool:
     try:
         if process.status() == psutil.STATUS_ZOMBIE:
@@ -123,8 +132,10 @@ def _still_runs(process: psutil.Process) -> bool:
 @pytest.fixture(autouse=True)
 def _leaves_no_process(_fake_credentials: None) -> Iterator[None]:
     """Fail a test that leaves a process behind, and end that process."""
-    before = _children()
+    before = {} if _is_alone() else _children()
     yield
+    if _is_alone():
+        return
     left = [child for pid, child in _children().items() if pid not in before]
     deadline = time.monotonic() + 2
     while (left := [child for child in left if _still_runs(child)]) and time.monotonic() < deadline:

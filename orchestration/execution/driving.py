@@ -32,7 +32,7 @@ MOST_THREADS = 40
 """Side by side in one process; more wait for their turn."""
 
 
-class Suspended(OrchestrationError):
+class Suspended(OrchestrationError, RuntimeError):
     """A performance goes on elsewhere: jobs are followed, or pauses waited for, by others."""
 
     def __init__(self, watches: Sequence[Watch], rests: Sequence[tuple[str, float]] = ()) -> None:

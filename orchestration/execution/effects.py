@@ -33,7 +33,7 @@ class Request:
     parameters: Mapping[str, Json]
 
 
-class ServiceError(OrchestrationError):
+class ServiceError(OrchestrationError, RuntimeError):
     """A request that was refused, or had no response."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Trouble(RunError):
     """A step failed for what may be gone when its task is tried again: throttling, a lost line."""
 
 
-class Aborted(OrchestrationError):
+class Aborted(OrchestrationError, RuntimeError):
     """The run is being ended from outside: what runs is stopped, clean-ups run, nothing starts."""
 
     def __init__(self, *, unsure: bool = False) -> None:

@@ -42,6 +42,8 @@ from tests.backends.workflows import (
 )
 from tests.local.conftest import ROLE, training_request, wait
 
+pytestmark = pytest.mark.slow  # starts the embedded AWS
+
 
 @dataclass(frozen=True)
 class Ended:

@@ -138,3 +138,32 @@ def test_wheel_holds_types_licence_and_nothing_else(tmp_path: Path) -> None:
         "orchestration-0.1.0.dist-info",
     }
     assert not [name for name in names if "__pycache__" in name]
+
+
+def test_the_readme_of_the_tests_lists_every_folder_and_what_is_fast() -> None:
+    rows = re.findall(
+        r"^\| `([\w*.]+)/?` \| (fast)? *\|", (_ROOT / "tests/README.md").read_text(), re.MULTILINE
+    )
+    folders = {path.parent.name for path in (_ROOT / "tests").glob("*/*") if path.is_file()}
+    assert {name for name, _ in rows} == folders - {"__pycache__"} | {"test_*.py"}
+    assert _fast_folders() == {name for name, fast in rows if fast} - {"test_*.py"}
+
+
+def test_what_is_fast_starts_neither_the_embedded_aws_nor_airflow() -> None:
+    starting = re.compile(
+        r"\bEmbeddedAws\b|^(?:from|import) (?:orchestration\.)?airflow\b", re.MULTILINE
+    )
+    slow = []
+    for folder in _fast_folders():
+        for path in (_ROOT / "tests" / folder).rglob("*.py"):
+            text = path.read_text("utf-8")
+            if starting.search(text) and "pytestmark = pytest.mark.slow" not in text:
+                slow.append(str(path.relative_to(_ROOT)))
+    assert slow == []
+
+
+def _fast_folders() -> set[str]:
+    makefile = (_ROOT / "Makefile").read_text().replace("\\\n", " ")
+    listed = re.search(r"^FAST := \$\(addprefix tests/,([^)]*)\)", makefile, re.MULTILINE)
+    assert listed is not None
+    return set(listed[1].split())

@@ -28,7 +28,7 @@ def rows() -> list[Row]:
 
 def test_every_row_is_predicted(rows: list[Row]) -> None:
     scored, refused = score_rows(rows)
-    assert len(scored) == len(rows) == 551
+    assert len(scored) == len(rows) > 0
     assert refused == {}
 
 
@@ -69,16 +69,16 @@ def test_command_prints_every_grouping(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_command_writes_json_and_predictions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rows: list[Row], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "predictions.csv"
     assert main([str(FILE), "--json", "--predictions", str(out)]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["overall"]["all"]["rows"] == 551
+    assert found["overall"]["all"]["rows"] == len(rows)
     assert found["source"]["litgpt_lora"]["time_mape"] is None
     with out.open(newline="", encoding="utf-8") as file:
         written = list(csv.DictReader(file))
-    assert len(written) == 551
+    assert [row["id"] for row in written] == [row["id"] for row in rows]
     assert all(float(row["low_s"]) < float(row["step_time_s"]) for row in written)
     assert {row["oom"] for row in written} == {"0", "1"}
 

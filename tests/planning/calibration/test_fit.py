@@ -27,6 +27,7 @@ def fit() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_coefficients_are_what_the_fit_finds(fit: ModuleType) -> None:
     rows = fit.samples(fit.ROWS)
     values = fit.fit(rows)

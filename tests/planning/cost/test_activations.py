@@ -13,6 +13,7 @@ from orchestration.planning.model.shapes import ModelShape
 from tests.planning.settings import setting
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow  # torch takes seconds to import
 Module: Any = torch.nn.Module
 WIDTH, HEADS, TOKENS, BATCH = 128, 4, 64, 2
 

@@ -45,6 +45,7 @@ def counted(model: Any) -> int:
     return sum(one.numel() for one in model.parameters())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_familys_parameters_are_those_of_transformers(family: str) -> None:
     model = meta({"model_type": family}, FAMILIES[family].kind)
@@ -53,6 +54,7 @@ def test_a_familys_parameters_are_those_of_transformers(family: str) -> None:
     assert from_config(config.to_diff_dict()).parameters == counted(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "change"),
     [
@@ -81,6 +83,7 @@ def test_options_change_the_parameters_as_in_transformers(
     assert from_config(model.config.to_dict()).parameters == counted(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["ForSequenceClassification", "Model"])
 @pytest.mark.parametrize(
     ("family", "start"), [("bert", "Bert"), ("roberta", "Roberta"), ("distilbert", "DistilBert")]
@@ -96,6 +99,7 @@ def test_encoders_without_a_language_head(family: str, start: str, ending: str) 
     assert from_config(told).parameters == counted(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "config",
     [

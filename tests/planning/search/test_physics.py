@@ -37,6 +37,7 @@ def larger_memory(factor: float) -> dict[str, Instance]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     name=st.sampled_from(["ml.g5.xlarge", "ml.g5.12xlarge", "ml.p4d.24xlarge"]),
@@ -54,6 +55,7 @@ def test_more_memory_never_hurts(name: str, size: float, factor: float) -> None:
         assert after.time_s.expected <= before.time_s.expected
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     name=st.sampled_from(["ml.g5.12xlarge", "ml.p4d.24xlarge", "ml.p5.48xlarge"]),

@@ -58,6 +58,7 @@ def test_a_missed_deadline_says_by_how_much(minutes: float, possible: bool) -> N
     assert ("allow other instances" in text) == possible
 
 
+@pytest.mark.slow
 def test_too_small_a_budget_says_by_how_much() -> None:
     where = Space(types=("ml.p4d.24xlarge",))
     text = missing(find_plans(task(), where, within_budget(3)))

@@ -230,6 +230,7 @@ def test_each_image_is_in_the_table_once() -> None:
     assert len(keys) == len(set(keys)) > 1200
 
 
+@pytest.mark.slow
 def test_each_image_can_be_asked_for_in_each_of_its_regions() -> None:
     path = re.compile(
         r"\d{12}\.dkr\.ecr\.([a-z0-9-]+)\.[a-z0-9.-]+/[a-z0-9][a-z0-9_/-]*(:[A-Za-z0-9][\w.-]{0,127})?"
