@@ -11,46 +11,25 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
+from orchestration.checks.shapes import OperationModel, Shape, service_model
 from orchestration.errors import Problem, near
 from orchestration.expressions import Item, Join, Run, Tree
 from orchestration.refs import Expression
 
-if TYPE_CHECKING:
-    from botocore.model import OperationModel, ServiceModel, Shape
-
 _SAMPLE_RUN = "0123456789ab"
 
 
-@lru_cache
-def _service(name: str) -> ServiceModel:
-    import botocore.loaders
-    from botocore.model import ServiceModel as Model
-
-    return Model(botocore.loaders.create_loader().load_service_model(name, "service-2"), name)
-
-
-@lru_cache
 def operation_model(service: str, operation: str) -> OperationModel | None:
     """Botocore's model of an operation, ``None`` where there is no such service or operation."""
-    from botocore.exceptions import UnknownServiceError
-    from botocore.model import OperationNotFoundError
-
-    try:
-        return _service(service).operation_model(operation)
-    except (UnknownServiceError, OperationNotFoundError):
-        return None
+    model = service_model(service)
+    return None if model is None else model.operation(operation)
 
 
 def operation_names(service: str) -> tuple[str, ...]:
     """All operations of a service, empty where there is no such service."""
-    from botocore.exceptions import UnknownServiceError
-
-    try:
-        return tuple(_service(service).operation_names)
-    except UnknownServiceError:
-        return ()
+    model = service_model(service)
+    return () if model is None else tuple(model.operations)
 
 
 def violations(service: str, operation: str, request: Mapping[str, Tree]) -> list[Problem]:
@@ -67,12 +46,12 @@ def violations(service: str, operation: str, request: Mapping[str, Tree]) -> lis
 def has_output(service: str, operation: str, path: Sequence[str | int]) -> bool:
     """Whether a response of the operation can have a value at a path."""
     model = operation_model(service, operation)
-    shape: Any = model.output_shape if model is not None else None
+    shape = model.output_shape if model is not None else None
     for part in path:
         if shape is None:
             return False
         if shape.type_name == "structure":
-            shape = shape.members.get(part)
+            shape = shape.members.get(str(part))
         elif shape.type_name == "list":
             shape = shape.member if isinstance(part, int) else None
         elif shape.type_name == "map":
@@ -91,7 +70,7 @@ def places(
         yield from _places(model.input_shape, request, "")
 
 
-def _places(shape: Any, value: Tree, path: str) -> Iterator[tuple[str, str, Expression[object]]]:
+def _places(shape: Shape, value: Tree, path: str) -> Iterator[tuple[str, str, Expression[object]]]:
     if isinstance(value, Expression):
         yield path, shape.type_name, value
     elif isinstance(value, Mapping):
@@ -104,14 +83,14 @@ def _places(shape: Any, value: Tree, path: str) -> Iterator[tuple[str, str, Expr
             yield from _places(shape.member, item, f"{path}[{index}]")
 
 
-def _member(shape: Any, key: str) -> Any:
+def _member(shape: Shape, key: str) -> Shape | None:
     if shape.type_name == "structure":
         return shape.members.get(key)
     return shape.value if shape.type_name == "map" else None
 
 
 def _value(  # noqa: C901 - one arm for each type of shape
-    shape: Any, value: Tree, path: str
+    shape: Shape, value: Tree, path: str
 ) -> Iterator[Problem]:
     if isinstance(value, Expression):
         yield from _expression(shape, value, path)
@@ -144,7 +123,7 @@ def _wrong(path: str, expected: str, value: object) -> Problem:
     return Problem(path, f"expected {expected}, not {value!r}")
 
 
-def _structure(shape: Any, value: Tree, path: str) -> Iterator[Problem]:
+def _structure(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
     if not isinstance(value, Mapping):
         yield _wrong(path, "an object", value)
         return
@@ -161,7 +140,7 @@ def _structure(shape: Any, value: Tree, path: str) -> Iterator[Problem]:
             yield Problem(f"{prefix}{name}", f"is unknown{near(str(name), shape.members)}")
 
 
-def _list(shape: Any, value: Tree, path: str) -> Iterator[Problem]:
+def _list(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         yield _wrong(path, "a list", value)
         return
@@ -170,7 +149,7 @@ def _list(shape: Any, value: Tree, path: str) -> Iterator[Problem]:
         yield from _value(shape.member, item, f"{path}[{index}]")
 
 
-def _map(shape: Any, value: Tree, path: str) -> Iterator[Problem]:
+def _map(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
     if not isinstance(value, Mapping):
         yield _wrong(path, "an object", value)
         return
@@ -180,7 +159,7 @@ def _map(shape: Any, value: Tree, path: str) -> Iterator[Problem]:
         yield from _value(shape.value, item, f"{path}.{key}")
 
 
-def _string(shape: Any, value: Tree, path: str) -> Iterator[Problem]:
+def _string(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
     if not isinstance(value, str):
         yield _wrong(path, "text", value)
         return
@@ -194,7 +173,7 @@ def _string(shape: Any, value: Tree, path: str) -> Iterator[Problem]:
         yield Problem(path, f"{value!r} does not match AWS's pattern {pattern}")
 
 
-def _number(shape: Any, value: Tree, path: str) -> Iterator[Problem]:
+def _number(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
     whole = shape.type_name in ("integer", "long")
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
         yield _wrong(path, "a whole number" if whole else "a number", value)
@@ -246,7 +225,7 @@ def _pattern(java: str) -> re.Pattern[str]:
         return re.compile(f"[{_ANYTHING}]*")
 
 
-def _expression(shape: Any, value: Expression[object], path: str) -> Iterator[Problem]:
+def _expression(shape: Shape, value: Expression[object], path: str) -> Iterator[Problem]:
     match value:
         case Join(parts) if shape.type_name == "string":
             if all(isinstance(part, str | Run) for part in parts):

@@ -84,6 +84,7 @@ class Model(BaseModel):
     """What users write: frozen, with unknown keys refused, its documentation in the schema."""
 
     model_config = ConfigDict(
+        defer_build=True,
         frozen=True,
         extra="forbid",
         arbitrary_types_allowed=False,

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class Model(BaseModel):
     """What every strategy is: frozen, with no field that it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
 
 ProcessesPerHost: TypeAlias = Annotated[int, Field(ge=1, le=1024)]

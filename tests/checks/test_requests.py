@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.loaders import Loader
+from botocore.model import ServiceModel
 from botocore.validate import ParamValidator
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,6 +26,7 @@ from orchestration.expressions import Item, Result, Tree, join, parameter, run_i
 
 Data = dict[str, Any]
 
+_BOTOCORES = ServiceModel(Loader().load_service_model("sagemaker", "service-2"), "sagemaker")
 SDK = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))["request"]
     for path in (Path(__file__).parents[1] / "data" / "sdk_requests").glob("*.json")
@@ -76,8 +79,7 @@ def broken(draw: st.DrawFn) -> Data:
 
 
 def _botocores(request: Data) -> set[str]:
-    model = operation_model("sagemaker", "CreateTrainingJob")
-    assert model is not None
+    model = _BOTOCORES.operation_model("CreateTrainingJob")
     report = ParamValidator().validate(request, model.input_shape)
     paths = set()
     for _, name, about in report._errors:

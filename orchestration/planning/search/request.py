@@ -30,7 +30,9 @@ class PlanRequestError(PipelineError):
 
 
 class _Written(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(
+        defer_build=True, frozen=True, extra="forbid", protected_namespaces=()
+    )
 
 
 class ModelRequest(_Written):

@@ -1,0 +1,142 @@
+"""Shapes of AWS requests and responses, from the service models that botocore ships.
+
+Only the data is botocore's: importing ``botocore.model`` loads urllib3, and its loader builds an
+ordered dictionary of every object, which together was the better part of rendering a pipeline.
+Models that somebody put into ``~/.aws/models`` are not read, so that a pipeline is as valid here as
+anywhere else.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+_SERVICE = re.compile(r"[a-z0-9][a-z0-9.-]*")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """The type of a value in a request or a response."""
+
+    name: str
+    metadata: Mapping[str, Any]
+    """What the model says of it: ``type``, ``min``, ``max``, ``pattern``, ``enum``, …"""
+    _model: ServiceModel
+
+    @property
+    def type_name(self) -> str:
+        """The kind of the type: ``structure``, ``list``, ``map``, ``string``, ``integer``."""
+        return str(self.metadata["type"])
+
+    @property
+    def required_members(self) -> tuple[str, ...]:
+        """The members that a structure can't be without."""
+        return tuple(self.metadata.get("required", ()))
+
+    @property
+    def is_tagged_union(self) -> bool:
+        """Whether exactly one member of the structure is given."""
+        return bool(self.metadata.get("union", False))
+
+    @property
+    def members(self) -> Mapping[str, Shape]:
+        """The members of a structure, by name."""
+        return self._model.members(self.name)
+
+    @property
+    def member(self) -> Shape:
+        """The elements of a list."""
+        return self._model.shape(self.metadata["member"])
+
+    @property
+    def key(self) -> Shape:
+        """The keys of a map."""
+        return self._model.shape(self.metadata["key"])
+
+    @property
+    def value(self) -> Shape:
+        """The values of a map."""
+        return self._model.shape(self.metadata["value"])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperationModel:
+    """One operation of a service."""
+
+    input_shape: Shape | None
+    output_shape: Shape | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServiceModel:
+    """The operations and shapes of a service; a shape is made when it is asked for."""
+
+    operations: Mapping[str, Mapping[str, Any]]
+    _shapes: Mapping[str, Mapping[str, Any]]
+    _members: dict[str, Mapping[str, Shape]] = field(default_factory=dict)
+    """By structure, as they were asked for."""
+
+    def operation(self, name: str) -> OperationModel | None:
+        """An operation, ``None`` where the service has no such."""
+        if name not in self.operations:
+            return None
+        ends = (self.operations[name].get(end) for end in ("input", "output"))
+        taken, given = (None if end is None else self.shape(end) for end in ends)
+        return OperationModel(taken, given)
+
+    def shape(self, reference: Mapping[str, Any]) -> Shape:
+        """The shape that a member, an operation or another shape refers to."""
+        name = reference["shape"]
+        # A reference may say more of the value than the shape does.
+        return Shape(name, {**self._shapes[name], **reference}, self)
+
+    def members(self, structure: str) -> Mapping[str, Shape]:
+        """The members of a structure."""
+        if structure not in self._members:
+            references = self._shapes[structure].get("members", {})
+            self._members[structure] = {n: self.shape(ref) for n, ref in references.items()}
+        return self._members[structure]
+
+
+@cache
+def service_model(name: str) -> ServiceModel | None:
+    """The newest model of a service, ``None`` where botocore ships none of this name."""
+    spec = find_spec("botocore")
+    places = spec.submodule_search_locations if spec is not None else None
+    if not places or not _SERVICE.fullmatch(name):
+        return None
+    versions = sorted(Path(places[0], "data", name).glob("*/service-2.json*"))
+    if not versions:
+        return None
+    newest = versions[-1]
+    model = _read(newest)
+    shapes: dict[str, Any] = model["shapes"]
+    for extra in newest.parent.glob("service-2.sdk-extras.json*"):
+        for shape, traits in _read(extra).get("merge", {}).get("shapes", {}).items():
+            shapes[shape] = _merged(shapes.get(shape, {}), traits)
+    return ServiceModel(model["operations"], shapes)
+
+
+def _merged(base: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Both mappings in one, as botocore merges its corrections: the extra values count."""
+    merged = dict(base)
+    for key, value in extra.items():
+        inner = merged.get(key)
+        if isinstance(inner, Mapping) and isinstance(value, Mapping):
+            merged[key] = _merged(inner, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _read(path: Path) -> dict[str, Any]:
+    content = path.read_bytes()
+    data: dict[str, Any] = json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
+    return data
