@@ -6,4 +6,7 @@
 (`model_states`) and `activations`. `coefficients` holds what was fitted to measurements, `regimes`
 the kinds of configurations that are fitted apart, and `estimates` the parts of a prediction that a
 search needs by the thousand.
+
+Formulas abbreviate: `c` is the configuration, `s` the sizes of its model, `d` the device, `r` the
+rates that it reaches, and `k` the coefficients.
 """

@@ -1,8 +1,8 @@
-"""Activations that the backward pass of a transformer layer waits for.
+"""Activations that a transformer layer keeps for its backward pass.
 
 The counts are those of "Reducing Activation Recomputation in Large Transformer Models"
 (https://arxiv.org/abs/2205.05198, section 4), extended to grouped queries, gated feed-forward
-networks, experts, and attention kernels that keep no scores.
+networks, experts, and attention kernels that do not store scores.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from orchestration.planning.model.layer_sizes import Sizes
 
 
 def layer_bytes(c: Configuration, s: Sizes) -> float:
-    """Bytes per token that one layer keeps when nothing is recomputed."""
+    """Return the bytes per token that one layer keeps without recomputation."""
     return _outside(c, s) + _inside(c, s) + _scores(c, s)
 
 
 def kept_bytes(c: Configuration, s: Sizes) -> float:
-    """Bytes per token that one layer keeps, on average over the layers."""
+    """Return the bytes per token that one layer keeps, averaged over the layers."""
     everything = layer_bytes(c, s)
     match c.recompute:
         case "full":
@@ -25,7 +25,7 @@ def kept_bytes(c: Configuration, s: Sizes) -> float:
         case "attention":
             kept = everything - _scores(c, s)
         case "operators":
-            # The layer's input, every other matrix product's result, and attention's output.
+            # The layer's input, the result of every other matrix product, and attention's output.
             kept = c.element_bytes * (2 * s.hidden + (s.output + s.up) / c.tensor)
         case _:
             kept = everything
@@ -33,18 +33,18 @@ def kept_bytes(c: Configuration, s: Sizes) -> float:
 
 
 def _outside(c: Configuration, s: Sizes) -> float:
-    """Inputs of norms and of the products behind them: not split by tensor parallelism."""
+    """Inputs of norms and of the products after them, which tensor parallelism does not split."""
     inputs = 2 * (c.element_bytes + _operand(c)) * s.hidden
     masks = 2 * s.hidden if c.dropout else 0
-    # Norms spelt out in operators keep intermediate results (LitGPT's Llama 2: 43 bytes per
-    # column and token for a layer, of which these are 6).
+    # Norms written as single operators keep intermediate results (LitGPT's Llama 2: 6 of the
+    # 43 bytes per column and token of a layer).
     eager = 6 * s.hidden if c.kernels == "eager" and s.rotary else 0
     routed = _operand(c) * s.routed * s.hidden * s.sparse
     return (inputs + masks + eager) / (c.tensor if c.sequence_parallel else 1) + routed
 
 
 def _inside(c: Configuration, s: Sizes) -> float:
-    """Queries, keys, values, attention's output and the feed-forward network's middle."""
+    """Queries, keys, values, attention's output, and the inside of the feed-forward network."""
     attention = c.element_bytes * (s.query + s.keys_and_values + s.output)
     results = (2 if s.gated else 1) * c.element_bytes
     if s.gated and c.kernels == "eager":
@@ -54,14 +54,14 @@ def _inside(c: Configuration, s: Sizes) -> float:
 
 
 def _operand(c: Configuration) -> int:
-    """Bytes of a matrix product's operand, as the backward pass needs it again."""
+    """Bytes per element of an operand that the backward pass reads again."""
     return (
         1 if c.precision in ("fp8", "mxfp8", "nvfp4") and c.kernels == "fused" else c.element_bytes
     )
 
 
 def _scores(c: Configuration, s: Sizes) -> float:
-    """Attention scores: after softmax, after dropout, and dropout's mask."""
+    """Attention scores after softmax and after dropout, and the mask of dropout."""
     if c.attention != "unfused":
         return 4 * s.heads / c.tensor
     return (5 if c.dropout else 2) * s.heads * c.sequence / c.context / c.tensor

@@ -1,4 +1,4 @@
-"""The coefficients of the models: names, values, units, bounds and meanings."""
+"""Coefficients of the cost formulas: names, values, units, bounds and meanings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coefficients:
-    """Values of every coefficient; `facts` says what each means."""
+    """Values of all coefficients; `facts` explains each."""
 
     matmul_volta: float
     matmul_ampere: float
@@ -76,15 +76,15 @@ class Fact:
     low: float
     high: float
     prior: float
-    """What is known of it without the benchmarks."""
+    """Best guess without the benchmarks."""
     spread: float
-    """Standard deviation of the logarithm around `prior`."""
+    """Standard deviation of the logarithm around that of `prior`."""
     meaning: str
 
 
 @cache
 def facts() -> Mapping[str, Fact]:
-    """Every coefficient by its name."""
+    """Return every coefficient by its name."""
     from importlib import resources
 
     text = resources.files(__package__).joinpath("coefficients.csv").read_text(encoding="utf-8")
@@ -93,12 +93,12 @@ def facts() -> Mapping[str, Fact]:
 
 @cache
 def fitted() -> Coefficients:
-    """The coefficients that this package predicts with, as ``tools/planning/fit.py`` left them."""
+    """Return the coefficients that ``tools/planning/fit.py`` found: the default of predictions."""
     return coefficients({name: fact.value for name, fact in facts().items()})
 
 
 def coefficients(values: Mapping[str, float]) -> Coefficients:
-    """Coefficients of these values."""
+    """Return coefficients with these values."""
     return Coefficients(**{field.name: values[field.name] for field in fields(Coefficients)})
 
 

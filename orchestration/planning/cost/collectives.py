@@ -13,27 +13,28 @@ _GIGA = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Bandwidths reached, bytes per second, and latencies, seconds."""
+    """Bandwidths that a cluster reaches, in bytes per second, and latencies in seconds."""
 
     inside: float
-    """From one device to the others of its node."""
+    """Bandwidth from one device to the others of its node."""
     node: float
-    """Out of a node, all its devices together."""
+    """Bandwidth out of a node, for all its devices together."""
     inside_latency: float
     node_latency: float
     hop: float
+    """Latency of each further node in a ring."""
     devices_per_node: int
-    """Devices that share `inside`, and `node`: a node, or a rack that one NVLink switch joins."""
+    """Devices that share `inside` and `node`: those of a node, or of an NVL72 rack."""
     interference: float
-    """Slow-down of the shorter of computing and communicating while both run."""
+    """Seconds lost per second in which computing and communicating overlap."""
     exposed: float
-    """Share of communication inside a replica that stays visible."""
+    """Fraction of the communication inside a replica that nothing hides."""
     sync: float
-    """Time lost where the framework waits for the device around a collective."""
+    """Time that the framework loses per collective by waiting for the device."""
 
 
-def links(c: Configuration, d: Device, k: Coefficients) -> Links:
-    """What the cluster's links reach."""
+def cluster_links(c: Configuration, d: Device, k: Coefficients) -> Links:
+    """Return what the links of the configuration's cluster reach."""
     machine = c.machine
     inside = machine.interconnect_gb_per_s or d.interconnect_gb_per_s
     joined = max(d.domain, machine.devices_per_node)
@@ -51,43 +52,43 @@ def links(c: Configuration, d: Device, k: Coefficients) -> Links:
     )
 
 
-def latency(ranks: int, inside: int, to: Links) -> float:
-    """What one collective takes however little it moves: a ring passes every node."""
+def latency(ranks: int, inside: int, links: Links) -> float:
+    """Return the time of a collective that moves nothing: its ring still passes every node."""
     if ranks <= 1:
         return 0.0
     if inside >= ranks:
-        return to.inside_latency
-    return to.node_latency + to.hop * (ranks / inside - 1)
+        return links.inside_latency
+    return links.node_latency + links.hop * (ranks / inside - 1)
 
 
-def gather(buffer: float, ranks: int, inside: int, to: Links) -> float:
-    """An all-gather to, or a reduce-scatter of, `buffer` bytes on each of `ranks`.
+def gather(buffer: float, ranks: int, inside: int, links: Links) -> float:
+    """Return the time of an all-gather links, or a reduce-scatter of, `buffer` bytes on each rank.
 
-    `inside` of the ranks share a node. The other devices of the node do the same in other groups,
-    so a group has its share of the node's network only.
+    `inside` of the `ranks` share a node. The other devices of the node run the same collective in
+    other groups, so that each group has only its share of the node's network.
     """
     if ranks <= 1:
         return 0.0
     moved = buffer * (ranks - 1) / ranks
     if inside >= ranks:
-        return moved / to.inside
-    groups = max(1, to.devices_per_node // inside)
-    return moved / min(to.inside, to.node / groups)
+        return moved / links.inside
+    groups = max(1, links.devices_per_node // inside)
+    return moved / min(links.inside, links.node / groups)
 
 
-def reduce(buffer: float, ranks: int, inside: int, to: Links) -> float:
-    """An all-reduce: a reduce-scatter and an all-gather."""
-    return 2 * gather(buffer, ranks, inside, to)
+def reduce(buffer: float, ranks: int, inside: int, links: Links) -> float:
+    """Return the time of an all-reduce: a reduce-scatter and an all-gather."""
+    return 2 * gather(buffer, ranks, inside, links)
 
 
-def transfer(message: float, crosses: bool, to: Links) -> float:
-    """A message from every device to its partner, in another node or not."""
+def transfer(message: float, crosses: bool, links: Links) -> float:
+    """Return the time of a message from every device to its partner, in another node or its own."""
     if crosses:
-        return message / min(to.inside, to.node / to.devices_per_node) + to.node_latency
-    return message / to.inside + to.inside_latency
+        return message / min(links.inside, links.node / links.devices_per_node) + links.node_latency
+    return message / links.inside + links.inside_latency
 
 
-def beside(computing: float, communicating: float, to: Links) -> float:
-    """Time that communicating adds to computing when both run at once."""
+def exposed_time(computing: float, communicating: float, links: Links) -> float:
+    """Return the time that communicating adds to computing when they overlap."""
     shorter = min(computing, communicating)
-    return communicating - shorter + to.interference * shorter
+    return communicating - shorter + links.interference * shorter

@@ -1,4 +1,4 @@
-"""Time that one device computes: matrix products, attention, elementwise work."""
+"""Computing time of one device: matrix products, attention, elementwise work."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class LayerTime:
 
     @property
     def forward(self) -> float:
-        """The forward pass."""
+        """Seconds of the forward pass."""
         return self.matmul_forward + self.attention_forward + self.elementwise_forward
 
     @property
     def backward(self) -> float:
-        """The backward pass without what it recomputes."""
+        """Seconds of the backward pass without recomputation."""
         return self.matmul_backward + self.attention_backward + 2 * self.elementwise_forward
 
 
 def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTime:
-    """One average layer."""
+    """Predict one average layer."""
     tokens = c.micro_batch * c.sequence / c.context
     t = c.tensor
-    # A rank has one key head at the least, however many ranks there are.
+    # A rank has at least one key head, even if there are more ranks than key heads.
     keys_and_values = max(s.keys_and_values / t, 2.0 * s.head_width)
     f1, b1 = product_time(tokens, s.hidden, s.query / t + keys_and_values, r)
     f2, b2 = product_time(tokens, s.output / t, s.hidden, r)
@@ -61,7 +61,7 @@ def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTi
 
 
 def head_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> float:
-    """The output layer and the loss, forward and backward; in 16 bits whatever the layers use."""
+    """Predict the output layer and the loss, both passes; in 16 bits whatever the layers use."""
     if not s.words:
         return 0.0
     tokens = c.micro_batch * c.sequence / c.context
@@ -71,24 +71,25 @@ def head_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> float:
 
 
 def attention_time(c: Configuration, s: Sizes, tokens: float, r: Rates) -> tuple[float, float]:
-    """Scores, softmax and weighted values of one layer: forward, backward."""
+    """Predict scores, softmax and weighted values of one layer: forward, backward."""
     if c.attention != "unfused":
         seconds = s.scores_causal * tokens / c.tensor / r.attention
         return seconds, r.attention_backward * seconds
-    # Heads whose width is no multiple of 8 leave the matrix units idle.
+    # The matrix units need heads whose width is a multiple of 8.
     rate = min(r.attention, r.vector) if s.head_width % 8 else r.attention
     seconds = s.scores * tokens / c.tensor / rate
-    # Scores are written and read by both products and by softmax, and by dropout with its mask.
+    # Both products and softmax read and write scores; so does dropout, which has a mask too.
     each = (13 if c.dropout else 8) * c.element_bytes / 2
     moved = tokens * c.sequence * s.heads / c.tensor * each / r.memory
     return seconds + moved, 2 * seconds + 1.6 * moved
 
 
 def elementwise_bytes(c: Configuration, s: Sizes) -> float:
-    """Bytes per token that elementwise kernels of one layer move forward, in 16-bit precision.
+    """Return the bytes per token that the forward elementwise kernels of a layer move, in 16 bits.
 
-    A fused norm reads and writes 2 bytes each; Llama's spelt out in operators makes 36 of them, a
-    layer norm under autocast 12. Rotary positions take 4 and 22 bytes, gating 6 and 10.
+    A fused norm reads and writes 2 bytes per element, together 4; Llama's norm as single operators
+    moves 36, a layer norm under autocast 12. Fused and as single operators, rotary positions move
+    4 and 22 bytes, gating 6 and 10.
     """
     eager = c.kernels == "eager"
     norm = 4 if not eager else 36 if s.rotary else 12
@@ -106,7 +107,7 @@ def elementwise_bytes(c: Configuration, s: Sizes) -> float:
 
 
 def cast_bytes(c: Configuration, s: Sizes, k: Coefficients) -> float:
-    """Bytes per token that turning operands into 8 or 4 bits moves in the forward pass."""
+    """Return the bytes per token that casting operands to 8 or 4 bits moves in the forward pass."""
     if not c.narrow:
         return 0.0
     routed = s.routed * (s.hidden + s.expert_ffn)
@@ -116,11 +117,11 @@ def cast_bytes(c: Configuration, s: Sizes, k: Coefficients) -> float:
 def product_time(
     rows: float, inner: float, outer: float, r: Rates, rate: float = 0.0
 ) -> tuple[float, float]:
-    """A matrix product of ``rows x inner`` and ``inner x outer``: forward, backward.
+    """Predict a matrix product of ``rows x inner`` and ``inner x outer``: forward, backward.
 
-    Tiles of the result go to the multiprocessors in waves, the last of which is not full; operands
-    and result pass the memory while the units compute. `rate` is that of the configuration's
-    precision unless given.
+    Multiprocessors compute tiles of the result in waves, the last of which is not full; memory
+    traffic of operands and result is partly hidden. `rate` defaults to that of the configuration's
+    precision.
     """
     work = 2 * rows * inner * outer / (rate or r.matmul)
     moved = 2 * (rows * inner + inner * outer + rows * outer) / r.operands
@@ -131,7 +132,7 @@ def product_time(
 def _expert_time(
     c: Configuration, s: Sizes, tokens: float, r: Rates, k: Coefficients
 ) -> tuple[float, float]:
-    """The routed experts of an average layer, as grouped products."""
+    """Predict the routed experts of an average layer, as grouped products."""
     rows = tokens * s.routed
     up = (2 if s.gated else 1) * s.expert_ffn
     f1, b1 = product_time(rows, s.hidden, up, r)

@@ -1,4 +1,4 @@
-"""What the speed model has to know of an accelerator."""
+"""Accelerators: the rates that predictions of time depend on."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from orchestration.errors import near
 from orchestration.planning.model.configuration import ConfigurationError
 
 _UNMEASURED = 0.85
-"""Best matrix product over peak where nobody measured it: 0.87 on the A100 (271 of 312), 0.80 on
-the H100 (795 of 989), 0.78 on the B200; smaller chips of less power lie near the A100."""
+"""Best matrix product over peak, for accelerators without a measurement: 0.87 on the A100 (271 of
+312), 0.80 on the H100 (795 of 989), 0.78 on the B200; smaller chips are near the A100."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,27 +25,27 @@ class Device:
     generation: str
     """``volta``, ``turing``, ``ampere``, ``ada``, ``hopper``, ``blackwell`` or ``neuron``."""
     multiprocessors: int
-    """Units that tiles of a matrix product are dealt out to."""
+    """Units that compute tiles of a matrix product."""
     matmul_tflops: float
-    """The best measured rate of a 16-bit matrix product."""
+    """Best measured rate of a 16-bit matrix product."""
     fp8_tflops: float | None
     fp4_tflops: float | None
     peak_tflops: float
-    """Dense 16-bit peak."""
+    """Dense peak in 16 bits."""
     vector_tflops: float
-    """fp32 peak outside the matrix units."""
+    """Peak in fp32 outside the matrix units."""
     fp32_share: float
-    """Rate of fp32 matrix products (TF32 where there is) over those in 16 bits."""
+    """Rate of matrix products in fp32 (TF32 if available) over those in 16 bits."""
     memory_gb_per_s: float
     interconnect_gb_per_s: float
-    """To the other devices of the node, one way, as the device is usually wired."""
+    """Usual bandwidth to the other devices of the node, one way."""
     domain: int
-    """Devices that this interconnect joins, beyond the node (NVL72); 0: those of one node."""
+    """Devices that the interconnect joins across nodes (NVL72); 0: those of one node."""
 
 
 @cache
 def devices() -> Mapping[str, Device]:
-    """Every accelerator of which enough is known, by its key."""
+    """Return every accelerator with known rates, by its key."""
     from importlib import resources
 
     text = resources.files(__package__).joinpath("devices.csv").read_text(encoding="utf-8")
@@ -57,18 +57,17 @@ def devices() -> Mapping[str, Device]:
 
 
 def device(key: str) -> Device:
-    """The facts of one accelerator.
+    """Return one accelerator.
 
     Raises:
-        ConfigurationError: too little is known of it.
+        ConfigurationError: its rates are unknown.
     """
-    found = devices().get(key)
-    if found is None:
+    if key not in devices():
         raise ConfigurationError(
-            f"no rates are known of the accelerator {key!r}, so nothing can be predicted on it"
+            f"the rates of accelerator {key!r} are unknown, so nothing can be predicted for it"
             f"{near(key, devices())}"
         )
-    return found
+    return devices()[key]
 
 
 def _device(row: Mapping[str, str], facts: Accelerator | None) -> Device:

@@ -1,4 +1,4 @@
-"""The parts of a prediction that a search asks for thousands of times, each by itself."""
+"""Parts of a prediction, each by itself, for a search that needs them by the thousand."""
 
 from __future__ import annotations
 
@@ -16,53 +16,53 @@ from orchestration.planning.model.layer_sizes import sizes
 from orchestration.planning.model.typical_shapes import transformer
 
 HOST_SHARE: Final = 0.8
-"""Share of the host's memory that offloaded states may take; the rest loads data."""
+"""Fraction of the host's memory for offloaded states; the rest is for loading data."""
 
 
 def memory_need(c: Configuration) -> float:
-    """GiB that the fullest device needs at the pessimistic end of the prediction."""
+    """Return the GiB that the fullest device needs at the high end of the prediction."""
     need = memory_use(c, sizes(c.model, c.sequence), fitted()).need
     return need * _margin(c.machine.accelerator, c.model.approximate)
 
 
 def memory_room(c: Configuration) -> float:
-    """GiB of one device that there are to use."""
+    """Return the GiB of one device that programs can use."""
     return USABLE * c.machine.device_memory_gib
 
 
 def host_need(c: Configuration) -> float:
-    """GiB that offloaded states take on one instance."""
+    """Return the GiB that offloaded states take in the memory of one host."""
     if c.offload == "none":
         return 0.0
-    each = parameter_bytes(c)
+    per_parameter = parameter_bytes(c)
     parameters = c.model.parameters
     trained = parameters if c.trainable is None else c.trainable
-    moved = float(trained * each.optimizer)
+    moved = float(trained * per_parameter.optimizer)
     if c.offload == "all":
-        moved += parameters * each.weight + trained * each.gradient
+        moved += parameters * per_parameter.weight + trained * per_parameter.gradient
     return moved / c.shards * c.machine.devices_per_node / 2**30
 
 
 def step_seconds(c: Configuration) -> float:
-    """Seconds of one optimizer step."""
+    """Predict the seconds of one optimizer step."""
     return step_time(c, sizes(c.model, c.sequence), fitted()).total
 
 
 def computing_seconds(c: Configuration) -> float:
-    """Seconds of one optimizer step that go to computing alone."""
+    """Predict the seconds of one optimizer step without communication and optimizer."""
     time = step_time(c, sizes(c.model, c.sequence), fitted())
     return time.forward + time.backward + time.recompute + time.head
 
 
 @cache
 def _margin(accelerator: str, approximate: bool) -> float:
-    """The pessimistic end of memory over what is expected; it is the same for all of a kind."""
+    """Return the high end of predicted memory over its expected value."""
     model = transformer(layers=2, hidden=512, heads=8, vocabulary=32000)
-    one = Machine(accelerator=accelerator, devices=1, devices_per_node=1, device_memory_gib=16)
-    told = predict(
+    machine = Machine(accelerator=accelerator, devices=1, devices_per_node=1, device_memory_gib=16)
+    prediction = predict(
         Configuration(
-            model=replace(model, approximate=approximate), machine=one, sequence=512,
+            model=replace(model, approximate=approximate), machine=machine, sequence=512,
             global_batch=1, micro_batch=1,
         )
     )  # fmt: skip
-    return told.memory_high_gib / told.memory_gib
+    return prediction.memory_high_gib / prediction.memory_gib

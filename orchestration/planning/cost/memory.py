@@ -1,4 +1,4 @@
-"""Memory that one device needs at its peak, by part."""
+"""Peak memory of one device, by part."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from orchestration.planning.model.layer_sizes import Sizes
 GIB = 2**30
 
 _LOSS_BYTES = {"fused": 4.0, "chunked": 0.0}
-"""Memory per logit: in place, a logit and its gradient take 16 bits each."""
+"""Bytes per logit; computed in place, a logit and its gradient take 16 bits each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryUse:
-    """GiB of the fullest device, and what they hold."""
+    """GiB of the fullest device, by use."""
 
     weights: float
     gradients: float
     optimizer: float
     gathered: float
-    """Parameters and gradients that FSDP holds whole for a moment."""
+    """Parameters that FSDP gathers for a moment, and DeepSpeed's buffers."""
     activations: float
-    """What the backward pass waits for, of every micro-batch in flight."""
+    """Activations kept for the backward pass, of every micro-batch in flight."""
     working: float
-    """The layer that is being computed, and the logits."""
+    """The layer in computation, and the logits."""
     context: float
-    """The driver and the buffers of communication libraries."""
+    """The driver, and buffers of communication libraries."""
     slack: float
-    """What the allocator holds and gives back when memory is short."""
+    """Memory that the allocator holds, and frees when memory is short."""
 
     @property
     def states(self) -> float:
@@ -47,17 +47,17 @@ class MemoryUse:
 
     @property
     def need(self) -> float:
-        """What there must be."""
+        """Memory without which training fails."""
         return self.states + self.gathered + self.activations + self.working + self.context
 
     @property
     def total(self) -> float:
-        """What ``nvidia-smi`` shows where memory is not short."""
+        """Memory that ``nvidia-smi`` shows while memory is not short."""
         return self.need + self.slack
 
 
 def memory_use(c: Configuration, s: Sizes, k: Coefficients) -> MemoryUse:
-    """Predict the memory that the fullest device needs."""
+    """Predict the memory of the fullest device."""
     parameters = local_parameters(c, s)
     experts = local_experts(c, s)
     states = state_bytes(c, parameters - experts, experts)
@@ -66,11 +66,11 @@ def memory_use(c: Configuration, s: Sizes, k: Coefficients) -> MemoryUse:
     kept = s.layers / c.pipeline * kept_bytes(c, s) * tokens
     again = layer_bytes(c, s) * tokens if c.recompute in ("full", "operators") else 0.0
     logits = tokens * s.words / c.tensor * _LOSS_BYTES.get(c.loss, k.logit_memory_bytes)
-    # The first stage keeps every micro-batch in flight, and its output until it is sent.
+    # The first stage keeps every micro-batch in flight, and each output until it is sent.
     first = kept * _in_flight(c) + again
     if c.pipeline > 1:
         first += c.element_bytes * s.hidden * tokens * _in_flight(c)
-    # The last stage holds the logits, but one micro-batch only.
+    # The last stage holds the logits, but only one micro-batch.
     last = kept + max(logits, again)
     activations, working = (first - again, again) if first > last else (kept, last - kept)
     used = states.total + gathered + activations + working
@@ -87,7 +87,7 @@ def memory_use(c: Configuration, s: Sizes, k: Coefficients) -> MemoryUse:
 
 
 def _gathered(c: Configuration, s: Sizes, k: Coefficients) -> float:
-    """What FSDP holds whole: a few layers and the embedding."""
+    """Return the bytes that FSDP gathers at once: a few layers and the embedding."""
     if c.zero < 3 or c.shards == 1:
         return 0.0
     layer = stage_parameters(c, s) / (s.layers / c.pipeline)
@@ -95,7 +95,7 @@ def _gathered(c: Configuration, s: Sizes, k: Coefficients) -> float:
 
 
 def _buffers(c: Configuration, parameters: float, k: Coefficients) -> float:
-    """What DeepSpeed keeps beside the states: fp32 gradients of what a rank updates, buckets.
+    """Return the bytes of DeepSpeed's fp32 copies of gradients that a rank updates, and buckets.
 
     Without a pipeline ZeRO reduces gradients in two buckets of half a billion 16-bit elements.
     """
@@ -106,9 +106,9 @@ def _buffers(c: Configuration, parameters: float, k: Coefficients) -> float:
 
 
 def _in_flight(c: Configuration) -> float:
-    """Micro-batches that the first pipeline stage keeps, in units of its layers.
+    """Return how many micro-batches the first pipeline stage keeps at once.
 
-    https://arxiv.org/abs/2205.05198, section 4.2.3: interleaving keeps more.
+    Interleaving keeps more: https://arxiv.org/abs/2205.05198, section 4.2.3.
     """
     if c.pipeline == 1:
         return 1.0

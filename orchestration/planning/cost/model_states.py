@@ -1,8 +1,8 @@
-"""Parameters, gradients and optimizer states that one device holds.
+"""Model states of one device: weights, gradients and optimizer states.
 
-The bytes are those of ZeRO's paper (https://arxiv.org/abs/1910.02054, section 3.1): with Adam in
-mixed precision 2 for a weight, 2 or 4 for its gradient and 12 for the optimizer, which holds a
-master weight and two moments in fp32.
+Their bytes follow ZeRO's paper (https://arxiv.org/abs/1910.02054, section 3.1). With Adam in mixed
+precision a weight takes 2, its gradient 2 or 4, and the optimizer 12 for a master weight and two
+moments in fp32.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BYTES = {
 }
 _MIXED = ParameterBytes(2, 2, 12)
 _FEWER_MOMENTS = {"adamw": 0, "momentum": 1, "sgd": 2}
-"""Moments of Adam's two that an optimizer does without."""
+"""How many of Adam's two moments an optimizer does without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,30 +43,30 @@ class StateBytes:
 
     @property
     def total(self) -> float:
-        """All of them."""
+        """Bytes of all states."""
         return self.weights + self.gradients + self.optimizer
 
 
 def parameter_bytes(c: Configuration) -> ParameterBytes:
-    """Bytes of one parameter's states in this precision."""
-    kept = _BYTES.get(c.precision, _MIXED)
+    """Return the bytes of one parameter's states in the configuration's precision."""
+    usual = _BYTES.get(c.precision, _MIXED)
     moment = 2 if c.precision == "bf16_true" else 4
-    optimizer = kept.optimizer - moment * _FEWER_MOMENTS[c.optimizer]
-    return ParameterBytes(kept.weight, c.gradient_bytes or kept.gradient, optimizer)
+    optimizer = usual.optimizer - moment * _FEWER_MOMENTS[c.optimizer]
+    return ParameterBytes(usual.weight, c.gradient_bytes or usual.gradient, optimizer)
 
 
 def state_bytes(c: Configuration, common: float, experts: float = 0.0) -> StateBytes:
-    """States of a device that holds so many parameters before ZeRO shares them out.
+    """Return the states of a device that would hold these parameters without ZeRO.
 
-    ZeRO 1 shares the optimizer's states, 2 the gradients as well, 3 (FSDP) the weights, too. FSDP
-    keeps the master weights as its weights, which adds up to the same bytes. Experts that expert
-    parallelism spreads are shared by fewer ranks.
+    ZeRO 1 shards the optimizer's states, 2 also the gradients, 3 (FSDP) also the weights. FSDP
+    keeps the master weights as its weights, which adds up to the same bytes. Experts are sharded
+    over fewer ranks, as expert parallelism has already divided them.
     """
-    each = parameter_bytes(c)
+    per_parameter = parameter_bytes(c)
     trained = (common, experts) if c.trainable is None else (float(c.trainable), 0.0)
-    weights = each.weight * _shared(c, common, experts, at=3)
-    gradients = each.gradient * _shared(c, *trained, at=2)
-    optimizer = each.optimizer * _shared(c, *trained, at=1)
+    weights = per_parameter.weight * _sharded(c, common, experts, at=3)
+    gradients = per_parameter.gradient * _sharded(c, *trained, at=2)
+    optimizer = per_parameter.optimizer * _sharded(c, *trained, at=1)
     if c.offload != "none":
         optimizer = 0.0
     if c.offload == "all":
@@ -75,36 +75,36 @@ def state_bytes(c: Configuration, common: float, experts: float = 0.0) -> StateB
 
 
 def owned_parameters(c: Configuration, s: Sizes) -> float:
-    """Trained parameters that one device updates."""
+    """Return the number of trained parameters that one device updates."""
     if c.trainable is not None:
-        return _shared(c, float(c.trainable), 0.0, at=1)
+        return _sharded(c, float(c.trainable), 0.0, at=1)
     experts = local_experts(c, s)
-    return _shared(c, local_parameters(c, s) - experts, experts, at=1)
+    return _sharded(c, local_parameters(c, s) - experts, experts, at=1)
 
 
 def local_parameters(c: Configuration, s: Sizes) -> float:
-    """Parameters of the fullest pipeline stage on one device, before ZeRO shares them out."""
+    """Return the parameters of the fullest pipeline stage on one device, without ZeRO."""
     return stage_parameters(c, s) + embedding_parameters(c, s)
 
 
 def stage_parameters(c: Configuration, s: Sizes) -> float:
-    """Parameters of one pipeline stage's layers on one device."""
+    """Return the parameters of one pipeline stage's layers on one device."""
     return s.common_parameters / c.tensor / c.pipeline + local_experts(c, s)
 
 
 def local_experts(c: Configuration, s: Sizes) -> float:
-    """Parameters of one pipeline stage's routed experts on one device."""
+    """Return the parameters of one pipeline stage's routed experts on one device."""
     return s.expert_parameters / c.expert / c.pipeline
 
 
 def embedding_parameters(c: Configuration, s: Sizes) -> float:
-    """Embedding parameters on one device of the pipeline stage that has most of them."""
+    """Return the embedding parameters on one device of the stage that has most of them."""
     whole = s.embedding_parameters / c.tensor
     return whole if c.pipeline == 1 or s.tied else whole / 2
 
 
-def _shared(c: Configuration, common: float, experts: float, *, at: int) -> float:
-    """Parameters left to one rank by ZeRO that shares from stage `at` on."""
+def _sharded(c: Configuration, common: float, experts: float, *, at: int) -> float:
+    """Return the parameters that one rank keeps of a state that ZeRO shards from stage `at` on."""
     if c.zero < at:
         return common + experts
     return common / c.shards + experts / max(1, c.shards // c.expert)

@@ -1,4 +1,4 @@
-"""The prediction for one configuration: time of a step, memory, and how sure they are."""
+"""Predictions for one configuration: time of a step, memory, and their uncertainty."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.model.layer_sizes import sizes
 
 USABLE = 0.98
-"""Memory that programs can fill over the nominal one. They see 0.99 of it: 79.2 of an A100's 80
-GiB, 31.7 of 32; and an allocator never packs the last percent."""
+"""Fraction of the nominal memory that programs can fill. They see 0.99 of it (79.2 of an A100's 80
+GiB, 31.7 of 32), and an allocator never fills the last percent."""
 
 _UNMEASURED = frozenset({"t4", "l4", "l40s", "trn2"})
-"""Accelerators of which no measurement was at hand when the coefficients were fitted."""
+"""Accelerators without measurements among those that the coefficients were fitted to."""
 
 _WIDER = 2.0
-"""Intervals of models guessed from a number of parameters, and on accelerators not measured."""
+"""Factor on the intervals of models with guessed shapes, and of accelerators not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What one optimizer step of a configuration takes."""
+    """Time and memory of one optimizer step of a configuration."""
 
     time: StepTime
     memory: MemoryUse
     step_time_s: float
     low_s: float
-    """Four in five measurements lie between this and `high_s`."""
+    """Four in five measurements are between this and `high_s`."""
     high_s: float
     tokens_per_s: float
-    """Of the whole cluster."""
+    """Tokens per second of the whole cluster."""
     memory_gib: float
-    """Of the fullest device, as ``nvidia-smi`` shows it."""
+    """Memory of the fullest device as ``nvidia-smi`` shows it."""
     memory_low_gib: float
     memory_high_gib: float
     fits: bool
-    """The device's memory holds what is needed."""
+    """The needed memory fits the device."""
 
 
 def predict(c: Configuration, coefficients: Coefficients | None = None) -> Prediction:
-    """Predict a configuration; the same one always gives the same prediction.
+    """Predict a configuration; equal configurations have equal predictions.
 
     Raises:
-        ConfigurationError: too little is known of the accelerator.
+        ConfigurationError: the accelerator's rates are unknown.
     """
     k = fitted() if coefficients is None else coefficients
     s = sizes(c.model, c.sequence)

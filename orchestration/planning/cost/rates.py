@@ -1,4 +1,4 @@
-"""Operations and bytes per second that a device reaches."""
+"""Rates that a device reaches, in operations and bytes per second."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ _GIGA = 1e9
 
 
 _TILE = 128 * 256
-"""Elements of the result that one multiprocessor computes at a time in large products."""
+"""Result elements that one multiprocessor computes at a time in large products."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What a device reaches, in operations and bytes per second."""
+    """Rates of one device in one configuration."""
 
     matmul: float
-    """Large matrix products in the configuration's precision."""
+    """Operations of large matrix products in the configuration's precision."""
     matmul_16: float
     """The same in 16 bits."""
     matmul_backward: float
-    """Time of a backward product over a forward one of as many operations."""
+    """Time of a backward product over that of a forward product with as many operations."""
     tail: float
-    """Elements of the result that the last wave of tiles leaves out, on average."""
+    """Result elements by which the last wave of tiles is incomplete, on average."""
     operands: float
-    """Bytes of operands and results, as if of 16 bits, whose passing is not hidden."""
+    """Bytes of operands and results, in 16 bits, whose memory traffic is not hidden."""
     attention: float
     attention_backward: float
-    """Time of attention's backward pass over its forward pass."""
+    """Time of attention's backward pass over that of its forward pass."""
     memory: float
-    """Bytes that elementwise kernels move."""
+    """Bytes per second of elementwise kernels."""
     vector: float
-    """Outside the matrix units."""
+    """Operations outside the matrix units."""
 
 
 def rates(c: Configuration, d: Device, k: Coefficients) -> Rates:
-    """What the device reaches in this configuration."""
+    """Return the rates of a device in a configuration."""
     base = d.matmul_tflops * _TERA * _matmul_share(d.generation, k)
     if c.precision == "fp32":
         base *= d.fp32_share
@@ -59,10 +59,9 @@ def rates(c: Configuration, d: Device, k: Coefficients) -> Rates:
 
 
 def _faster(c: Configuration, d: Device, k: Coefficients) -> float:
-    """Rate of matrix products in fewer than 16 bits over those in 16.
+    """Return the rate of matrix products in fewer than 16 bits over those in 16.
 
-    Products scaled by rows (``fp8_rowwise``) were no faster than in 16 bits where they were
-    measured.
+    Measured products that are scaled by rows (``fp8_rowwise``) were no faster than in 16 bits.
     """
     if c.precision in ("fp8", "mxfp8") and d.fp8_tflops:
         return d.fp8_tflops / d.peak_tflops * k.matmul_fp8

@@ -1,4 +1,4 @@
-"""Kinds of configurations whose predictions are fitted and scored apart."""
+"""Regimes: kinds of configurations that are fitted and scored separately."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Literal
 from orchestration.planning.model.configuration import Configuration
 
 Regime = Literal["data", "model", "bits", "experts", "offload", "neuron"]
-"""Replicas and sharding only; tensor, pipeline or context parallelism as well; products in 8 or 4
-bits; mixtures of experts; states in the host's memory; Trainium. The first two are the dense
-regimes, which all coefficients but a few are fitted on."""
+"""Data parallelism or sharding only; also tensor, pipeline or context parallelism; products in 8 or
+4 bits; mixtures of experts; states in the host's memory; Trainium. All coefficients but a few are
+fitted to the first two, the dense regimes."""
 
 DENSE: frozenset[Regime] = frozenset({"data", "model"})
 
 
 def regime(c: Configuration) -> Regime:
-    """The regime of a configuration."""
+    """Return the regime of a configuration."""
     if c.machine.accelerator.startswith(("trn", "inf")):
         return "neuron"
     if c.model.experts:

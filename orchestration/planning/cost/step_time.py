@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestration.planning.cost.coefficients import Coefficients
-from orchestration.planning.cost.collectives import links
+from orchestration.planning.cost.collectives import cluster_links
 from orchestration.planning.cost.compute import LayerTime, head_time, layer_time
 from orchestration.planning.cost.data_parallel import data_time, optimizer_time
 from orchestration.planning.cost.devices import device
@@ -24,7 +24,7 @@ from orchestration.planning.model.layer_sizes import Sizes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTime:
-    """Seconds of one optimizer step of every device, and what they go to."""
+    """Seconds of one optimizer step on one device, by activity."""
 
     forward: float
     """Forward passes."""
@@ -33,18 +33,18 @@ class StepTime:
     head: float
     """The output layer and the loss."""
     tensor: float
-    """Tensor- and context-parallel communication that computing does not hide."""
+    """Tensor-, context- and expert-parallel communication that computing does not hide."""
     pipeline: float
     """Waiting for the pipeline to fill and drain, for its slowest stage, and for transfers."""
     data: float
-    """Gathering and reducing among data-parallel ranks that computing does not hide."""
+    """Data-parallel communication that computing does not hide."""
     optimizer: float
     other: float
     """Launches, data loading and bookkeeping."""
 
     @property
     def total(self) -> float:
-        """The step."""
+        """Seconds of the whole step."""
         return (
             self.forward
             + self.backward
@@ -62,19 +62,21 @@ def step_time(c: Configuration, s: Sizes, k: Coefficients) -> StepTime:
     """Predict one optimizer step.
 
     Raises:
-        ConfigurationError: the accelerator is not known.
+        ConfigurationError: the accelerator's rates are unknown.
     """
     d = device(c.machine.accelerator)
-    r, to = rates(c, d, k), links(c, d, k)
-    one = layer_time(c, s, r, k)
+    r, links = rates(c, d, k), cluster_links(c, d, k)
+    layer = layer_time(c, s, r, k)
     layers = s.layers / c.pipeline
-    again = _recomputed(c, one) * layers
+    again = _recomputed(c, layer) * layers
     head = head_time(c, s, r, k)
-    exchange = tensor_time(c, s, to) + context_time(c, s, to, one) + expert_time(c, s, to)
+    exchange = (
+        tensor_time(c, s, links) + context_time(c, s, links, layer) + expert_time(c, s, links)
+    )
     tensor = exchange * layers
     launches = layers * (4 if again else 3) * k.layer_overhead_us * 1e-6
     launches += layers * s.sparse * k.expert_layer_ms * 1e-3
-    forward, backward = one.forward * layers, one.backward * layers
+    forward, backward = layer.forward * layers, layer.backward * layers
     stage = forward + backward + again + tensor + launches
     ahead = forward + tensor / 3
     m = c.micro_batches
@@ -86,22 +88,22 @@ def step_time(c: Configuration, s: Sizes, k: Coefficients) -> StepTime:
         tensor=m * tensor,
         pipeline=fill_time(c, stage + head / c.pipeline)
         + wait_time(c, head, k.head_exposure)
-        + transfer_time(c, s, to),
-        data=data_time(c, s, to, forward=ahead, backward=stage - ahead),
+        + transfer_time(c, s, links),
+        data=data_time(c, s, links, forward=ahead, backward=stage - ahead),
         optimizer=optimizer_time(c, s, r, k),
         other=m * launches + k.step_overhead_ms * 1e-3,
     )
 
 
-def _recomputed(c: Configuration, one: LayerTime) -> float:
-    """Seconds of one layer and micro-batch that recomputation adds."""
+def _recomputed(c: Configuration, layer: LayerTime) -> float:
+    """Return the seconds that recomputation adds to one layer and micro-batch."""
     match c.recompute:
         case "full":
-            seconds = one.forward
+            seconds = layer.forward
         case "operators":
-            seconds = one.matmul_forward / 2 + one.elementwise_forward
+            seconds = layer.matmul_forward / 2 + layer.elementwise_forward
         case "attention" if c.attention == "unfused":
-            seconds = one.attention_forward
+            seconds = layer.attention_forward
         case _:
             seconds = 0.0
     return seconds * c.recompute_share

@@ -1,4 +1,4 @@
-"""What a prediction is made from: a model, the machines, and how the work is laid out on them."""
+"""Configurations: a model, the machines, and how the work is laid out on them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Precision = Literal[
     "fp32", "fp16", "bf16", "bf16_pure", "bf16_true", "bf16_sr", "bf16_fp32opt",
     "fp8", "fp8_rowwise", "mxfp8", "nvfp4",
 ]  # fmt: skip
-"""How numbers are kept and multiplied.
+"""Number formats of weights, gradients and matrix products.
 
 ``fp16``, ``bf16``: mixed precision, fp32 master weights. ``bf16_pure``: FSDP that also reduces
 gradients in bf16. ``bf16_true``: weights, gradients and Adam's moments all in bf16. ``bf16_sr``:
@@ -24,53 +24,53 @@ as in ``bf16``.
 _NARROW = frozenset({"fp8", "fp8_rowwise", "mxfp8", "nvfp4"})
 
 Recompute = Literal["none", "attention", "operators", "full"]
-"""What the backward pass computes again: nothing; the core of attention (Megatron's
-``selective``); everything but every other matrix product (torchtitan's ``op``); every layer."""
+"""Activations that the backward pass recomputes: none; those of attention's core (Megatron's
+``selective``); all but every other matrix product's (torchtitan's ``op``); those of every layer."""
 
 Attention = Literal["unfused", "flash1", "flash2", "flash3"]
 """Generation of the attention kernel: scores written to memory; FlashAttention 1 or Triton's
 kernel of its time; FlashAttention 2; FlashAttention 3 or cuDNN's kernels, made for Hopper."""
 
 Kernels = Literal["eager", "compiled", "fused"]
-"""How elementwise work reaches the device: one kernel per operator, ``torch.compile``, or the
-hand-fused kernels of Megatron and Transformer Engine."""
+"""Kernels of elementwise work: one per operator, those of ``torch.compile``, or the hand-fused ones
+of Megatron and Transformer Engine."""
 
 Loss = Literal["eager", "fused", "chunked"]
-"""Whether the loss casts all logits to fp32 and keeps them, computes in place (fused), or never
-has all of them (Liger's chunks)."""
+"""Implementation of the loss: it casts all logits to fp32 and keeps them (eager), computes in place
+(fused), or processes them in chunks and never holds all (Liger)."""
 
 Offload = Literal["none", "optimizer", "all"]
-"""What lives in the host's memory: nothing, the optimizer and its states, parameters as well."""
+"""Contents of the host's memory: nothing, the optimizer and its states, or parameters too."""
 
 Optimizer = Literal["adamw", "momentum", "sgd"]
-"""What the optimizer keeps of each parameter: Adam's two moments, one, or none."""
+"""State that the optimizer keeps per parameter: Adam's two moments, one moment, or none."""
 
 
 class ConfigurationError(OrchestrationError, ValueError):
-    """A configuration that contradicts itself or of which too little is known."""
+    """A configuration contradicts itself, or lacks facts that a prediction needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The accelerators and what is between them."""
+    """Accelerators and the links between them."""
 
     accelerator: str
-    """A key of `orchestration.planning.cost.devices`: ``a100-80``."""
+    """A key of ``cost/devices.csv``: ``a100-80``."""
     devices: int
-    """Devices of the whole cluster, as processes drive them."""
+    """Devices of the whole cluster; one process drives each."""
     devices_per_node: int
     device_memory_gib: float
     network_gbps: float | None = None
-    """Gbit/s of one node; needed as soon as there are two."""
+    """Network bandwidth of one node in Gbit/s; required for more than one node."""
     omnipath: bool = False
-    """The network is Omni-Path, which moves a device's memory through the host."""
+    """The network is Omni-Path, which copies device memory through the host."""
     interconnect_gb_per_s: float | None = None
-    """GB/s from one device to the others of its node, one way; ``None``: as the accelerator is
-    usually wired."""
+    """GB/s from one device to the others of its node, one way; ``None``: the accelerator's usual
+    value."""
 
     @property
     def nodes(self) -> int:
-        """Nodes of the cluster."""
+        """Number of nodes in the cluster."""
         return -(-self.devices // self.devices_per_node)
 
 
@@ -85,7 +85,7 @@ class Configuration:
     global_batch: int
     """Samples of one optimizer step."""
     micro_batch: int
-    """Samples that one replica computes at once."""
+    """Samples that one replica processes at once."""
     precision: Precision = "bf16"
     tensor: int = 1
     sequence_parallel: bool = False
@@ -95,30 +95,30 @@ class Configuration:
     context: int = 1
     expert: int = 1
     zero: int = 0
-    """What data-parallel ranks share out: 0 nothing, 1 optimizer states, 2 gradients too,
+    """State that is sharded over data-parallel ranks: 0 none, 1 optimizer states, 2 gradients too,
     3 (FSDP) parameters too."""
     shard: int | None = None
-    """Ranks that share; fewer than all is hybrid sharding. ``None``: all data-parallel ranks."""
+    """Ranks to shard over; fewer than all is hybrid sharding. ``None``: all data-parallel ranks."""
     offload: Offload = "none"
     recompute: Recompute = "none"
     recompute_share: float = 1.0
-    """Share of the layers that `recompute` is applied to."""
+    """Fraction of the layers that `recompute` applies to."""
     attention: Attention = "flash2"
     kernels: Kernels = "eager"
     loss: Loss = "eager"
     dropout: bool = False
     overlap_data: bool = True
-    """Gradients are reduced, and weights gathered, while the device computes."""
+    """Reduce gradients, and gather weights, while the device computes."""
     overlap_tensor: bool = False
-    """Tensor-parallel collectives run beside matrix products."""
+    """Run tensor-parallel collectives during matrix products."""
     gradient_bytes: int = 0
-    """Bytes of a gradient while it is reduced; 0: as `precision` implies."""
+    """Bytes of a gradient while it is reduced; 0: what `precision` implies."""
     trainable: int | None = None
-    """Parameters that are trained, of an adapter (LoRA); ``None``: all."""
+    """Number of trained parameters, those of an adapter (LoRA); ``None``: all parameters."""
     optimizer: Optimizer = "adamw"
     deepspeed: bool = False
-    """DeepSpeed's engine runs the step: ZeRO 1 reduces whole gradients and keeps copies of them,
-    and checkpointing waits for the device."""
+    """Train with DeepSpeed's engine: its ZeRO 1 reduces whole gradients and keeps copies of them,
+    and its checkpointing waits for the device."""
 
     def __post_init__(self) -> None:
         if problems := list(_problems(self)):
@@ -126,51 +126,53 @@ class Configuration:
 
     @property
     def data(self) -> int:
-        """Data-parallel replicas."""
+        """Number of data-parallel replicas."""
         return self.machine.devices // (self.tensor * self.pipeline * self.context)
 
     @property
     def micro_batches(self) -> int:
-        """Micro-batches of one replica in one step."""
+        """Number of micro-batches of one replica in one step."""
         return max(1, round(self.global_batch / (self.micro_batch * self.data)))
 
     @property
     def shards(self) -> int:
-        """Ranks that share model states (see `zero`)."""
+        """Number of ranks that model states are sharded over (see `zero`)."""
         return self.shard or self.data * self.context
 
     @property
     def element_bytes(self) -> int:
-        """Bytes of an activation, and of a weight while it is used."""
+        """Bytes of one activation, and of one weight while it is used."""
         return 4 if self.precision == "fp32" else 2
 
     @property
     def narrow(self) -> bool:
-        """Whether matrix products take operands of fewer than 16 bits."""
+        """True if matrix products take operands of fewer than 16 bits."""
         return self.precision in _NARROW
 
     @property
     def tokens(self) -> int:
-        """Tokens of one optimizer step."""
+        """Number of tokens in one optimizer step."""
         return self.global_batch * self.sequence
 
 
 def _problems(c: Configuration) -> list[str]:
     fewest = min(c.machine.devices, c.machine.devices_per_node, c.tensor, c.pipeline, c.context)
     if fewest < 1:
-        return ["devices, devices per node and degrees of parallelism have to be 1 or more"]
+        return ["devices, devices per node and degrees of parallelism must be at least 1"]
     problems = []
     replica = c.tensor * c.pipeline * c.context
     if c.machine.devices % replica:
         problems.append(
-            f"tensor x pipeline x context is {replica}, which does not divide the "
+            f"tensor x pipeline x context is {replica}, which does not divide "
             f"{c.machine.devices} devices"
         )
     for name in ("sequence", "global_batch", "micro_batch", "tensor", "pipeline", "context"):
         if getattr(c, name) < 1:
-            problems.append(f"{name} is {getattr(c, name)}; the least is 1")
+            problems.append(f"{name} must be at least 1, got {getattr(c, name)}")
     if c.precision not in get_args(Precision):
-        problems.append(f"precision {c.precision!r} is none of {', '.join(get_args(Precision))}")
+        problems.append(
+            f"unknown precision {c.precision!r}; expected {', '.join(get_args(Precision))}"
+        )
     if c.machine.nodes > 1 and c.machine.network_gbps is None:
-        problems.append("several nodes, and machine.network_gbps is not known")
+        problems.append("machine.network_gbps is required for more than one node")
     return problems

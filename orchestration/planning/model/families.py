@@ -1,4 +1,4 @@
-"""Model families: what a Hugging Face ``config.json`` leaves unsaid.
+"""Model families: facts that a Hugging Face ``config.json`` leaves out.
 
 Each row was checked against the parameters of transformers 5.23.0, module by module.
 """
@@ -12,23 +12,23 @@ from typing import Final, Literal
 from orchestration.planning.model.shapes import Kind
 
 Bias = bool | str
-"""Whether a projection has biases, or the key of the configuration that says so."""
+"""True if a projection has biases, or the name of the configuration's key that says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """How the models of one ``model_type`` are built."""
+    """Structure of the models of one ``model_type``."""
 
     kind: Kind = "decoder"
     gated: bool = True
     tied: bool = False
-    """Where the configuration does not say."""
+    """Tied embeddings, unless the configuration says otherwise."""
     norms: int = 2
-    """Norms of one layer (of the decoder, with its attention to an encoder)."""
+    """Norms in one layer (of the decoder, including its attention to an encoder)."""
     norm_size: Literal[0, 1, 2] = 1
-    """Vectors of one norm: 2 for layer norm, 1 without its bias (or RMS norm), 0 without both."""
+    """Vectors in one norm: 2 for layer norm, 1 without bias (or RMS norm), 0 without both."""
     query_norm: Literal["", "head", "all"] = ""
-    """Norms over queries and keys: none, over one head's width, over all heads' width."""
+    """Norms of queries and keys: none, over the width of one head, over that of all heads."""
     query_bias: Bias = False
     """Biases of queries, keys and values."""
     output_bias: Bias = False
@@ -39,7 +39,7 @@ class Family:
     embedding_norm: bool = False
     final_norm: bool = True
     defaults: Mapping[str, object] = field(default_factory=dict)
-    """Keys that this family's configurations leave out."""
+    """Values of keys that this family's configurations leave out."""
 
 
 _LLAMA: Final = Family(

@@ -1,4 +1,4 @@
-"""What of a model the predictions need, worked out once per model and sequence length."""
+"""Sizes that predictions need of a model, computed once per model and sequence length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestration.planning.model.shapes import ModelShape
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """Widths of an average layer, before tensor parallelism, and counts of the whole model."""
+    """Widths of an average layer before tensor parallelism, and totals of the whole model."""
 
     layers: int
     hidden: int
@@ -22,29 +22,29 @@ class Sizes:
     """Width of all key heads together."""
     keys_and_values: int
     output: int
-    """Width of what attention's output projection reads."""
+    """Width of the input of attention's output projection."""
     up: float
-    """Results of the first product of the feed-forward network that every token meets."""
+    """Output width of the first product of the feed-forward network that every token passes."""
     ffn: float
     """Inner width of that network."""
     scale: float
-    """Operations of the model's matrices over those of so many layers of these widths."""
+    """Operations of the model's matrices over those of `layers` layers with these widths."""
     scores_causal: float
-    """Operations on scores and values per token of one layer, where only what is seen counts."""
+    """Operations on scores and values, per token and layer, without masked pairs."""
     scores: float
-    """The same for all pairs of tokens."""
+    """The same with masked pairs."""
     rotary: bool
     gated: bool
     words: int
-    """Width of the output layer; 0: there is none."""
+    """Width of the output layer; 0: no output layer."""
     experts: int
     routed: int
     """Experts that the router picks for one token."""
     expert_ffn: int
     sparse: float
-    """Share of the layers that have experts."""
+    """Fraction of the layers that have experts."""
     common_parameters: int
-    """Of all layers, outside routed experts."""
+    """Parameters of all layers outside routed experts."""
     expert_parameters: int
     embedding_parameters: int
     tied: bool
@@ -52,7 +52,7 @@ class Sizes:
 
 @lru_cache(maxsize=1024)
 def sizes(m: ModelShape, sequence: int) -> Sizes:
-    """The sizes of a model for sequences of so many tokens."""
+    """Return the sizes of a model for sequences of this many tokens."""
     gate = 2 if m.gated else 1
     keys_and_values = m.kv_heads * (m.key_width + (m.value_width or m.key_width))
     if m.experts:

@@ -1,7 +1,7 @@
-"""What a transformer is made of: matrices, vectors, and the operations that a token costs.
+"""Shapes of transformers: their parameters, and the operations that one token costs.
 
-Counts are exact for what a `ModelShape` describes. Matrices are what matrix products read; norms
-and biases are counted, too, but cost no operations worth the name.
+Counts are exact for the model that a `ModelShape` describes. Norms and biases count as parameters,
+but their operations are negligible.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from orchestration.errors import OrchestrationError
 
 Kind = Literal["decoder", "encoder", "encoder-decoder"]
 Targets = Literal["attention", "all"]
-"""Which projections of a layer LoRA adapts: the four of attention, or the feed-forward's, too."""
+"""Projections that LoRA adapts: the four of attention, or those of the feed-forward network too."""
 
 BACKWARD: Final = 2
 """Backward operations per forward operation: one product for the gradient of the input, one for
@@ -21,12 +21,12 @@ that of the weight."""
 
 
 class ModelError(OrchestrationError, ValueError):
-    """A model's description contradicts itself, or too little is known of it."""
+    """A model's description contradicts itself, or lacks a number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatentAttention:
-    """Keys and values, and maybe queries, go through a narrow projection (DeepSeek-V2).
+    """Attention whose keys, values and optionally queries pass a narrow projection (DeepSeek-V2).
 
     https://arxiv.org/abs/2405.04434
     """
@@ -34,81 +34,81 @@ class LatentAttention:
     query_rank: int | None
     key_value_rank: int
     rotary_width: int
-    """The part of a head's width that carries positions, shared by all keys."""
+    """Part of a head's width that carries positions; all keys share it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelShape:
-    """A transformer, as far as its memory and its speed depend on it."""
+    """A transformer, described by what its memory and speed depend on."""
 
     name: str = "model"
     kind: Kind = "decoder"
     layers: int
-    """Of the decoder, or of the encoder where there is no decoder."""
+    """Layers of the decoder, or of the encoder in a model without a decoder."""
     encoder_layers: int = 0
-    """Of the encoder in front of a decoder."""
+    """Layers of the encoder in front of a decoder."""
     hidden: int
     heads: int
     kv_heads: int
     head_width: int = 0
-    """Width of one attention head; 0: hidden / heads."""
+    """Width of one attention head; 0: `hidden` / `heads`."""
     value_width: int = 0
     """Width of a head's values; 0: `head_width`."""
     latent: LatentAttention | None = None
     attention_layers: int = 0
-    """Layers with attention where not all have it (Mamba hybrids); 0: all."""
+    """Layers with attention, in models where others have none (Mamba hybrids); 0: all."""
     window: int | None = None
-    """Tokens that a sliding window lets attention see."""
+    """Tokens in the sliding window of attention."""
     windowed_layers: int = 0
     ffn: int
-    """Inner width of the feed-forward network; of one expert where there are experts."""
+    """Inner width of the feed-forward network, or of one expert."""
     gated: bool
-    """Three matrices in the feed-forward network (SwiGLU), not two."""
+    """The feed-forward network has three matrices (SwiGLU), not two."""
     experts: int = 0
-    """Routed experts of a layer; 0: a dense model."""
+    """Routed experts in a layer; 0: a dense model."""
     active_experts: int = 0
-    """Experts that one token goes to, shared ones included."""
+    """Experts that one token passes, including shared ones."""
     shared_experts: int = 0
-    """Experts that every token goes to."""
+    """Experts that every token passes."""
     shared_ffn: int = 0
-    """Inner width of the shared experts together; 0: `shared_experts` times `ffn`."""
+    """Inner width of all shared experts together; 0: `shared_experts` times `ffn`."""
     dense_layers: int = 0
-    """Layers of a mixture of experts that have a dense feed-forward network instead."""
+    """Layers of a mixture of experts that have a dense feed-forward network instead of experts."""
     dense_ffn: int = 0
     """Inner width of that dense feed-forward network."""
     vocabulary: int
     tied_embeddings: bool = False
     """Input and output embedding are one matrix."""
     has_head: bool = True
-    """Whether there are logits at all."""
+    """The model computes logits."""
     embedding_width: int = 0
-    """Of the token embedding, where a projection leads to `hidden` and back; 0: `hidden`."""
+    """Width of a token embedding that projections widen to `hidden` and back; 0: `hidden`."""
     head_projection: int = 0
     """Parameters of matrices between the last layer and the logits (BERT's transform)."""
     rotary: bool = True
-    """Rotary positions and RMS norms, as in Llama; else layer norms, as in GPT."""
+    """Rotary positions and RMS norms, as in Llama; otherwise layer norms, as in GPT."""
     positions: int = 0
-    """Learned position embeddings, in tokens; 0: none."""
+    """Number of learned position embeddings; 0: none."""
     layer_vectors: int = 0
-    """Parameters of one layer outside its matrices: norms and biases."""
+    """Parameters in one layer's norms and biases."""
     encoder_layer_vectors: int = 0
     other_parameters: int = 0
     """Token types, final norms, poolers, biases of the head, and the like."""
     max_sequence: int | None = None
-    """Tokens that the model was made for."""
+    """Longest sequence that the model was trained for, in tokens."""
     approximate: bool = False
-    """Guessed from a number of parameters: predictions need wider margins."""
+    """The shape is a guess, so predictions need wider margins."""
 
     def __post_init__(self) -> None:
-        """Refuse what no transformer can be."""
-        if wrong := list(_problems(self)):
-            raise ModelError(f"model {self.name!r}: " + "; ".join(wrong))
+        """Refuse numbers that no transformer can have."""
+        if problems := _problems(self):
+            raise ModelError(f"model {self.name!r}: " + "; ".join(problems))
 
     # Widths.
 
     @property
     def key_width(self) -> int:
-        """Width of one head's keys and queries."""
+        """Width of the keys and queries of one head."""
         return self.head_width or self.hidden // self.heads
 
     @property
@@ -123,27 +123,27 @@ class ModelShape:
 
     @property
     def output_width(self) -> int:
-        """Width of all heads' values together, which the output projection reads."""
+        """Width of the values of all heads together: the output projection's input."""
         return self.heads * (self.value_width or self.key_width)
 
     @property
     def sparse_layers(self) -> int:
-        """Layers with experts."""
+        """Number of layers with experts."""
         return self.layers - self.dense_layers if self.experts else 0
 
     @property
     def shared_width(self) -> int:
-        """Inner width of the shared experts together."""
+        """Inner width of all shared experts together."""
         return self.shared_ffn or self.shared_experts * self.ffn
 
     @property
     def routed_experts(self) -> int:
-        """Experts that the router picks for one token."""
+        """Number of experts that the router picks for one token."""
         return self.active_experts - self.shared_experts
 
     @property
     def attentions(self) -> int:
-        """Attentions in one layer: 2 in a decoder that also attends to an encoder."""
+        """Number of attentions in one layer: 2 in a decoder that also attends to an encoder."""
         return 2 if self.kind == "encoder-decoder" else 1
 
     # Parameters.
@@ -170,7 +170,7 @@ class ModelShape:
 
     @property
     def embedding_parameters(self) -> int:
-        """Parameters of the embedding and, if it is another matrix, the output."""
+        """Parameters in the embedding and, unless tied to it, the output layer."""
         width = self.embedding_width or self.hidden
         matrices = 2 if self.has_head and not self.tied_embeddings else 1
         projections = 2 * width * self.hidden if self.embedding_width else 0
@@ -179,34 +179,34 @@ class ModelShape:
 
     @property
     def parameters(self) -> int:
-        """All parameters."""
+        """Number of all parameters."""
         return self._layers(self.experts) + self.embedding_parameters + self._vectors
 
     @property
     def active_parameters(self) -> int:
-        """Parameters that one token meets."""
+        """Number of parameters that one token uses."""
         return self._layers(self.routed_experts) + self.embedding_parameters + self._vectors
 
     @property
     def expert_parameters(self) -> int:
-        """Parameters of all routed experts: what expert parallelism divides."""
+        """Parameters in all routed experts, which expert parallelism divides."""
         return self.sparse_layers * self.experts * self.ffn_parameters
 
     @property
     def active_matrices(self) -> int:
-        """Parameters that one token is multiplied with in the layers."""
+        """Parameters in the layers that one token is multiplied with."""
         return self._layers(self.routed_experts)
 
     @property
     def head_matrices(self) -> int:
-        """Parameters that one token is multiplied with outside the layers: for the logits."""
+        """Parameters outside the layers that one token is multiplied with, for the logits."""
         width = self.embedding_width or self.hidden
         projections = 2 * width * self.hidden if self.embedding_width else 0
         logits = self.vocabulary * width if self.has_head else 0
         return logits + projections + self.head_projection
 
     def _layers(self, experts: int) -> int:
-        """Matrices of all layers, with so many routed experts in each that has experts."""
+        """Count the matrices of all layers, with this many routed experts in each sparse layer."""
         attentions = (self.attention_layers or self.layers) * self.attentions + self.encoder_layers
         networks = (
             self.encoder_layers + (0 if self.experts else self.layers)
@@ -218,7 +218,7 @@ class ModelShape:
 
     @property
     def _routing(self) -> int:
-        """The router of one layer and its shared experts."""
+        """Parameters in the router of one layer and its shared experts."""
         return self.hidden * self.experts + self._network(self.shared_width)
 
     @property
@@ -229,13 +229,12 @@ class ModelShape:
     def _network(self, width: int) -> int:
         return (3 if self.gated else 2) * self.hidden * width
 
-    # Operations; a multiply and an add are two.
+    # Operations; a multiply-add counts as two.
 
     def attention_flops_per_token(self, sequence: int, *, causal: bool = False) -> float:
-        """Forward operations on scores and values, per token, of all layers.
+        """Count forward operations on scores and values of all layers, per token.
 
-        `causal` counts of a decoder's own scores only those that are seen, about half, as fused
-        kernels compute.
+        `causal` leaves out the masked half of a decoder's own scores, as fused kernels do.
         """
         window = min(sequence, self.window or sequence)
         full = (self.attention_layers or self.layers) - self.windowed_layers
@@ -249,21 +248,23 @@ class ModelShape:
         return 2 * (self.query_width + self.output_width) * seen
 
     def forward_flops_per_token(self, sequence: int, *, causal: bool = False) -> float:
-        """Forward operations per token; of an encoder-decoder per source and target token."""
+        """Count forward operations per token (encoder-decoder: per source and target token)."""
         products = 2.0 * (self.active_matrices + self.head_matrices)
         return products + self.attention_flops_per_token(sequence, causal=causal)
 
     def training_flops_per_token(self, sequence: int, *, causal: bool = False) -> float:
-        """Forward and backward operations per token, nothing recomputed: about 6 N + 12 L h s.
+        """Count forward and backward operations per token without recomputation.
 
-        The numerator of model FLOP/s utilisation, https://arxiv.org/abs/2204.02311 appendix B.
+        That is about 6 N + 12 L h s, the numerator of model FLOP/s utilisation:
+        https://arxiv.org/abs/2204.02311 appendix B.
         """
         return (1 + BACKWARD) * self.forward_flops_per_token(sequence, causal=causal)
 
     def lora_parameters(self, rank: int, targets: Targets = "attention") -> int:
-        """Parameters of adapters of a rank on the projections of every layer.
+        """Count the parameters of adapters on the projections of every layer.
 
-        https://arxiv.org/abs/2106.09685: in x rank and rank x out beside each in x out.
+        Each in x out matrix gets one of in x rank and one of rank x out
+        (https://arxiv.org/abs/2106.09685).
         """
         values = self.kv_heads * (self.value_width or self.key_width)
         sides = 4 * self.hidden + self.query_width + self.kv_width + values + self.output_width
@@ -280,17 +281,21 @@ class ModelShape:
 
 def _problems(shape: ModelShape) -> list[str]:
     names = ("layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary")
-    wrong = [f"{name} is {getattr(shape, name)}" for name in names if getattr(shape, name) < 1]
-    if wrong:
-        return wrong
+    problems = [
+        f"{name} must be at least 1, got {value}"
+        for name in names
+        if (value := getattr(shape, name)) < 1
+    ]
+    if problems:
+        return problems
     if shape.heads % shape.kv_heads:
-        wrong.append(f"{shape.heads} heads can't share {shape.kv_heads} key-value heads evenly")
+        problems.append(f"{shape.heads} heads can't share {shape.kv_heads} key-value heads evenly")
     if not shape.head_width and shape.hidden % shape.heads:
-        wrong.append(f"hidden size {shape.hidden} is not a multiple of {shape.heads} heads")
+        problems.append(f"hidden size {shape.hidden} is not a multiple of {shape.heads} heads")
     if shape.experts and not 0 < shape.routed_experts <= shape.experts:
-        wrong.append(f"{shape.routed_experts} of {shape.experts} experts are active")
+        problems.append(f"{shape.routed_experts} active experts of {shape.experts}")
     if shape.dense_layers > shape.layers:
-        wrong.append(f"{shape.dense_layers} of {shape.layers} layers are dense")
+        problems.append(f"{shape.dense_layers} dense layers of {shape.layers}")
     if shape.dense_layers and not shape.dense_ffn:
-        wrong.append("some layers are dense, and dense_ffn is not given")
-    return wrong
+        problems.append("dense_ffn is required for dense layers")
+    return problems

@@ -1,4 +1,4 @@
-"""Shapes of usual decoders, from a few numbers or from the number of parameters alone."""
+"""Shapes of typical decoders, from a few numbers or from the number of parameters alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from orchestration.planning.model.shapes import ModelError, ModelShape
 
 _FEWEST: Final = 1_000_000
-"""Parameters below which there is no guessing a shape."""
+"""Fewest parameters for which a shape can be guessed."""
 
 
 def transformer(
@@ -24,9 +24,9 @@ def transformer(
     tied_embeddings: bool = False,
     name: str = "model",
 ) -> ModelShape:
-    """A decoder of a few numbers, as Llama: rotary positions, RMS norms, no biases.
+    """Return a decoder built like Llama: rotary positions, RMS norms, no biases.
 
-    `ffn` is 4 times `hidden` unless given; where gated 8/3 of it, up to the next multiple of 256.
+    `ffn` defaults to 4 times `hidden`; if gated, to 8/3 of it, rounded up to a multiple of 256.
     """
     if min(layers, hidden, heads) < 1 or hidden % heads:
         raise ModelError(f"hidden size {hidden} is not a multiple of {heads} heads")
@@ -47,18 +47,20 @@ def transformer(
 
 
 def of_size(parameters: float, *, vocabulary: int = 32_000, name: str = "model") -> ModelShape:
-    """A decoder guessed from its number of parameters alone, and marked `approximate`.
+    """Guess a decoder from its number of parameters alone, and mark it `approximate`.
 
     Width and depth follow published decoders: GPT-3 from 125 million to 175 billion parameters
     (https://arxiv.org/abs/2005.14165, table 2.1) is 64 times as wide as deep at the small end and
-    128 times at the large end. The number of parameters itself is kept exactly.
+    128 times at the large end. The number of parameters is kept exactly.
     """
     total = round(parameters)
     if total < _FEWEST:
-        raise ModelError(f"{total:,} parameters are too few for a transformer; {_FEWEST:,} or more")
+        raise ModelError(
+            f"{total:,} parameters are too few for a transformer; expected {_FEWEST:,} or more"
+        )
     aspect = min(128.0, max(64.0, 64 + 20 * math.log10(total / 125e6)))
     wide = (total * aspect / 12) ** (1 / 3)
-    # Heads in eights where there are many, so that tensor parallelism divides them.
+    # A wide model gets a multiple of eight heads, so that tensor parallelism divides them.
     step = 1024 if wide > 3500 else 256 if wide > 700 else 64
     hidden = max(64, round(wide / step) * step)
     head = 128 if total > 1_000_000_000 else 64

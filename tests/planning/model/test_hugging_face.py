@@ -159,5 +159,5 @@ def test_unreadable_encoder_decoders_are_refused() -> None:
 
 
 def test_a_number_that_is_none_is_named() -> None:
-    with pytest.raises(ModelError, match="hidden_size is 'large'"):
+    with pytest.raises(ModelError, match="hidden_size: expected a number, got 'large'"):
         from_config(LLAMA_2_7B | {"hidden_size": "large"})

@@ -60,12 +60,12 @@ def test_lora_parameters_are_two_matrices_per_projection(targets: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"heads": 0}, "heads is 0"),
+        ({"heads": 0}, "heads must be at least 1, got 0"),
         ({"heads": 32, "kv_heads": 12}, "32 heads can't share 12"),
         ({"heads": 33, "kv_heads": 33}, "not a multiple of 33"),
-        ({"experts": 8, "active_experts": 9}, "9 of 8 experts"),
+        ({"experts": 8, "active_experts": 9}, "9 active experts of 8"),
         ({"experts": 8, "active_experts": 2, "dense_layers": 3}, "dense_ffn"),
-        ({"dense_layers": 99}, "99 of 32 layers"),
+        ({"dense_layers": 99}, "99 dense layers of 32"),
     ],
 )
 def test_what_no_transformer_can_be(change: dict[str, int], message: str) -> None:
