@@ -66,7 +66,7 @@ def _answers(path: Path, stage: str | None) -> tuple[dict[str, Plans], dict[str,
 
     if "stages" not in load(path):
         request = read(path)
-        return {"": find_plans(request.task(), request.space(), request.wanted())}, None
+        return {"": find_plans(request.task(), request.space(), request.goal())}, None
     found, pins = planned(path)
     if not found:
         raise PipelineError(
@@ -115,12 +115,12 @@ def read(path: Path) -> PlanRequest:
     from pydantic import ValidationError
 
     from orchestration.pipeline.yaml import load
-    from orchestration.planning.search.request import PlanRequest, PlanRequestError, problems
+    from orchestration.planning.search.request import PlanRequest, PlanRequestError, problems_of
 
     try:
         return PlanRequest.model_validate(_with_config(load(path), path.parent))
     except ValidationError as error:
-        raise PlanRequestError(problems(error)) from error
+        raise PlanRequestError(problems_of(error)) from error
 
 
 def _with_config(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def plans(data: Mapping[str, Any]) -> dict[str, Plans]:
 
     requests = {name: _request(name, stage) for name, stage in automatic(data)}
     return {
-        name: find_plans(request.task(), request.space(), request.wanted())
+        name: find_plans(request.task(), request.space(), request.goal())
         for name, request in requests.items()
     }
 
@@ -152,13 +152,13 @@ def plans(data: Mapping[str, Any]) -> dict[str, Plans]:
 def _request(name: str, stage: Mapping[str, Any]) -> Auto:
     from pydantic import ValidationError
 
-    from orchestration.planning.search.request import problems
+    from orchestration.planning.search.request import problems_of
     from orchestration.stages.automatic import Auto
 
     try:
         return Auto.model_validate(stage["strategy"])
     except ValidationError as error:
-        raise PipelineError(problems(error, f"stages.{name}.strategy.")) from error
+        raise PipelineError(problems_of(error, f"stages.{name}.strategy.")) from error
 
 
 def _pinned(asked: str, config: Path | None, plan: Plan) -> Pinned:

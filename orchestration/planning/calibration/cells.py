@@ -9,31 +9,31 @@ from orchestration.planning.model.configuration import ConfigurationError
 
 
 def number(row: Mapping[str, str], column: str, default: float | None = None) -> float:
-    """A cell's number; `default` for an empty cell.
+    """Return a cell's number; `default` if the cell is empty.
 
     Raises:
-        ConfigurationError: the cell is empty without a default, or holds no number.
+        ConfigurationError: the cell is empty without a default, or is not a number.
     """
     cell = row[column]
     if not cell:
         if default is None:
-            raise ConfigurationError(f"{column} is empty, and nothing else tells it")
+            raise ConfigurationError(f"{column} is missing")
         return default
-    found = measured(cell)
-    if found is None:
-        raise ConfigurationError(f"{column} is {cell!r}, not a number")
-    return found
+    value = measured(cell)
+    if value is None:
+        raise ConfigurationError(f"{column}: expected a number, got {cell!r}")
+    return value
 
 
 def integer(row: Mapping[str, str], column: str, default: int | None = None) -> int:
-    """A cell's number, without its decimals."""
+    """Return a cell's number without its decimals."""
     return int(number(row, column, default))
 
 
 def measured(cell: str) -> float | None:
-    """The finite number of a cell, maybe with commas between thousands; ``None``: there is none."""
+    """Return a cell's finite number, which may have thousands separators; ``None``: no number."""
     try:
-        found = float(cell.replace(",", ""))
+        value = float(cell.replace(",", ""))
     except ValueError:
         return None
-    return found if isfinite(found) else None
+    return value if isfinite(value) else None

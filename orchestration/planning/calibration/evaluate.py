@@ -1,11 +1,10 @@
-"""Predict published measurements and score the predictions.
+"""Predict published measurements, and score the predictions.
 
 ::
 
     python -m orchestration.planning.evaluate FILE.csv [--json] [--predictions OUT.csv]
 
-The columns are those of ``tests/data/planner/benchmarks.csv``. Every row is predicted from its
-configuration alone: with the measured columns emptied the predictions are the same.
+The columns are those of ``tests/data/planner/benchmarks.csv``; predictions ignore measured ones.
 """
 
 from __future__ import annotations
@@ -51,23 +50,25 @@ _COLUMNS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status."""
+    """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m orchestration.planning.evaluate",
         description="Predict the configurations of a table of measurements, and score them.",
     )
     parser.add_argument("file", type=Path, metavar="FILE.csv")
     parser.add_argument("--json", action="store_true", help="print the scores as JSON")
-    parser.add_argument("--predictions", type=Path, metavar="OUT.csv", help="write every row's")
-    given = parser.parse_args(arguments)
+    parser.add_argument(
+        "--predictions", type=Path, metavar="OUT.csv", help="write every prediction"
+    )
+    options = parser.parse_args(arguments)
     try:
-        rows = _read(given.file)
+        rows = _read(options.file)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        parser.error(f"can't read {given.file}: {error}")
+        parser.error(f"can't read {options.file}: {error}")
     scored, refused = score_rows(rows)
-    if given.predictions:
-        _write(given.predictions, scored, refused)
-    if given.json:
+    if options.predictions:
+        _write(options.predictions, scored, refused)
+    if options.json:
         sys.stdout.write(json.dumps(report(scored, refused), indent=1) + "\n")
     else:
         sys.stdout.write(table(scored, refused))
@@ -75,16 +76,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _read(path: Path) -> list[Row]:
-    """The rows of a file; one without a name is called by its number."""
+    """Return the rows of a file; the number of a row stands in for a missing id."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = [complete(row) for row in csv.DictReader(file)]
-    return [{**row, "id": row["id"] or f"row {one}"} for one, row in enumerate(rows, 1)]
+    return [{**row, "id": row["id"] or f"row {number}"} for number, row in enumerate(rows, 1)]
 
 
 def score_rows(
     rows: Iterable[Row], coefficients: Coefficients | None = None
 ) -> tuple[list[Scored], dict[str, str]]:
-    """Every row with its prediction, and why rows could not be predicted, by their ids."""
+    """Return every row with its prediction, and the errors of rows without one, by id."""
     scored: list[Scored] = []
     refused: dict[str, str] = {}
     for row in rows:
@@ -92,22 +93,23 @@ def score_rows(
             scored.append(score(row, coefficients))
         except OrchestrationError as error:
             refused[_unique(row["id"], refused)] = str(error)
-        except ArithmeticError as error:  # of sizes that are numbers, but absurd
+        except ArithmeticError as error:  # from absurd sizes
             refused[_unique(row["id"], refused)] = f"its sizes make no sense: {error}"
     return scored, refused
 
 
 def _unique(name: str, taken: Mapping[str, str]) -> str:
-    """A name that no refused row has yet: tables may use an id twice."""
-    names = (f"{name} ({one})" if one else name for one in (0, *range(2, len(taken) + 3)))
-    return next(one for one in names if one not in taken)
+    """Number an id that a refused row already has: tables may use an id twice."""
+    numbers = (0, *range(2, len(taken) + 3))
+    names = (f"{name} ({number})" if number else name for number in numbers)
+    return next(unused for unused in names if unused not in taken)
 
 
 def score(row: Row, coefficients: Coefficients | None = None) -> Scored:
-    """A row with its prediction.
+    """Return a row with its prediction.
 
     Raises:
-        ConfigurationError: the row lacks what the prediction needs.
+        ConfigurationError: the row lacks facts that the prediction needs.
         ModelError: its model contradicts itself.
     """
     c = configuration(row)
@@ -137,9 +139,9 @@ def score(row: Row, coefficients: Coefficients | None = None) -> Scored:
 
 
 def report(scored: Sequence[Scored], refused: Mapping[str, str]) -> dict[str, object]:
-    """All scores, as plain values; what could not be scored is ``None``."""
+    """Return all scores as plain values; a score without rows is ``None``."""
     groups = {
-        title: {name: _plain(one) for name, one in group.items()}
+        title: {name: _plain(values) for name, values in group.items()}
         for title, group in _groups(scored).items()
     }
     return {
@@ -151,15 +153,15 @@ def report(scored: Sequence[Scored], refused: Mapping[str, str]) -> dict[str, ob
 
 
 def table(scored: Sequence[Scored], refused: Mapping[str, str]) -> str:
-    """All scores, for people."""
+    """Return all scores as a table for people."""
     lines = []
     for title, group in _groups(scored).items():
         lines.append(f"{title:<22}" + "".join(f"{head:>9}" for head, _, _ in _COLUMNS))
-        for name, one in group.items():
-            lines.append(f"  {name:<20}" + "".join(_cells(one)))
+        for name, values in group.items():
+            lines.append(f"  {name:<20}" + "".join(_cells(values)))
         lines.append("")
     lines.append(f"predicted {len(scored)} of {len(scored) + len(refused)} rows")
-    lines += [f"not predicted: {row}: {why}" for row, why in refused.items()]
+    lines += [f"not predicted: {row}: {reason}" for row, reason in refused.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -167,20 +169,20 @@ def _groups(scored: Sequence[Scored]) -> dict[str, Mapping[str, Scores]]:
     goals = headline(scored)
     return {
         "overall": {"all": scores(scored), "dense, not noisy": scores(goals)},
-        "source": grouped(scored, lambda one: one.source),
-        "accelerator": grouped(scored, lambda one: one.accelerator),
-        "regime": grouped(scored, lambda one: one.regime + (", noisy" if one.noisy else "")),
+        "source": grouped(scored, lambda row: row.source),
+        "accelerator": grouped(scored, lambda row: row.accelerator),
+        "regime": grouped(scored, lambda row: row.regime + (", noisy" if row.noisy else "")),
     }
 
 
-def _cells(one: Scores) -> Iterable[str]:
+def _cells(values: Scores) -> Iterable[str]:
     for _, name, form in _COLUMNS:
-        value = getattr(one, name)
+        value = getattr(values, name)
         yield f"{form.format(value) if known(value) else '-':>9}"
 
 
-def _plain(one: Scores) -> dict[str, float | None]:
-    return {name: value if known(value) else None for name, value in asdict(one).items()}
+def _plain(values: Scores) -> dict[str, float | None]:
+    return {name: value if known(value) else None for name, value in asdict(values).items()}
 
 
 def _measured_time(row: Row, chip_tokens: float) -> float | None:
@@ -191,18 +193,18 @@ def _measured_time(row: Row, chip_tokens: float) -> float | None:
 
 
 def _positive(cell: str) -> float | None:
-    """A measured value; ``None``: it is no number above 0."""
-    found = measured(cell)
-    return found if found is not None and found > 0 else None
+    """Return a measured value; ``None``: not a number above 0."""
+    value = measured(cell)
+    return value if value is not None and value > 0 else None
 
 
 def _means_need(row: Row) -> bool:
-    """Whether a reading is what is needed: what an allocator has reserved fills the card."""
+    """Return whether a reading is the need: what an allocator reserves may fill the card."""
     return "reserved" not in row["mem_kind"]
 
 
 def _reading(row: Row, prediction: Prediction) -> float:
-    """The prediction of what the reading counts; it is the kind that is read, not the reading."""
+    """Return the prediction for the kind of memory that was read."""
     memory = prediction.memory
     if row["mem_kind"].startswith("model"):
         return memory.states + memory.activations
@@ -217,16 +219,16 @@ def _write(path: Path, scored: Iterable[Scored], refused: Mapping[str, str]) -> 
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, restval="")
         writer.writeheader()
-        for one in scored:
+        for row in scored:
             writer.writerow({
-                "id": one.row,
-                "regime": one.regime,
-                "step_time_s": f"{one.time_s:.6g}",
-                "low_s": f"{one.low_s:.6g}",
-                "high_s": f"{one.high_s:.6g}",
-                "tokens_s_per_gpu": f"{one.chip_tokens / one.time_s:.6g}",
-                "mem_gib": f"{one.memory_gib:.6g}",
-                "oom": int(not one.fits),
+                "id": row.row,
+                "regime": row.regime,
+                "step_time_s": f"{row.time_s:.6g}",
+                "low_s": f"{row.low_s:.6g}",
+                "high_s": f"{row.high_s:.6g}",
+                "tokens_s_per_gpu": f"{row.chip_tokens / row.time_s:.6g}",
+                "mem_gib": f"{row.memory_gib:.6g}",
+                "oom": int(not row.fits),
             })  # fmt: skip
-        for row, why in refused.items():
-            writer.writerow({"id": row, "not_predicted": why})
+        for name, reason in refused.items():
+            writer.writerow({"id": name, "not_predicted": reason})

@@ -1,7 +1,7 @@
-"""Shapes of published mixtures of experts that tables name without their sizes.
+"""Shapes of published mixtures of experts, for tables that name them without sizes.
 
-Sizes as published with the models; the parameters add up, within 6 %, to the 671, 1000, 30.5, 30,
-46.7, 141 and 235 billion that their authors give.
+The sizes are those published with the models. Their parameters add up, within 6 %, to the 671,
+1000, 30.5, 30, 46.7, 141 and 235 billion that the authors state.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHAPES: Mapping[str, ModelShape] = MappingProxyType({
         ffn=768, gated=True, experts=128, active_experts=8, vocabulary=151936,
     ),
     # A hybrid of 52 layers: 23 of experts, 6 of attention, 23 of Mamba 2, whose projections (38.7
-    # million parameters) stand as a feed-forward network of the 29 layers without experts.
+    # million parameters) count as a feed-forward network in the 29 layers without experts.
     "Nemotron_3_Nano": ModelShape(
         name="Nemotron_3_Nano", layers=52, hidden=2688, heads=32, kv_heads=2, head_width=128,
         attention_layers=6, ffn=1856, gated=False, experts=128, active_experts=7,
@@ -54,19 +54,19 @@ _SHAPES: Mapping[str, ModelShape] = MappingProxyType({
 
 
 def find(name: str) -> ModelShape | None:
-    """The shape of a model by its name, in whatever letters and with whatever between them."""
+    """Return the shape of a model by its name, ignoring case and punctuation; ``None``: unknown."""
     return {plain(key): shape for key, shape in _SHAPES.items()}.get(plain(name))
 
 
 def published(name: str) -> ModelShape:
-    """The shape of a model by the name that tables of measurements use.
+    """Return the shape of a model by its name.
 
     Raises:
-        ConfigurationError: the name is not known.
+        ConfigurationError: the name is unknown.
     """
     shape = find(name)
     if shape is None:
         raise ConfigurationError(
-            f"the row gives no sizes of {name!r}, and they are not known{near(name, _SHAPES)}"
+            f"the row has no sizes, and model {name!r} is unknown{near(name, _SHAPES)}"
         )
     return shape

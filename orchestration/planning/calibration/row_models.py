@@ -1,4 +1,4 @@
-"""Models of rows of measurements, with the usual sizes where a row leaves some out."""
+"""Models of rows of measurements, with typical sizes where cells are empty."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _WORDS = {True: 32_000, False: 50_304}
 """Vocabularies of Llama 2, and of GPT-2 rounded up to a multiple of 64."""
 
 _WIDE = 2048
-"""Hidden size from which heads are 128 wide, else 64."""
+"""Hidden size from which heads are 128 wide; below they are 64 wide."""
 
 _LORA_RANK = 8
 
 _FEW_EXPERTS = 16
-"""Up to which two experts are taken for a token, as Mixtral does, else eight, as Qwen3 does."""
+"""Up to this many experts, a token passes two, as in Mixtral; otherwise eight, as in Qwen3."""
 
 
 def model(row: Mapping[str, str]) -> ModelShape:
-    """The model of a row.
+    """Return the model of a row.
 
-    Where sizes are left out, it is a published one of that name, else one of that number of
-    parameters. Heads are 64 or 128 wide, feed-forward networks 4 times as wide as the model, or 8/3
-    where they are gated, and vocabularies are those of GPT-2 or Llama 2.
+    Without sizes, it is a published model of that name, or a guess from its number of parameters.
+    Missing sizes get typical values: heads 64 or 128 wide, a feed-forward network 4 times as wide
+    as the model (8/3 if gated), and the vocabulary of GPT-2 or Llama 2.
 
     Raises:
-        ConfigurationError: there is nothing to guess from.
+        ConfigurationError: the row has too little to guess from.
     """
     mixture = row["arch"].lower() == "moe" or _named_experts(row["model"]) is not None
     if not (row["hidden"] and row["n_layers"]):
@@ -54,8 +54,8 @@ def model(row: Mapping[str, str]) -> ModelShape:
 
 def _dense(row: Mapping[str, str]) -> ModelShape:
     arch = row["arch"].lower()
-    said = flag(row["gated_mlp"])
-    gated = said if said is not None else arch.startswith(_LLAMAS)
+    cell = flag(row["gated_mlp"])
+    gated = cell if cell is not None else arch.startswith(_LLAMAS)
     llama = arch.startswith(_LLAMAS) or gated
     hidden = integer(row, "hidden")
     heads = integer(row, "n_heads", max(1, hidden // (128 if hidden >= _WIDE else 64)))
@@ -102,35 +102,35 @@ def _shape(
 
 
 def _named_experts(name: str) -> int | None:
-    """The experts that a model's name tells of: 8 in ``mixtral-8x7b``."""
-    found = re.search(r"(?<![a-z0-9])(\d+)x\d+(?:\.\d+)?b", name.lower())
-    return int(found[1]) if found else None
+    """Return the number of experts in a model's name: 8 in ``mixtral-8x7b``."""
+    match = re.search(r"(?<![a-z0-9])(\d+)x\d+(?:\.\d+)?b", name.lower())
+    return int(match[1]) if match else None
 
 
 def _with_experts(row: Mapping[str, str], dense: ModelShape) -> ModelShape:
-    """The model with as many experts as its name tells, or as its parameters leave room for."""
+    """Add the experts that the model's name states, or that its number of parameters implies."""
     experts = _named_experts(row["model"])
     if experts is None and row["params_b"]:
-        one = dense.layers * dense.hidden * dense.ffn * (3 if dense.gated else 2)
-        experts = 1 + round((number(row, "params_b") * 1e9 - dense.parameters) / one)
+        per_expert = dense.layers * dense.hidden * dense.ffn * (3 if dense.gated else 2)
+        experts = 1 + round((number(row, "params_b") * 1e9 - dense.parameters) / per_expert)
     if experts is None or experts <= 1:
         raise ConfigurationError(
-            f"{row['model']!r} is a mixture of experts, and neither its name (8x7b) nor params_b "
-            "tells how many"
+            f"{row['model']!r} is a mixture of experts, but neither its name (like 8x7b) nor "
+            "params_b says of how many"
         )
     return replace(dense, experts=experts, active_experts=2 if experts <= _FEW_EXPERTS else 8)
 
 
 def trainable(row: Mapping[str, str], shape: ModelShape) -> int | None:
-    """Parameters of an adapter, where a row trains one; ``None``: all are trained.
+    """Return the number of parameters in a row's adapter; ``None``: all parameters are trained.
 
-    Of adapters that no number of parameters is given of, those of attention; rank 8 if need be.
+    An adapter without a number of parameters is on attention, with rank 8 unless the row says so.
     """
-    told = row["optimizer"].lower()
-    named = f"{told} {row['framework']} {row['model']}".lower()
-    if row["arch"].lower() != "lora" and not re.search(r"\bq?lora\b", named):
+    optimizer = row["optimizer"].lower()
+    names = f"{optimizer} {row['framework']} {row['model']}".lower()
+    if row["arch"].lower() != "lora" and not re.search(r"\bq?lora\b", names):
         return None
-    if found := re.search(r"([\d,]+) *(?:trainable|param)", told):
-        return int(found[1].replace(",", ""))
-    rank = re.search(r"(?:\br|rank) *[= ] *(\d+)", told)
+    if count := re.search(r"([\d,]+) *(?:trainable|param)", optimizer):
+        return int(count[1].replace(",", ""))
+    rank = re.search(r"(?:\br|rank) *[= ] *(\d+)", optimizer)
     return shape.lora_parameters(int(rank[1]) if rank else _LORA_RANK)

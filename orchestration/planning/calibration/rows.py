@@ -1,7 +1,7 @@
 """Rows of published measurements as configurations.
 
-The columns are those of ``benchmarks.csv``. Measured columns are never read here: a row with them
-emptied gives the same configuration.
+The columns are those of ``benchmarks.csv``. This module never reads measured columns, so that
+predictions can't depend on them.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ COLUMNS = (
 )  # fmt: skip
 
 _CHIPS_PER_NODE = {"trn1": 16, "trn2": 16, "gb200": 4, "gb300": 4}
-"""Where a row does not say, and it is not 8."""
+"""Chips per node, for rows that do not say; 8 for all others."""
 
 _FUSED_SINCE = 2023
-"""The year from which PyTorch's own attention is a fused kernel (2.0)."""
+"""Year from which PyTorch's own attention is a fused kernel (2.0)."""
 
 _OMNIPATH = ("Omni-Path", "OPA", "JZ")
-"""What notes call the network of the Jean Zay cluster."""
+"""Names that notes have for the network of the Jean Zay cluster."""
 
 _RECOMPUTE: Mapping[str, tuple[Recompute, float]] = {
     "": ("none", 1.0),
@@ -62,15 +62,15 @@ _RECOMPUTE: Mapping[str, tuple[Recompute, float]] = {
 
 
 def complete(row: Mapping[str, str | None]) -> Row:
-    """A row with every column; one that the file lacks is as empty."""
+    """Return a row with every column; those missing from the file are empty."""
     return {column: (row.get(column) or "").strip() for column in COLUMNS}
 
 
 def configuration(row: Row) -> Configuration:
-    """The configuration of a row.
+    """Return the configuration of a row.
 
     Raises:
-        ConfigurationError: a column that the prediction needs is empty or not understood.
+        ConfigurationError: a required cell is empty or can't be read.
     """
     year = _year(row["date"])
     framework = recipe(row["framework"], year)
@@ -83,7 +83,7 @@ def configuration(row: Row) -> Configuration:
     zero = _zero(row)
     shape = model(row)
     precision = _precision(row)
-    found = Configuration(
+    result = Configuration(
         model=shape,
         machine=machine,
         sequence=integer(row, "seq_len"),
@@ -113,33 +113,33 @@ def configuration(row: Row) -> Configuration:
         optimizer=spellings.optimizer(row["optimizer"]),
         deepspeed=framework.deepspeed,
     )
-    return _recomputing(found) if row["act_ckpt"].lower() == "unknown" else found
+    return _recomputing(result) if row["act_ckpt"].lower() == "unknown" else result
 
 
 def _recomputing(c: Configuration) -> Configuration:
-    """The configuration with as many layers recomputed as it needs to fit, in quarters.
+    """Recompute as few layers as the configuration needs to fit, in quarters.
 
-    Megatron's recipes for speed recompute nothing once attention is fused, but to fit.
+    Megatron's recipes for speed use fused attention, and recompute only to fit.
     """
     for quarters in range(5):
         share = quarters / 4
-        tried = replace(c, recompute="full", recompute_share=share) if quarters else c
-        if predict(tried).fits:
-            return tried
+        candidate = replace(c, recompute="full", recompute_share=share) if quarters else c
+        if predict(candidate).fits:
+            return candidate
     return c
 
 
 def _year(date: str) -> int | None:
-    """The year of ``2024-05-09``, or of NVIDIA's containers: ``24.07``."""
-    if found := re.match(r"20\d\d|2\d(?=\.\d\d)", date):
-        return int(found[0]) + (0 if len(found[0]) == 4 else 2000)
+    """Return the year of a date, ``2024-05-09``, or of an NVIDIA container, ``24.07``."""
+    if match := re.match(r"20\d\d|2\d(?=\.\d\d)", date):
+        return int(match[0]) + (0 if len(match[0]) == 4 else 2000)
     return None
 
 
 def cores_per_chip(row: Row) -> int:
-    """Devices of one of the chips that a row counts: more than one on Trainium."""
-    known = accelerators().get(_accelerator(row))
-    return 1 if known is None else known.devices_per_chip
+    """Return the devices in each chip that a row counts: more than one on Trainium."""
+    accelerator = accelerators().get(_accelerator(row))
+    return 1 if accelerator is None else accelerator.devices_per_chip
 
 
 def _accelerator(row: Row) -> str:
@@ -148,8 +148,8 @@ def _accelerator(row: Row) -> str:
 
 def _machine(row: Row, replica: int) -> Machine:
     key, cores = _accelerator(row), cores_per_chip(row)
-    told = integer(row, "dp") * replica if row["dp"] and not row["n_gpus"] else None
-    chips = integer(row, "n_gpus", None if told is None else -(-told // cores))
+    devices = integer(row, "dp") * replica if row["dp"] and not row["n_gpus"] else None
+    chips = integer(row, "n_gpus", None if devices is None else -(-devices // cores))
     per_node = integer(row, "gpus_per_node", _CHIPS_PER_NODE.get(key, 8))
     network = number(row, "internode_gbps_per_node", 0) or None
     if network is None and chips > per_node:
@@ -166,7 +166,7 @@ def _machine(row: Row, replica: int) -> Machine:
 
 
 def _micro_batch(row: Row, data: int) -> int:
-    """What is left of the whole batch for one replica and one accumulation; 1 at the least."""
+    """Return the part of the batch for one replica and one accumulation, at least 1."""
     if not (row["global_batch_seqs"] and row["grad_accum"]):
         return 1
     parts = number(row, "grad_accum") * data
@@ -179,15 +179,15 @@ def _zero(row: Row) -> int:
 
 
 def _attention(row: Row, framework: Recipe, year: int | None) -> Attention:
-    """The kernel of attention; where a row says nothing, what its framework had at that time."""
-    named = spellings.attention(row["flash_attn"])
-    if named is None and row["flash_attn"]:
-        raise ConfigurationError(f"flash_attn is {row['flash_attn']!r}, neither 1 nor 0")
-    if named in ("flash1", "flash2", "flash3"):
-        return named  # type: ignore[return-value]  # one of these
-    late = year is None or year >= _FUSED_SINCE
-    unsaid = named is None and framework.flash_unsaid and late
-    flash = named == "flash" or unsaid or framework.always_flash
+    """Return the attention kernel; for an empty cell, what the framework used at that time."""
+    kernel = spellings.attention(row["flash_attn"])
+    if kernel is None and row["flash_attn"]:
+        raise ConfigurationError(f"flash_attn: expected 1 or 0, got {row['flash_attn']!r}")
+    if kernel in ("flash1", "flash2", "flash3"):
+        return kernel  # type: ignore[return-value]  # one of these
+    recent = year is None or year >= _FUSED_SINCE
+    likely = kernel is None and framework.flash_likely and recent
+    flash = kernel == "flash" or likely or framework.always_flash
     return framework.flash if flash else "unfused"
 
 
@@ -196,20 +196,20 @@ def _precision(row: Row) -> Precision:
 
 
 def _recompute(row: Row) -> tuple[Recompute, float]:
-    told = spellings.recomputed(row["act_ckpt"])
-    if every := re.fullmatch(r"selective_layer([1-9]\d*)", told):
-        return "full", 1 / int(every[1])
-    found = _RECOMPUTE.get(told)
-    if found is None:
+    word = spellings.recomputed(row["act_ckpt"])
+    if interval := re.fullmatch(r"selective_layer([1-9]\d*)", word):
+        return "full", 1 / int(interval[1])
+    if word not in _RECOMPUTE:
+        cell = row["act_ckpt"]
         raise ConfigurationError(
-            f"act_ckpt is {row['act_ckpt']!r}{near(row['act_ckpt'], filter(None, _RECOMPUTE))}"
+            f"act_ckpt: unknown value {cell!r}{near(cell, filter(None, _RECOMPUTE))}"
         )
-    return found
+    return _RECOMPUTE[word]
 
 
 def _kernels(row: Row, framework: Kernels) -> Kernels:
-    told = row["compile"].lower()
-    return "compiled" if spellings.flag(told) or "compile" in told else framework
+    cell = row["compile"].lower()
+    return "compiled" if spellings.flag(cell) or "compile" in cell else framework
 
 
 def _offload(row: Row) -> Offload:

@@ -1,4 +1,4 @@
-"""How good predictions of measured rows are."""
+"""Scores: how close predictions are to measurements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _APART = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """A row, what was predicted of it, and what was measured; ``None``: not measured."""
+    """A row with predictions and measurements; ``None``: not measured."""
 
     row: str
     source: str
@@ -25,28 +25,28 @@ class Scored:
     accelerator: str
     regime: Regime
     noisy: bool
-    """Its own source calls the row no better than tens of percent."""
+    """The row's own source calls it accurate to tens of percent only."""
     setting: object
-    """The configuration; equal settings can't be told apart."""
+    """The configuration; predictions of equal settings are equal."""
     sequence: int
     chip_tokens: float
-    """Tokens of a step per GPU, or per Trainium chip."""
+    """Tokens per step and GPU, or Trainium chip."""
     time_s: float
     low_s: float
     high_s: float
     measured_time_s: float | None
     memory_gib: float
     reading_gib: float
-    """Predicted for what the reading means."""
+    """Prediction for the kind of memory that was read."""
     measured_memory_gib: float | None
-    """A reading that means need."""
+    """A reading of the memory that is needed."""
     fits: bool
     out_of_memory: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """Scores of some rows; shares are between 0 and 1, ``nan`` where there is nothing to score."""
+    """Scores of some rows; shares are between 0 and 1, and ``nan`` without rows to score."""
 
     rows: int
     timed: int
@@ -54,13 +54,13 @@ class Scores:
     time_median: float
     time_within_20: float
     interval_holds: float
-    """Share of the rows inside their 80 % interval."""
+    """Share of the rows whose measurement is inside the 80 % interval."""
     pairs: int
     pairs_right: float
-    """Pairs of settings of one model on one accelerator, of one source and sequence length, that
-    differ by over 2 % in time per token and chip, and are ordered as measured."""
+    """Share of pairs that are ordered as measured. Pairs are settings of one model, accelerator,
+    source and sequence length whose times per token and chip differ by over 2 %."""
     regret_mean: float
-    """Time lost by taking the setting predicted best, over the best measured."""
+    """Time lost by choosing the setting predicted best, over the best measured time."""
     regret_max: float
     memory_readings: int
     memory_mape: float
@@ -70,32 +70,32 @@ class Scores:
 
 
 def headline(rows: Iterable[Scored]) -> list[Scored]:
-    """The rows that goals are set on: dense models on NVIDIA's devices, not noisy."""
-    return [one for one in rows if one.regime in DENSE and not one.noisy]
+    """Return the rows that goals are set on: dense models on NVIDIA GPUs, not noisy."""
+    return [row for row in rows if row.regime in DENSE and not row.noisy]
 
 
 def grouped(rows: Iterable[Scored], key: Callable[[Scored], str]) -> Mapping[str, Scores]:
-    """Scores by some property of the rows, in alphabetical order."""
+    """Return scores by a property of the rows, in alphabetical order."""
     groups = defaultdict(list)
-    for one in rows:
-        groups[key(one)].append(one)
+    for row in rows:
+        groups[key(row)].append(row)
     return {name: scores(groups[name]) for name in sorted(groups)}
 
 
 def scores(rows: Sequence[Scored]) -> Scores:
     """Score some rows."""
-    timed = [(one, one.measured_time_s) for one in rows if one.measured_time_s is not None]
-    errors = [abs(one.time_s / measured - 1) for one, measured in timed]
-    held = [one.low_s <= measured <= one.high_s for one, measured in timed]
+    timed = [(row, row.measured_time_s) for row in rows if row.measured_time_s is not None]
+    errors = [abs(row.time_s / measured - 1) for row, measured in timed]
+    held = [row.low_s <= measured <= row.high_s for row, measured in timed]
     pairs, right = _pairs(rows)
     regrets = _regrets(rows)
     readings = [
-        abs(one.reading_gib / one.measured_memory_gib - 1)
-        for one in rows
-        if one.measured_memory_gib is not None
+        abs(row.reading_gib / row.measured_memory_gib - 1)
+        for row in rows
+        if row.measured_memory_gib is not None
     ]
-    failed = [one for one in rows if one.out_of_memory is True]
-    ran = [one for one in rows if one.out_of_memory is False]
+    failed = [row for row in rows if row.out_of_memory is True]
+    ran = [row for row in rows if row.out_of_memory is False]
     return Scores(
         rows=len(rows),
         timed=len(timed),
@@ -110,54 +110,55 @@ def scores(rows: Sequence[Scored]) -> Scores:
         memory_readings=len(readings),
         memory_mape=_mean(readings),
         out_of_memory=len(failed),
-        out_of_memory_recall=_mean([not one.fits for one in failed]),
-        fit_recall=_mean([one.fits for one in ran]),
+        out_of_memory_recall=_mean([not row.fits for row in failed]),
+        fit_recall=_mean([row.fits for row in ran]),
     )
 
 
 def known(value: float) -> bool:
-    """Whether there was anything to score."""
+    """Return whether there were rows to score."""
     return not isnan(value)
 
 
 def _choices(rows: Iterable[Scored]) -> list[list[Scored]]:
-    """The rows that somebody would choose among."""
+    """Group the rows among which somebody would choose."""
     groups = defaultdict(list)
-    for one in rows:
-        if one.measured_time_s is not None:
-            groups[one.source, one.model, one.sequence, one.accelerator].append(one)
+    for row in rows:
+        if row.measured_time_s is not None:
+            groups[row.source, row.model, row.sequence, row.accelerator].append(row)
     return list(groups.values())
 
 
-def _measured(one: Scored) -> float:
-    return (one.measured_time_s or nan) / one.chip_tokens
+def _measured(row: Scored) -> float:
+    return (row.measured_time_s or nan) / row.chip_tokens
 
 
-def _predicted(one: Scored) -> float:
-    return one.time_s / one.chip_tokens
+def _predicted(row: Scored) -> float:
+    return row.time_s / row.chip_tokens
 
 
 def _pairs(rows: Iterable[Scored]) -> tuple[int, int]:
-    """Pairs that differ, and how many of them are ordered as measured."""
+    """Count pairs that differ, and those of them that are ordered as measured."""
     pairs = right = 0
     for group in _choices(rows):
-        for one, other in combinations(group, 2):
-            slow, fast = _measured(one), _measured(other)
-            if one.setting == other.setting or abs(slow - fast) <= _APART * min(slow, fast):
+        for row, other in combinations(group, 2):
+            times = _measured(row), _measured(other)
+            difference = times[0] - times[1]
+            if row.setting == other.setting or abs(difference) <= _APART * min(times):
                 continue
             pairs += 1
-            right += (_predicted(one) - _predicted(other)) * (slow - fast) > 0
+            right += (_predicted(row) - _predicted(other)) * difference > 0
     return pairs, right
 
 
 def _regrets(rows: Iterable[Scored]) -> list[float]:
     regrets = []
     for group in _choices(rows):
-        if len({one.setting for one in group}) < 2:
+        if len({row.setting for row in group}) < 2:
             continue
-        chosen = min(group, key=lambda one: (_predicted(one), one.row)).setting
-        taken = mean(_measured(one) for one in group if one.setting == chosen)
-        regrets.append(max(0.0, taken / min(map(_measured, group)) - 1))
+        chosen = min(group, key=lambda row: (_predicted(row), row.row)).setting
+        time = mean(_measured(row) for row in group if row.setting == chosen)
+        regrets.append(max(0.0, time / min(map(_measured, group)) - 1))
     return regrets
 
 

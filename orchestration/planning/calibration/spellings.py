@@ -1,6 +1,6 @@
-"""How tables of measurements spell what a configuration is made of, and what they leave unsaid.
+"""Spellings that tables of measurements use for the parts of a configuration.
 
-A word that is not known is handed on as it is, so that the error that it leads to names it.
+An unknown word is returned unchanged, so that the error it causes later names it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from orchestration.planning.model.configuration import Optimizer
 _YES = frozenset({"1", "1.0", "true", "yes", "y", "on"})
 _NO = frozenset({"", "0", "0.0", "false", "no", "n", "off", "none"})
 
-_WORDS_OF_MAKERS = re.compile(
+_MAKERS_WORDS = re.compile(
     r"nvidia|tesla|geforce|aws|amd|sxm\d*|hbm\d?e?|nvlink|tensor ?core|gpus?|\d+ ?gi?b"
 )
 _GIB = re.compile(r"(?<!\d)(\d+) ?gi?b|-(\d{2,3})$", re.IGNORECASE)
@@ -23,20 +23,20 @@ _SAME_CHIP: Mapping[str, str] = {
     "a800": "a100", "h800": "h100", "gh200": "h200", "trainium": "trn1", "trainium1": "trn1",
     "trainium2": "trn2", "a100pcie": "a100",
 }  # fmt: skip
-"""Chips that differ from a known one in links or memory alone."""
+"""Chips that differ from a known one only in links or memory."""
 
 LINKS_GB_PER_S: Mapping[str, float] = {"a800": 200.0, "h800": 200.0, "a100pcie": 31.5}
-"""One way: NVLink of chips whose links were cut for export, and PCIe 4 x16."""
+"""Bandwidth one way: NVLink of chips with fewer links for export, and PCIe 4 x16."""
 
 _MEMORY_GIB: Mapping[str, float] = {
     "a100-40": 40, "a100-80": 80, "a10g": 24, "b200": 180, "b300": 288, "gb200": 186,
     "gb300": 288, "h100": 80, "h100-96hbm2e": 96, "h200": 141, "l4": 24, "l40s": 48, "t4": 16,
     "trn1": 32, "trn2": 96, "v100": 16,
 }  # fmt: skip
-"""GiB of a chip as its maker sells it."""
+"""Memory of a chip as it is sold."""
 
 _NETWORK_GBPS = 3200.0
-"""Of accelerators that no instance type has: those newer than them."""
+"""Network of a node whose accelerator is too new for any instance type in the catalog."""
 
 _PRECISIONS: Mapping[str, str] = {
     "bfloat16": "bf16", "bf16mixed": "bf16", "ampbf16": "bf16", "mixedbf16": "bf16",
@@ -66,18 +66,18 @@ _SHARDED: Mapping[str, int] = {
 
 
 def flag(cell: str) -> bool | None:
-    """What a cell of yes or no says; ``None``: neither, or nothing."""
+    """Return a yes-or-no cell as a boolean; ``None``: it is empty or neither."""
     word = cell.lower()
     return True if word in _YES else False if word and word in _NO else None
 
 
 def plain(cell: str) -> str:
-    """A word in small letters and digits alone."""
+    """Return the lower-case letters and digits of a cell."""
     return re.sub(r"[^a-z0-9]", "", cell.lower())
 
 
 def accelerator(cell: str, memory_gib: float | None) -> str:
-    """The key of an accelerator, from whatever a table calls it.
+    """Return the key of an accelerator by any of its names.
 
     >>> accelerator("A100-SXM4-80GB", None), accelerator("H100 SXM", 80)
     ('a100-80', 'h100')
@@ -86,10 +86,10 @@ def accelerator(cell: str, memory_gib: float | None) -> str:
     known = accelerators()
     if name in known or name in _MEMORY_GIB:
         return name
-    if name.startswith("ml.") and (found := instance(name)) is not None:
-        return found.accelerator or cell
-    if said := _GIB.search(name):
-        memory_gib = float(said[1] or said[2])
+    if name.startswith("ml.") and (machine := instance(name)) is not None:
+        return machine.accelerator or cell
+    if size := _GIB.search(name):
+        memory_gib = float(size[1] or size[2])
     bare = chip(name)
     bare = _SAME_CHIP.get(bare, bare)
     if chip(name) == "gh200" and memory_gib is not None and memory_gib <= 96:
@@ -100,27 +100,31 @@ def accelerator(cell: str, memory_gib: float | None) -> str:
 
 
 def chip(cell: str) -> str:
-    """A chip's name without its maker, its socket and its memory: ``a800``."""
+    """Return a chip's name without maker, socket and memory: ``a800``."""
     name = re.sub(r"-\d{2,3}$", "", cell.lower())
-    return re.sub(r"[^a-z0-9]", "", _WORDS_OF_MAKERS.sub("", re.sub(r"_", " ", name)))
+    return re.sub(r"[^a-z0-9]", "", _MAKERS_WORDS.sub("", re.sub(r"_", " ", name)))
 
 
 def memory_gib(cell: str, key: str) -> float | None:
-    """GiB of a chip that a table gives no memory of: as its name says, or as it is sold."""
-    said = _GIB.search(cell) if cell.lower() not in _MEMORY_GIB else None
-    return float(said[1] or said[2]) if said else _MEMORY_GIB.get(key)
+    """Return the GiB in a chip's name, or else those that it is sold with."""
+    size = _GIB.search(cell) if cell.lower() not in _MEMORY_GIB else None
+    return float(size[1] or size[2]) if size else _MEMORY_GIB.get(key)
 
 
 def network_gbps(key: str) -> float:
-    """Gbit/s of a node that a table does not give: of AWS's fastest with the accelerator."""
-    speeds = (one.network_gbps for one in instances().values() if one.accelerator == key)
-    return max((one for one in speeds if one is not None), default=_NETWORK_GBPS)
+    """Return the Gbit/s of AWS's fastest instance with the accelerator."""
+    speeds = (
+        machine.network_gbps or 0.0
+        for machine in instances().values()
+        if machine.accelerator == key
+    )
+    return max(speeds, default=0.0) or _NETWORK_GBPS
 
 
 def precision(cell: str) -> str:
-    """The precision that a table means; bf16 where it says nothing.
+    """Return the precision that a cell means; bf16 if it is empty.
 
-    Recipes of fp8 that differ in their scaling factors (delayed, current, by blocks) are all fp8.
+    All fp8 recipes count as fp8, whatever their scaling factors (delayed, current, by blocks).
     """
     word = plain(cell)
     if word in _PRECISIONS:
@@ -131,7 +135,7 @@ def precision(cell: str) -> str:
 
 
 def optimizer(cell: str) -> Optimizer:
-    """What an optimizer keeps: of Lion one moment, of Adafactor next to nothing, else two."""
+    """Return the optimizer by its state: Lion has one moment, Adafactor almost none, others two."""
     word = plain(cell)
     if "lion" in word or "momentum" in word or "muon" in word:
         return "momentum"
@@ -139,36 +143,36 @@ def optimizer(cell: str) -> Optimizer:
 
 
 def recomputed(cell: str) -> str:
-    """What a table says is computed again, in the words of ``benchmarks.csv``."""
+    """Return the kind of recomputation in the words of ``benchmarks.csv``."""
     return _RECOMPUTED.get(plain(cell), cell.lower())
 
 
 def attention(cell: str) -> str | None:
-    """The kernel that a cell names: one of a generation, ``flash``, ``unfused``; or nothing."""
+    """Return the kernel that a cell names: of a generation, ``flash``, ``unfused``, or unknown."""
     word = plain(cell)
-    if found := re.fullmatch(r"(?:fa|flash|flashattn|flashattention)?v?([23])(?:\.\d)?", word):
-        return f"flash{found[1]}"
+    if match := re.fullmatch(r"(?:fa|flash|flashattn|flashattention)?v?([23])(?:\.\d)?", word):
+        return f"flash{match[1]}"
     if word in ("fa1", "flash1", "flashattention1", "triton"):
         return "flash1"
     if word in ("cudnn", "transformerengine"):
         return "flash3"
-    said = flag(cell)
-    if said is None:
+    enabled = flag(cell)
+    if enabled is None:
         known = word.startswith(("sdpa", "xformers", "mem", "fa", "flash"))
         return "flash" if known else "unfused" if word in ("eager", "naive", "math") else None
-    return "flash" if said else "unfused"
+    return "flash" if enabled else "unfused"
 
 
 def sharded(cell: str, framework: str) -> str:
-    """The stage of ZeRO that a cell names; what the framework's name tells where it is empty."""
+    """Return the ZeRO stage that a cell names, or an empty cell's framework implies."""
     word = plain(cell or framework)
-    if found := re.search(r"(?:zero|stage)([0123])", word):
-        return found[1]
+    if match := re.search(r"(?:zero|stage)([0123])", word):
+        return match[1]
     if not cell:
         return "3" if "fsdp" in word else "0"
     return str(_SHARDED[word]) if word in _SHARDED else cell
 
 
 def offloaded(cell: str) -> str:
-    """What a cell says lives in the host's memory."""
+    """Return what a cell says is offloaded to the host; empty: nothing."""
     return "" if flag(cell) is False else cell.lower()

@@ -1,10 +1,10 @@
-"""Times and sums as people say them."""
+"""Durations and sums of money as people write them."""
 
 from __future__ import annotations
 
 
 def duration(seconds: float) -> str:
-    """A time as a person says it.
+    """Format a duration in minutes, hours or days.
 
     >>> duration(90), duration(5400), duration(400_000)
     ('1.5 min', '1.5 h', '4.6 d')
@@ -17,7 +17,7 @@ def duration(seconds: float) -> str:
 
 
 def money(usd: float) -> str:
-    """Dollars; cents while they matter.
+    """Format dollars, with cents below $100.
 
     >>> money(3.456), money(1234.5)
     ('$3.46', '$1,234')

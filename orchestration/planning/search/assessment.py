@@ -1,4 +1,4 @@
-"""From a configuration to a plan: what it takes, what it costs, and which limit it breaks."""
+"""Assess a configuration: its time, memory and cost as a plan, and the limit that it breaks."""
 
 from __future__ import annotations
 
@@ -10,46 +10,51 @@ from orchestration.planning.search.learning_rates import advice
 from orchestration.planning.search.objective import Objective
 from orchestration.planning.search.plans import Plan, Range, Reason
 from orchestration.planning.search.space import Space
-from orchestration.planning.search.strategy_choice import Start
+from orchestration.planning.search.strategy_choice import StrategyChoice
 from orchestration.planning.search.suitability import peak_tflops
 from orchestration.planning.search.task import Task
 from orchestration.strategies import NoStrategy
 
 
 def plan_of(
-    task: Task, space: Space, one: Instance, count: int, found: Candidate, start: Start
+    task: Task,
+    space: Space,
+    instance: Instance,
+    count: int,
+    candidate: Candidate,
+    choice: StrategyChoice,
 ) -> Plan:
-    """The plan of a configuration."""
-    c = found.configuration
+    """Return the plan of a configuration."""
+    c = candidate.configuration
     prediction = predict(c)
     steps = task.steps(c.global_batch)
     step = Range(prediction.low_s, prediction.step_time_s, prediction.high_s)
     time = step.times(steps)
-    price, paid = space.price(one.name), space.usd_per_s(one.name)
+    price, usd_per_s = space.price(instance.name), space.usd_per_s(instance.name)
     peak = peak_tflops(accelerators()[c.machine.accelerator], c.precision) or 0.0
     return Plan(
-        instance_type=one.name,
+        instance_type=instance.name,
         instance_count=count,
-        layout=found.layout,
-        strategy=start.strategy or NoStrategy(),
+        layout=candidate.layout,
+        strategy=choice.strategy or NoStrategy(),
         configuration=c,
         prediction=prediction,
         steps=steps,
         time_s=time,
-        cost_usd=None if paid is None else time.times(paid * count),
+        cost_usd=None if usd_per_s is None else time.times(usd_per_s * count),
         price=price,
         mfu=task.flops_per_token * prediction.tokens_per_s / (peak * 1e12 * c.machine.devices),
         advice=advice(task, c.global_batch),
-        warnings=(*start.remarks, *_warnings(task, space, price is not None)),
+        warnings=(*choice.remarks, *_warnings(task, space, price is not None)),
     )
 
 
 def broken_limit(plan: Plan, space: Space, objective: Objective) -> tuple[Reason, str] | None:
-    """The first limit that a plan breaks if it takes as long as it may."""
+    """Return the first limit that a plan breaks at the high end of its prediction."""
     longest = plan.time_s.high
     if longest > space.longest_run_s:
-        most = duration(space.longest_run_s)
-        return ("run time", f"may take {duration(longest)}; a training job ends after {most}")
+        limit = duration(space.longest_run_s)
+        return ("run time", f"may take {duration(longest)}; a training job ends after {limit}")
     if objective.deadline_s is not None and longest > objective.deadline_s:
         over = duration(longest - objective.deadline_s)
         return ("deadline", f"may take {duration(longest)}, {over} too long")
@@ -63,17 +68,18 @@ def broken_limit(plan: Plan, space: Space, objective: Objective) -> tuple[Reason
 def _warnings(task: Task, space: Space, priced: bool) -> list[str]:
     warnings = []
     if task.model.approximate:
-        warnings.append("the model's shape is a guess from its size; give its config.json")
-    most = task.model.max_sequence
-    if most is not None and task.sequence > most:
+        warnings.append("the model's shape is guessed from its size; give its config.json")
+    trained = task.model.max_sequence
+    if trained is not None and task.sequence > trained:
         warnings.append(
-            f"the model was made for {most:,} tokens: samples of {task.sequence:,} need its "
-            "positions extended"
+            f"the model was made for {trained:,} tokens; samples of {task.sequence:,} need more "
+            "positions"
         )
     if priced and space.spot and space.spot_saving:
         warnings.append(
-            f"the cost counts on spot to save {space.spot_saving:.0%}; the time has no interruption"
+            f"the cost assumes that spot saves {space.spot_saving:.0%}; the time assumes no "
+            "interruption"
         )
     if priced and space.spot and not space.spot_saving:
-        warnings.append("spot saves an amount that no table has; the cost is that on demand")
+        warnings.append("the saving of spot is unknown; the cost is that of on-demand instances")
     return warnings

@@ -1,9 +1,9 @@
 """The fastest configuration of a task on one cluster.
 
-Configurations are tried in the order of a bound that none can beat: the time that their matrix
-products, attention and elementwise work take without any communication. The first whose bound is
-above the best time ends the search, so the answer is that of trying them all. Memory grows with
-the micro-batch, so the largest that fits is found by halving.
+Configurations are tried in the order of a lower bound on their time: computing alone, without any
+communication. The first whose bound is above the best time ends the search, so the answer is the
+same as from trying all. Memory grows with the micro-batch, so bisection finds the largest that
+fits.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Task
 
 Degrees = tuple[int, int, int, int]
-"""Tensor, pipeline, context and expert parallel."""
+"""Degrees of tensor, pipeline, context and expert parallelism."""
 Bounds = dict[tuple[str, int, Recompute, Degrees], float]
-"""Seconds that a device computes on one micro-batch, by all that they depend on."""
+"""Computing seconds of one micro-batch, by everything that they depend on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A configuration that fits, and the seconds of the whole training."""
+    """A configuration that fits, with the seconds of the whole training."""
 
     seconds: float
     layout: Layout
@@ -51,14 +51,14 @@ class Candidate:
 
     @property
     def order(self) -> tuple[float, int, int, int]:
-        """The faster, else the simpler, else the smaller batch in larger parts first."""
+        """Sort key: faster, then simpler, then a smaller batch, then larger micro-batches."""
         c = self.configuration
         return (self.seconds, self.layout.rank, c.global_batch, -c.micro_batch)
 
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """The configuration that comes nearest to fitting."""
+    """The configuration that is nearest to fitting."""
 
     need_gib: float
     layout: Layout
@@ -66,53 +66,53 @@ class Miss:
 
 
 class Work(NamedTuple):
-    """What every device has to compute, however states are laid out."""
+    """Computing that several layouts share, however they shard states."""
 
     bound: float
-    """Seconds of the training without communication and optimizer."""
+    """Seconds of the whole training without communication and optimizer."""
     batch: int
     micro_batch: int
     recompute: Recompute
     layouts: tuple[Layout, ...]
-    """Those of the same degrees and replicas."""
+    """Layouts with the same degrees and number of replicas."""
 
 
 class Cluster:
-    """Instances to look for a configuration on."""
+    """A number of instances of one type, as a place for a configuration."""
 
     def __init__(
         self, task: Task, space: Space, instance: Instance, count: int, bounds: Bounds | None = None
     ) -> None:
-        """`bounds` are shared by the clusters of one search."""
+        """Share `bounds` with the other clusters of a search."""
         self.task = task
         self.space = space
         self.instance = instance
         self.count = count
         self.nearest: Miss | None = None
-        """Of the layouts that do not fit at all, as far as they were looked at."""
+        """Nearest of the layouts that do not fit, among those that were tried."""
         self.considered = 0
-        """Configurations whose memory was predicted."""
+        """Number of configurations whose memory was predicted."""
         self._accelerator = instance.accelerator or ""
         self._attention = attention(task, accelerators()[self._accelerator])
-        fused = self._attention != "unfused"  # a fused kernel keeps no scores
+        fused = self._attention != "unfused"  # a fused kernel stores no scores to recompute
         self.recomputes: tuple[Recompute, ...] = tuple(
-            one for one in space.recompute if not (fused and one == "attention")
+            kind for kind in space.recompute if not (fused and kind == "attention")
         )
-        """What may be recomputed."""
+        """Kinds of recomputation that this cluster can use."""
         self._bounds = {} if bounds is None else bounds
         self._limits: dict[tuple[Layout, int, Recompute, Offload], int] = {}
 
     def works(self, layouts: Iterable[Layout]) -> list[Work]:
-        """What there is to compute, the quickest at its best first."""
-        alike: dict[tuple[int, Degrees], list[Layout]] = {}
+        """Return all work for some layouts, that with the lowest bound first."""
+        groups: dict[tuple[int, Degrees], list[Layout]] = {}
         for layout in layouts:
             degrees = (layout.tensor, layout.pipeline, layout.context, layout.expert)
-            alike.setdefault((self.replicas(layout), degrees), []).append(layout)
+            groups.setdefault((self.replicas(layout), degrees), []).append(layout)
         works: list[Work] = []
-        for (replicas, degrees), same in alike.items():
+        for (replicas, degrees), group in groups.items():
             for batch in self.task.batch.sizes:
                 if batch % replicas == 0:
-                    works += self._of_batch(batch, batch // replicas, degrees, tuple(same))
+                    works += self._of_batch(batch, batch // replicas, degrees, tuple(group))
         works.sort(key=attrgetter("bound"))
         return works
 
@@ -126,7 +126,7 @@ class Cluster:
                 yield Work(bound, batch, micro, recompute, layouts)
 
     def best(self, works: Iterable[Work]) -> Candidate | None:
-        """The fastest configuration that fits."""
+        """Return the fastest configuration that fits."""
         best: Candidate | None = None
         for work in works:
             if best is not None and work.bound > best.seconds:
@@ -134,47 +134,47 @@ class Cluster:
             for layout in work.layouts:
                 for offload in offloads(self.space, layout):
                     if work.micro_batch <= self._limit(layout, work, offload):
-                        one = self._candidate(layout, work, offload)
-                        if best is None or one.order < best.order:
-                            best = one
+                        candidate = self._candidate(layout, work, offload)
+                        if best is None or candidate.order < best.order:
+                            best = candidate
         return best
 
     def undivided(self, layouts: Iterable[Layout]) -> str | None:
-        """Why no batch can be split over the replicas of any layout."""
-        sizes, replicas = self.task.batch.sizes, {self.replicas(one) for one in layouts}
-        if any(size % one == 0 for size in sizes for one in replicas):
+        """Return why no batch can be split over the replicas of any layout; ``None``: one can."""
+        sizes, replicas = self.task.batch.sizes, {self.replicas(layout) for layout in layouts}
+        if any(size % count == 0 for size in sizes for count in replicas):
             return None
         fewest = min(replicas)
         batch = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         return f"a batch of {batch} can't be split evenly over {fewest} replicas"
 
     def replicas(self, layout: Layout) -> int:
-        """Copies of the model that compute on samples of their own."""
+        """Return the number of copies of the model, each with samples of its own."""
         return self.machine(layout).devices // layout.replica
 
     @cache  # noqa: B019 - a cluster lives as long as one search
     def machine(self, layout: Layout) -> Machine:
-        """The devices that a layout uses."""
-        one = self.instance
-        per_instance = layout.devices_per_instance or one.devices
+        """Return the devices that a layout uses."""
+        instance = self.instance
+        per_instance = layout.devices_per_instance or instance.devices
         return Machine(
             accelerator=self._accelerator,
             devices=per_instance * self.count,
             devices_per_node=per_instance,
-            device_memory_gib=one.device_memory_gib or 0.0,
-            network_gbps=one.network_gbps if self.count > 1 else None,
-            interconnect_gb_per_s=one.interconnect_gb_per_s,
+            device_memory_gib=instance.device_memory_gib or 0.0,
+            network_gbps=instance.network_gbps if self.count > 1 else None,
+            interconnect_gb_per_s=instance.interconnect_gb_per_s,
         )
 
     def configuration(
         self, layout: Layout, batch: int, micro: int, recompute: Recompute, offload: Offload
     ) -> Configuration:
-        """What is predicted."""
+        """Return the configuration of a layout on this cluster."""
         machine, kernel = self.machine(layout), self._attention
         return _configuration(self.task, layout, machine, kernel, batch, micro, recompute, offload)
 
     def _limit(self, layout: Layout, work: Work, offload: Offload) -> int:
-        """The largest micro-batch that fits; 0: none."""
+        """Return the largest micro-batch that fits; 0: none does."""
         key = (layout, work.batch, work.recompute, offload)
         limit = self._limits.get(key)
         if limit is None:
@@ -192,17 +192,17 @@ class Cluster:
                 self.configuration(layout, work.batch, micro, work.recompute, offload)
             )
 
-        least = need(1)
-        if least > memory:
-            if self.nearest is None or least < self.nearest.need_gib:
+        smallest = need(1)
+        if smallest > memory:
+            if self.nearest is None or smallest < self.nearest.need_gib:
                 c = self.configuration(layout, work.batch, 1, work.recompute, offload)
-                self.nearest = Miss(least, layout, c)
+                self.nearest = Miss(smallest, layout, c)
             return 0
         sizes = list(micro_batches(work.batch // self.replicas(layout)))
         return sizes[bisect_right(sizes, memory, lo=1, key=need) - 1]
 
     def _host_holds(self, layout: Layout, work: Work, offload: Offload) -> bool:
-        """Whether what is offloaded has room in the host's memory, as far as that is known."""
+        """Return whether offloaded states fit the host; unknown memory counts as enough."""
         host = self.instance.host_memory_gib
         if offload == "none" or host is None:
             return True
@@ -222,13 +222,13 @@ class Cluster:
                 tensor=tensor, pipeline=pipeline, context=context, expert=expert,
             )  # fmt: skip
             devices = layout.replica * expert  # experts are spread over replicas
-            alone = Machine(
+            machine = Machine(
                 accelerator=self._accelerator, devices=devices, devices_per_node=devices,
                 device_memory_gib=0.0,
             )  # fmt: skip
             batch = micro * expert
             c = _configuration(
-                self.task, layout, alone, self._attention, batch, micro, recompute, "none"
+                self.task, layout, machine, self._attention, batch, micro, recompute, "none"
             )
             self._bounds[key] = computing_seconds(c)
         return self._bounds[key]
@@ -270,29 +270,29 @@ def _configuration(
 
 
 def offloads(space: Space, layout: Layout) -> Iterator[Offload]:
-    """What a layout can move to the host: DeepSpeed and FSDP offload what ZeRO shares out."""
-    for one in space.offload:
+    """Return what a layout can offload to the host: state that DeepSpeed or FSDP shards."""
+    for kind in space.offload:
         sharded = layout.family == "sharded"
-        if one == "none" or (sharded and (one == "optimizer" or layout.zero == 3)):
-            yield one
+        if kind == "none" or (sharded and (kind == "optimizer" or layout.zero == 3)):
+            yield kind
 
 
 def micro_batches(samples: int) -> Iterator[int]:
-    """Micro-batches that a replica's samples can be cut into: 2^n and 3 x 2^n, ascending.
+    """Return the micro-batches that divide a replica's samples: 2^n and 3 x 2^n, ascending.
 
     >>> list(micro_batches(12))
     [1, 2, 3, 4, 6, 12]
     """
     size = 1
     while size <= samples:
-        for one in (size, size // 2 * 3):
-            if one and samples % one == 0:
-                yield one
+        for candidate in (size, size // 2 * 3):
+            if candidate and samples % candidate == 0:
+                yield candidate
         size *= 2
 
 
 def attention(task: Task, device: Accelerator) -> Attention:
-    """The kernel that PyTorch takes: FlashAttention 2 needs bf16 or fp16, and Ampere or later."""
+    """Return PyTorch's kernel: FlashAttention 2 needs bf16 or fp16, and Ampere or later."""
     if task.attention is not None:
         return task.attention
     if task.precision == "fp32" or device.vendor != "nvidia":

@@ -1,4 +1,4 @@
-"""Plans compared in time and cost."""
+"""Comparison of plans by time and cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from orchestration.planning.search.plans import Plan, Rejected
 
 
 def front(plans: Iterable[Plan]) -> tuple[Plan, ...]:
-    """The plans that no other beats in both time and cost, the fastest first."""
+    """Return the plans that no other beats in both time and cost, the fastest first."""
     best: list[Plan] = []
     cheapest = float("inf")
     for plan in sorted(plans, key=_time_then_cost):
@@ -25,21 +25,21 @@ def _time_then_cost(plan: Plan) -> tuple[float, float, str, int]:
 
 
 def _compared(ratio: float, more: str, less: str) -> str:
-    """`12% slower`, `less than 1% dearer`."""
+    """Format a ratio: ``12% slower``, ``less than 1% more expensive``."""
     share, word = (ratio - 1, more) if ratio >= 1 else (1 - ratio, less)
     return f"less than 1% {word}" if share < 0.01 else f"{share:.0%} {word}"
 
 
 def beaten(plan: Plan, chosen: Plan) -> Rejected:
-    """Why a plan that would do was not chosen."""
+    """Return why a plan within all limits was not chosen."""
     ratio = plan.time_s.expected / chosen.time_s.expected
     parts = [_compared(ratio, "slower", "faster")]
     figures = {"time_s": plan.time_s.expected}
     if plan.cost_usd is not None:
         figures["cost_usd"] = plan.cost_usd.expected
         if chosen.cost_usd is not None:
-            dearer = plan.cost_usd.expected / chosen.cost_usd.expected
-            parts.append(_compared(dearer, "dearer", "cheaper"))
+            ratio = plan.cost_usd.expected / chosen.cost_usd.expected
+            parts.append(_compared(ratio, "more expensive", "cheaper"))
     return Rejected(
         instance_type=plan.instance_type,
         instance_count=plan.instance_count,

@@ -1,4 +1,4 @@
-"""The search for a plan: every cluster, every layout, and why the others were not taken."""
+"""The search for a plan over every cluster and layout, with reasons against the others."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from orchestration.planning.search.objective import CHEAPEST, Objective
 from orchestration.planning.search.plans import Plan, Plans, Reason, Rejected
 from orchestration.planning.search.shortfall import missing
 from orchestration.planning.search.space import Space
-from orchestration.planning.search.strategy_choice import Starts
+from orchestration.planning.search.strategy_choice import StrategyChoices
 from orchestration.planning.search.suitability import unsuitable
 from orchestration.planning.search.task import Task
 
 
 def find_plans(task: Task, space: Space | None = None, objective: Objective = CHEAPEST) -> Plans:
-    """The best plan for a task, what else is worth looking at, and what was rejected and why.
+    """Find the best plan for a task, alternatives to it, and reasons against all others.
 
-    The same arguments give the same answer. A strategy that no source vouches for on an instance is
-    only taken where nothing else will do, or where `space` asks for it.
+    Equal arguments give equal answers. A strategy that no source confirms for an instance type is
+    used only if there is no other plan, or if `space` allows it.
     """
     space = space or Space()
     answer = _answer(task, space, objective)
@@ -37,20 +37,20 @@ def find_plans(task: Task, space: Space | None = None, objective: Objective = CH
 def _answer(task: Task, space: Space, objective: Objective) -> Plans:
     answer = _Search(task, space, objective).run()
     if answer.chosen is None and not space.unverified:
-        bolder = _Search(task, replace(space, unverified=True), objective).run()
-        return answer if bolder.chosen is None else bolder
+        unverified = _Search(task, replace(space, unverified=True), objective).run()
+        return answer if unverified.chosen is None else unverified
     return answer
 
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """One cluster, and what its devices would compute at their best."""
+    """One cluster, with lower bounds on time and cost."""
 
     cluster: Cluster
     layouts: tuple[Layout, ...]
     works: tuple[Work, ...]
     usd_per_s: float | None
-    """Of the whole cluster."""
+    """Price of the whole cluster."""
 
     @property
     def name(self) -> str:
@@ -58,40 +58,40 @@ class _Site:
 
     @property
     def time_s(self) -> float:
-        """No plan on it is faster."""
+        """Lower bound on the time of a plan."""
         return self.works[0].bound
 
     @property
     def cost_usd(self) -> float:
-        """No plan on it is cheaper."""
+        """Lower bound on the cost of a plan."""
         return float("inf") if self.usd_per_s is None else self.works[0].bound * self.usd_per_s
 
     @property
     def order(self) -> tuple[float, float, str, int]:
-        """The most promising first: then the others need not be looked at."""
+        """Sort key: promising sites first, so that their plans rule out others."""
         return (self.cost_usd * self.time_s, self.time_s, self.name, self.cluster.count)
 
 
 class _Search:
-    """One search; keeps what several clusters share."""
+    """One search, with everything that its clusters share."""
 
     def __init__(self, task: Task, space: Space, objective: Objective) -> None:
         self.task = task
         self.space = space
         self.objective = objective
-        self.starts = Starts(task, space)
+        self.strategies = StrategyChoices(task, space)
         self.bounds: Bounds = {}
         self.rejected: list[Rejected] = []
         self.plans: list[Plan] = []
-        """Within every limit."""
+        """Plans within every limit."""
         self.front: list[tuple[float, float]] = []
-        """Time and cost of the plans that no other beats."""
+        """Time and cost of `plans`."""
         self.considered = 0
 
     def run(self) -> Plans:
-        sites = sorted(self.sites(), key=lambda one: one.order)
+        sites = sorted(self.sites(), key=lambda site: site.order)
         for site in sites:
-            self.look(site)
+            self.examine(site)
         chosen = min(self.plans, key=self.rank, default=None)
         best = front(self.plans)
         for plan in self.plans:
@@ -111,46 +111,47 @@ class _Search:
         )
 
     def rank(self, plan: Plan) -> tuple[object, ...]:
-        """Plans by the aim, then by the other of time and cost, then simple ones first."""
+        """Return the sort key of plans: the aim, then time or cost, then simplicity."""
         cost = float("inf") if plan.cost_usd is None else plan.cost_usd.expected
         time = plan.time_s.expected
         first = (cost, time) if self.objective.aim == "cheapest" else (time, cost)
         return (*first, plan.layout.rank, plan.instance_count, plan.instance_type)
 
     def sites(self) -> Iterator[_Site]:
-        """The clusters that are worth a look."""
-        for one in self.space.allowed():
-            price = self.space.usd_per_s(one.name)
-            refusal = unsuitable(self.task, one)
+        """Return the clusters that could train the task."""
+        for instance in self.space.allowed():
+            price = self.space.usd_per_s(instance.name)
+            refusal = unsuitable(self.task, instance)
             if refusal is None and price is None and self.objective.needs_price:
-                refusal = ("price", f"no price of {one.name} is known")
+                refusal = ("price", f"the price of {instance.name} is unknown")
             if refusal is not None:
-                self.reject(one.name, None, *refusal)
+                self.reject(instance.name, None, *refusal)
                 continue
-            for count in self.space.counts_of(one.name):
-                if (site := self.site(one, count, price)) is not None:
+            for count in self.space.counts_of(instance.name):
+                if (site := self.site(instance, count, price)) is not None:
                     yield site
 
-    def site(self, one: Instance, count: int, price: float | None) -> _Site | None:
-        """A cluster with the layouts that some strategy starts on it."""
-        if count > 1 and one.network_gbps is None:
-            self.reject(one.name, count, "not known", "the speed of its network is not known")
+    def site(self, instance: Instance, count: int, price: float | None) -> _Site | None:
+        """Return a cluster with its usable layouts; ``None``: it has none, and was rejected."""
+        name = instance.name
+        if count > 1 and instance.network_gbps is None:
+            self.reject(name, count, "unknown", "the speed of its network is unknown")
             return None
-        cluster = Cluster(self.task, self.space, one, count, self.bounds)
-        every = tuple(layouts(self.task, one, count))
-        usable = tuple(layout for layout in every if self.starts.usable(layout, one.name, count))
+        cluster = Cluster(self.task, self.space, instance, count, self.bounds)
+        every = tuple(layouts(self.task, instance, count))
+        usable = tuple(layout for layout in every if self.strategies.usable(layout, name, count))
         if not usable:
-            remarks = self.starts.remarks(every, one.name, count)
-            self.reject(one.name, count, "support", "; ".join(remarks) or "no layout is possible")
+            remarks = self.strategies.remarks(every, name, count)
+            self.reject(name, count, "support", "; ".join(remarks) or "no layout is possible")
             return None
-        if (why := cluster.undivided(usable)) is not None:
-            self.reject(one.name, count, "batch", why)
+        if (reason := cluster.undivided(usable)) is not None:
+            self.reject(name, count, "batch", reason)
             return None
-        paid = None if price is None else price * count
-        return _Site(cluster, usable, tuple(cluster.works(usable)), paid)
+        usd_per_s = None if price is None else price * count
+        return _Site(cluster, usable, tuple(cluster.works(usable)), usd_per_s)
 
-    def look(self, site: _Site) -> None:
-        """Find the best plan of a cluster, unless it can't be as good as one that is known."""
+    def examine(self, site: _Site) -> None:
+        """Find the best plan of a cluster, unless its bounds are no better than a known plan."""
         cluster = site.cluster
         if any(t <= site.time_s and c <= site.cost_usd for t, c in self.front):
             detail = f"takes {duration(site.time_s)} or more, even without communication"
@@ -160,12 +161,12 @@ class _Search:
                 figures["cost_usd"] = site.cost_usd
             self.reject(site.name, cluster.count, "not the best", detail, figures=figures)
             return
-        found = cluster.best(site.works)
+        candidate = cluster.best(site.works)
         self.considered += cluster.considered
-        if found is None:
+        if candidate is None:
             self.reject_misfit(cluster)
             return
-        plan = self.plan(cluster, found)
+        plan = self.plan(cluster, candidate)
         if (limit := broken_limit(plan, self.space, self.objective)) is not None:
             self.reject(site.name, cluster.count, *limit, layout=str(plan.layout))
             return
@@ -173,40 +174,41 @@ class _Search:
         self.front.append((plan.time_s.expected, cost))
         self.plans.append(plan)
 
-    def plan(self, cluster: Cluster, found: Candidate) -> Plan:
-        one, count = cluster.instance, cluster.count
-        start = self.starts.exactly(found.layout, one.name, count)
-        return plan_of(self.task, self.space, one, count, found, start)
+    def plan(self, cluster: Cluster, candidate: Candidate) -> Plan:
+        instance, count = cluster.instance, cluster.count
+        choice = self.strategies.exact(candidate.layout, instance.name, count)
+        return plan_of(self.task, self.space, instance, count, candidate, choice)
 
     def alternatives(self, chosen: Plan | None) -> tuple[Plan, ...]:
-        """The best of every other layout on the chosen cluster; says why where there is none."""
+        """Return the best plan of every other layout on the chosen cluster; reject the rest."""
         if chosen is None:
             return ()
-        one, count = self.space.catalog[chosen.instance_type], chosen.instance_count
+        name, count = chosen.instance_type, chosen.instance_count
+        instance = self.space.catalog[name]
         plans = []
-        for same in _kinds(layouts(self.task, one, count)):
-            cluster = Cluster(self.task, self.space, one, count, self.bounds)
-            usable = [each for each in same if self.starts.usable(each, one.name, count)]
+        for kind, same in _by_kind(layouts(self.task, instance, count)).items():
+            cluster = Cluster(self.task, self.space, instance, count, self.bounds)
+            usable = [layout for layout in same if self.strategies.usable(layout, name, count)]
             if not usable:
-                remarks = self.starts.remarks(same, one.name, count)
-                self.reject(one.name, count, "support", "; ".join(remarks), layout=_kind(same[0]))
+                remarks = self.strategies.remarks(same, name, count)
+                self.reject(name, count, "support", "; ".join(remarks), layout=kind)
                 continue
-            found = cluster.best(cluster.works(usable))
+            candidate = cluster.best(cluster.works(usable))
             self.considered += cluster.considered
-            if found is None:
-                self.reject_misfit(cluster, _kind(same[0]))
-            elif found.layout != chosen.layout:
-                plans.append(self.plan(cluster, found))
+            if candidate is None:
+                self.reject_misfit(cluster, kind)
+            elif candidate.layout != chosen.layout:
+                plans.append(self.plan(cluster, candidate))
         return tuple(sorted(plans, key=lambda plan: plan.time_s.expected))
 
     def scaling(self, sites: Iterable[_Site], chosen: Plan | None) -> tuple[Plan, ...]:
-        """The best plan for each number of instances of the chosen type, whatever the limits."""
+        """Return the best plan for each number of instances of the chosen type, without limits."""
         plans = []
         for site in sites:
             if chosen is not None and site.name == chosen.instance_type:
-                found = site.cluster.best(site.works)
-                if found is not None:
-                    plans.append(self.plan(site.cluster, found))
+                candidate = site.cluster.best(site.works)
+                if candidate is not None:
+                    plans.append(self.plan(site.cluster, candidate))
         return tuple(sorted(plans, key=lambda plan: plan.instance_count))
 
     def reject_misfit(self, cluster: Cluster, layout: str = "") -> None:
@@ -245,7 +247,7 @@ class _Search:
 
 
 def _kind(layout: Layout) -> str:
-    """Layouts that a person would call the same."""
+    """Name the group of layouts that a person would call the same."""
     if layout.family == "sharded":
         return {1: "ZeRO-1", 2: "ZeRO-2", 3: "FSDP"}[layout.zero]
     return {
@@ -254,8 +256,8 @@ def _kind(layout: Layout) -> str:
     }[layout.family]  # fmt: skip
 
 
-def _kinds(every: Iterable[Layout]) -> list[list[Layout]]:
+def _by_kind(every: Iterable[Layout]) -> dict[str, list[Layout]]:
     kinds: dict[str, list[Layout]] = {}
-    for one in every:
-        kinds.setdefault(_kind(one), []).append(one)
-    return list(kinds.values())
+    for layout in every:
+        kinds.setdefault(_kind(layout), []).append(layout)
+    return kinds

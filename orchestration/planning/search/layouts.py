@@ -1,4 +1,4 @@
-"""The ways to lay a model out over the devices of a cluster, as strategies allow them."""
+"""Layouts of a model over the devices of a cluster, as strategies allow them."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from orchestration.strategies import (
     TorchDistributed,
 )
 
-Family = Literal["single", "replicated", "sharded", "smp_v1", "smp_v2", "neuron", "servers"]
-"""Layouts that the same strategies can start."""
+LayoutFamily = Literal["single", "replicated", "sharded", "smp_v1", "smp_v2", "neuron", "servers"]
+"""Groups of layouts that the same strategies start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """One way to lay a model out: the degrees, apart from batch and recomputation."""
+    """Degrees of parallelism and sharding, apart from batch and recomputation."""
 
-    family: Family
+    family: LayoutFamily
     rank: int
-    """How much there is to it; of two equally fast layouts the simpler is taken."""
+    """Complexity; of two equally fast layouts the simpler is chosen."""
     zero: int = 0
     shard: int | None = None
     tensor: int = 1
@@ -39,15 +39,15 @@ class Layout:
     context: int = 1
     expert: int = 1
     devices_per_instance: int | None = None
-    """Devices that are used where not all are."""
+    """Devices in use per instance; ``None``: all."""
 
     @property
     def replica(self) -> int:
-        """Devices that compute one sample together."""
+        """Number of devices that process one sample together."""
         return self.tensor * self.pipeline * self.context
 
     def __str__(self) -> str:
-        """What it is called, with the degrees above one."""
+        """Name the layout with its degrees above one."""
         named = {"single": "one device", "replicated": "data parallel", "servers": "servers"}
         sharded = {1: "ZeRO-1", 2: "ZeRO-2", 3: "FSDP"}.get(self.zero, "")
         over = f"{sharded} over {self.shard}" if self.shard else sharded
@@ -60,7 +60,7 @@ class Layout:
 
 
 def layouts(task: Task, instance: Instance, count: int) -> Iterator[Layout]:
-    """Every layout of the model on so many instances, simple ones first."""
+    """Return every layout of the model on this many instances, simple ones first."""
     world = instance.devices * count
     if instance.accelerator is not None and instance.family.startswith("trn"):
         yield from _neuron(task, instance, world)
@@ -71,7 +71,7 @@ def layouts(task: Task, instance: Instance, count: int) -> Iterator[Layout]:
         yield Layout(family="servers", rank=2, devices_per_instance=1)
     torch = task.framework.name in ("pytorch", "huggingface")
     if torch and world == 1:
-        yield Layout(family="sharded", rank=3, zero=2, shard=1)  # for the sake of offloading
+        yield Layout(family="sharded", rank=3, zero=2, shard=1)  # only to offload states
     if world > 1:
         yield Layout(family="replicated", rank=1)
         if torch:
@@ -81,7 +81,7 @@ def layouts(task: Task, instance: Instance, count: int) -> Iterator[Layout]:
 
 
 def strategies(layout: Layout, framework: str) -> tuple[Strategy, ...]:
-    """What can start a layout, the first that is supported before the others."""
+    """Return the strategies that can start a layout, in order of preference."""
     match layout.family:
         case "single":
             return (NoStrategy(),)
@@ -106,9 +106,9 @@ def strategies(layout: Layout, framework: str) -> tuple[Strategy, ...]:
 def _smp_v2_strategy(layout: Layout) -> SMPv2:
     return SMPv2(
         hybrid_shard_degree=layout.shard,
-        tensor_parallel_degree=_told(layout.tensor),
-        context_parallel_degree=_told(layout.context),
-        expert_parallel_degree=_told(layout.expert),
+        tensor_parallel_degree=_above_one(layout.tensor),
+        context_parallel_degree=_above_one(layout.context),
+        expert_parallel_degree=_above_one(layout.expert),
     )
 
 
@@ -116,13 +116,13 @@ def _smp_v1_strategy(layout: Layout) -> SMPv1:
     return SMPv1(
         ddp=True,
         pipeline_parallel_degree=layout.pipeline,
-        tensor_parallel_degree=_told(layout.tensor),
+        tensor_parallel_degree=_above_one(layout.tensor),
         shard_optimizer_state=True if layout.zero == 1 else None,
         sharded_data_parallel_degree=layout.shard if layout.zero == 3 else None,
     )
 
 
-def _told(degree: int) -> int | None:
+def _above_one(degree: int) -> int | None:
     return degree if degree > 1 else None
 
 
@@ -134,13 +134,13 @@ def _sharded(world: int) -> Iterator[Layout]:
 
 
 def _smp_v2(task: Task, instance: Instance, world: int) -> Iterator[Layout]:
-    """FSDP with tensor, context and expert parallelism."""
+    """Return FSDP with tensor, context and expert parallelism."""
     for tensor in _tensor_degrees(task, instance):
         ranks = world // tensor
         for context in (1, *_degrees(ranks, ranks)):
             for expert in (1, *_expert_degrees(task, ranks)):
                 if tensor == context == expert == 1:
-                    continue  # that is FSDP, which torchrun starts
+                    continue  # plain FSDP, which torchrun starts
                 for shard in _degrees(ranks, ranks):
                     if shard >= max(context, expert):
                         yield Layout(
@@ -150,7 +150,7 @@ def _smp_v2(task: Task, instance: Instance, world: int) -> Iterator[Layout]:
 
 
 def _smp_v1(task: Task, instance: Instance, world: int) -> Iterator[Layout]:
-    """Pipelines and tensor parallelism; in bf16 sharded data parallelism alone.
+    """Return pipelines and tensor parallelism; in bf16 only sharded data parallelism.
 
     https://sagemaker.readthedocs.io/en/v2.199.0/api/training/smd_model_parallel_general.html
     """
@@ -168,7 +168,7 @@ def _smp_v1(task: Task, instance: Instance, world: int) -> Iterator[Layout]:
 
 
 def _neuron(task: Task, instance: Instance, world: int) -> Iterator[Layout]:
-    """Tensor and pipeline parallelism with ZeRO-1 of neuronx-distributed."""
+    """Return tensor and pipeline parallelism with ZeRO-1 of neuronx-distributed."""
     for tensor in _tensor_degrees(task, instance):
         for pipeline in (1, *_pipeline_degrees(task, world // tensor)):
             ranks = world // tensor // pipeline
@@ -179,7 +179,7 @@ def _neuron(task: Task, instance: Instance, world: int) -> Iterator[Layout]:
 
 
 def _tensor_degrees(task: Task, instance: Instance) -> Iterator[int]:
-    """Within an instance, where heads and the feed-forward network divide evenly."""
+    """Return degrees within an instance that divide heads and the feed-forward network evenly."""
     model = task.model
     for degree in (1, *_degrees(instance.devices, instance.devices)):
         shared = model.kv_heads % degree == 0 or degree % model.kv_heads == 0
@@ -188,15 +188,17 @@ def _tensor_degrees(task: Task, instance: Instance) -> Iterator[int]:
 
 
 def _pipeline_degrees(task: Task, ranks: int) -> Iterator[int]:
-    return (one for one in _degrees(ranks, task.model.layers) if task.model.layers % one == 0)
+    layers = task.model.layers
+    return (degree for degree in _degrees(ranks, layers) if layers % degree == 0)
 
 
 def _expert_degrees(task: Task, ranks: int) -> Iterator[int]:
-    return (one for one in _degrees(ranks, task.model.experts) if task.model.experts % one == 0)
+    experts = task.model.experts
+    return (degree for degree in _degrees(ranks, experts) if experts % degree == 0)
 
 
 def _degrees(whole: int, most: int) -> Iterator[int]:
-    """Powers of two above one that divide a number of ranks, and that number itself."""
+    """Return powers of two above one that divide a number of ranks, and that number itself."""
     degree = 2
     while degree <= most and whole % degree == 0:
         yield degree

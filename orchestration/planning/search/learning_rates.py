@@ -1,4 +1,4 @@
-"""Advice on the learning rate of a plan's batch."""
+"""Learning rates for a plan's batch."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ _LINEAR = ("sgd", "momentum")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """How the learning rate should follow the batch."""
+    """A learning rate scaled to a batch."""
 
     rule: str
     """``linear`` or ``square root``."""
     factor: float
-    """Of the rate that is good for the known batch."""
+    """The rate over the known one."""
     rate: float
     note: str
 
 
 def advice(task: Task, batch: int) -> Advice | None:
-    """The rate for a batch; ``None`` where no rate is known to start from.
+    """Return the rate for a batch; ``None``: the task has no known rate.
 
-    SGD: linear in the batch, with warm-up (https://arxiv.org/abs/1706.02677). Adam and its kind:
-    the square root, falling again past the critical batch (https://arxiv.org/abs/2405.14578).
+    SGD scales linearly with the batch, with warm-up (https://arxiv.org/abs/1706.02677). Adam and
+    its relatives scale with the square root, and down again past the critical batch
+    (https://arxiv.org/abs/2405.14578).
     """
-    # The runtime is for containers; only its formulas are wanted here, and only when asked for.
+    # The runtime is for containers; loading it only here keeps it out of every other command.
     from orchestration.runtime.learning_rate import scaled_by_root, scaled_linearly
 
     known = task.learning_rate

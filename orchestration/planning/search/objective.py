@@ -1,4 +1,4 @@
-"""What a plan is chosen for."""
+"""Objectives: what a plan is chosen for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Aim = Literal["cheapest", "fastest"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """What to be least, and what not to exceed even at the pessimistic end of the prediction."""
+    """Minimise time or cost, within limits that hold even at the high end of the prediction."""
 
     aim: Aim = "cheapest"
     deadline_s: float | None = None
@@ -20,7 +20,7 @@ class Objective:
 
     @property
     def needs_price(self) -> bool:
-        """Whether an instance without a known price is of no use."""
+        """True if plans need instances with a known price."""
         return self.aim == "cheapest" or self.budget_usd is not None
 
     def __str__(self) -> str:
@@ -28,7 +28,7 @@ class Objective:
         if self.deadline_s is not None:
             text += f" within {duration(self.deadline_s)}"
         if self.budget_usd is not None:
-            text += f" for {money(self.budget_usd)} at the most"
+            text += f" for at most {money(self.budget_usd)}"
         return text
 
 
@@ -37,10 +37,10 @@ FASTEST = Objective(aim="fastest")
 
 
 def by_deadline(seconds: float) -> Objective:
-    """The cheapest plan that is ready in time."""
+    """Choose the cheapest plan that finishes in time."""
     return Objective(deadline_s=seconds)
 
 
 def within_budget(usd: float) -> Objective:
-    """The fastest plan that costs no more."""
+    """Choose the fastest plan within a budget."""
     return Objective(aim="fastest", budget_usd=usd)

@@ -1,4 +1,4 @@
-"""Plans: what was chosen, what else was worth it, and what was rejected and why."""
+"""Plans: the answer of a search, with alternatives, and rejections with their reasons."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from orchestration.planning.search.task import Task
 from orchestration.strategies import Strategy
 
 Reason = Literal[
-    "not known", "precision", "batch", "support", "memory", "price", "run time", "deadline",
+    "unknown", "precision", "batch", "support", "memory", "price", "run time", "deadline",
     "budget", "not the best",
 ]  # fmt: skip
-"""Why something was rejected."""
+"""Reasons for a rejection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A prediction with the ends between which four in five measurements lie."""
+    """A prediction, with the interval that holds four in five measurements."""
 
     low: float
     expected: float
     high: float
 
     def times(self, factor: float) -> Range:
-        """All three, multiplied."""
+        """Multiply all three values."""
         return Range(self.low * factor, self.expected * factor, self.high * factor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One way to train, and what it takes."""
+    """One way to train, with its time, memory and cost."""
 
     instance_type: str
     instance_count: int
@@ -48,27 +48,27 @@ class Plan:
     prediction: Prediction
     steps: int
     time_s: Range
-    """The whole training, without waiting for instances and loading of data."""
+    """Time of the whole training, without waiting for instances and loading data."""
     cost_usd: Range | None
-    """``None``: no price is known."""
+    """``None``: the price is unknown."""
     price: Price | None
     mfu: float
-    """Share of the devices' peak that the model's own operations use."""
+    """Model FLOP/s utilisation: the model's own operations over the devices' peak."""
     advice: Advice | None
     warnings: tuple[str, ...] = ()
 
     @property
     def headroom_gib(self) -> float:
-        """Memory of the fullest device that is not needed."""
+        """Unused memory of the fullest device."""
         return memory_room(self.configuration) - self.prediction.memory.need
 
     @property
     def instance_hours(self) -> float:
-        """Instances times hours, as they are paid."""
+        """Instances times hours, as AWS bills them."""
         return self.instance_count * self.time_s.expected / 3600
 
     def data(self) -> dict[str, object]:
-        """The plan as JSON."""
+        """Return the plan as JSON."""
         p = self.prediction
         return {
             "instance_type": self.instance_type,
@@ -77,21 +77,21 @@ class Plan:
             "strategy": self.strategy.model_dump(exclude_none=True),
             **self._settings(),
             "steps": self.steps,
-            "memory_gib": {**_parts(p.memory), **self._memory()},
+            "memory_gib": {**_values(p.memory), **self._memory()},
             "step_s": {
-                **_parts(p.time), "total": p.step_time_s, "low": p.low_s, "high": p.high_s
+                **_values(p.time), "total": p.step_time_s, "low": p.low_s, "high": p.high_s
             },
             "tokens_per_s": p.tokens_per_s,
             "mfu": self.mfu,
-            "time_s": _parts(self.time_s),
-            "cost_usd": None if self.cost_usd is None else _parts(self.cost_usd),
-            "price": None if self.price is None else _parts(self.price),
-            "learning_rate": None if self.advice is None else _parts(self.advice),
+            "time_s": _values(self.time_s),
+            "cost_usd": None if self.cost_usd is None else _values(self.cost_usd),
+            "price": None if self.price is None else _values(self.price),
+            "learning_rate": None if self.advice is None else _values(self.advice),
             "warnings": list(self.warnings),
         }  # fmt: skip
 
     def _settings(self) -> dict[str, object]:
-        """What the training script has to do."""
+        """Settings that the training script needs."""
         c = self.configuration
         degrees = ("zero", "tensor", "pipeline", "context", "expert")
         return {
@@ -127,15 +127,15 @@ class Rejected:
     instance_type: str
     instance_count: int | None
     layout: str
-    """Empty: whatever the layout."""
+    """Empty: any layout."""
     reason: Reason
     detail: str
     figures: Mapping[str, float]
-    """What `detail` says, as numbers with their unit in the name."""
+    """Numbers in `detail`, by names that end in their unit."""
 
     def data(self) -> dict[str, object]:
-        """The rejection as JSON."""
-        return {**_parts(self), "figures": dict(self.figures)}
+        """Return the rejection as JSON."""
+        return {**_values(self), "figures": dict(self.figures)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,50 +146,50 @@ class Plans:
     objective: Objective
     chosen: Plan | None
     front: tuple[Plan, ...]
-    """Every plan that no other beats in both time and cost, the fastest first."""
+    """Plans that no other beats in both time and cost, the fastest first."""
     rejected: tuple[Rejected, ...]
     alternatives: tuple[Plan, ...]
     """The best plan of every other layout on the chosen instances, the fastest first."""
     scaling: tuple[Plan, ...]
     """The best plan for each number of instances of the chosen type."""
     missing: tuple[str, ...]
-    """Without a plan: what is missing by how much, and what would help."""
+    """If there is no plan: what is missing, by how much, and what would help."""
     considered: int
-    """Configurations that were predicted."""
+    """Number of configurations that were predicted."""
 
     @property
     def simpler(self) -> Plan | None:
-        """A simpler layout on the chosen instances that is about as fast: within 2 %."""
+        """A simpler layout on the chosen instances that is at most 2 % slower."""
         chosen = self.chosen
         if chosen is None:
             return None
-        most = chosen.time_s.expected * (1 + _ABOUT)
+        longest = chosen.time_s.expected * (1 + _ABOUT)
         near = (
             plan
             for plan in self.alternatives
-            if plan.layout.rank < chosen.layout.rank and plan.time_s.expected <= most
+            if plan.layout.rank < chosen.layout.rank and plan.time_s.expected <= longest
         )
         return min(near, key=lambda plan: plan.layout.rank, default=None)
 
     def data(self) -> dict[str, object]:
-        """The answer as JSON."""
+        """Return the answer as JSON."""
         return {
             "objective": str(self.objective),
             "chosen": None if self.chosen is None else self.chosen.data(),
-            "front": [one.data() for one in self.front],
-            "alternatives": [one.data() for one in self.alternatives],
+            "front": [plan.data() for plan in self.front],
+            "alternatives": [plan.data() for plan in self.alternatives],
             "simpler": None if self.simpler is None else self.simpler.data(),
-            "scaling": [one.data() for one in self.scaling],
-            "rejected": [one.data() for one in self.rejected],
+            "scaling": [plan.data() for plan in self.scaling],
+            "rejected": [rejection.data() for rejection in self.rejected],
             "missing": list(self.missing),
             "considered": self.considered,
         }
 
 
 _ABOUT: Final = 0.02
-"""Less than any prediction can tell apart."""
+"""Difference in time that is too small for any prediction."""
 
 
-def _parts(value: object) -> dict[str, object]:
-    """The fields of a flat dataclass."""
-    return {one.name: getattr(value, one.name) for one in fields(value)}  # type: ignore[arg-type]  # only called with dataclasses
+def _values(value: object) -> dict[str, object]:
+    """Return the fields of a flat dataclass."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}  # type: ignore[arg-type]  # only called with dataclasses

@@ -1,17 +1,17 @@
-"""Rejections grouped by reason, as a person wants to read them."""
+"""Rejections grouped by reason, for people to read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestration.planning.search.plans import Plans, Reason, Rejected
+from orchestration.planning.search.plans import Plan, Plans, Reason, Rejected
 
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
-    """Instances that were rejected alike."""
+    """Instances or layouts that were rejected for the same reason."""
 
     what: str
     reason: str
@@ -19,48 +19,63 @@ class Reasons:
 
 
 def rejected(plans: Plans) -> list[Reasons]:
-    """Why instances were not taken: those of one reason together, the nearest to a plan first."""
-    whole: dict[tuple[Reason, str], list[str]] = {}
-    single: dict[tuple[str, Reason], Rejected] = {}
+    """Return the reasons of all rejections: other layouts on the chosen instances come first.
+
+    Then follows, of each instance type and reason, the rejection that was nearest to a plan, and at
+    the end types that can't train the task at all, those with one reason together.
+    """
+    types: dict[tuple[Reason, str], list[str]] = {}
+    nearest: dict[tuple[str, Reason], Rejected] = {}
     layouts: list[Reasons] = []
-    for one in plans.rejected:
-        chosen = plans.chosen
-        same = chosen is not None and one.instance_type == chosen.instance_type
-        if one.instance_count is None:
-            alike = (one.reason, one.detail.replace(one.instance_type, "the type"))
-            whole.setdefault(alike, []).append(one.instance_type)
-        elif same and chosen is not None and one.instance_count == chosen.instance_count:
-            what = f"{one.layout or 'any layout'} on the chosen instances"
-            layouts.append(Reasons(what, one.reason, one.detail))
+    for rejection in plans.rejected:
+        name, reason = rejection.instance_type, rejection.reason
+        if rejection.instance_count is None:
+            types.setdefault((reason, rejection.detail.replace(name, "the type")), []).append(name)
+        elif plans.chosen is not None and _same_instances(rejection, plans.chosen):
+            what = f"{rejection.layout or 'any layout'} on the chosen instances"
+            layouts.append(Reasons(what, reason, rejection.detail))
         else:
-            key = (one.instance_type, one.reason)
-            known = single.get(key)
-            if known is None or _figure(one) < _figure(known):
-                single[key] = one
-    near = [
-        Reasons(f"{one.instance_count} x {one.instance_type}", one.reason, one.detail)
-        for one in sorted(single.values(), key=lambda one: (_ORDER.index(one.reason), _figure(one)))
+            known = nearest.get((name, reason))
+            if known is None or _distance(rejection) < _distance(known):
+                nearest[name, reason] = rejection
+    return [
+        *layouts,
+        *map(_reasons, sorted(nearest.values(), key=_order)),
+        *(Reasons(_families(names), *key) for key, names in types.items()),
     ]
-    far = [Reasons(_families(names), *key) for key, names in whole.items()]
-    return [*layouts, *near, *far]
 
 
 _ORDER: Final = (
     "not the best", "deadline", "budget", "run time", "memory", "support", "batch", "price",
-    "precision", "not known",
+    "precision", "unknown",
 )  # fmt: skip
 
 
-def _figure(one: Rejected) -> float:
-    """How far a rejected one is from being chosen, among those of one reason."""
+def _order(rejection: Rejected) -> tuple[int, float]:
+    return _ORDER.index(rejection.reason), _distance(rejection)
+
+
+def _reasons(rejection: Rejected) -> Reasons:
+    what = f"{rejection.instance_count} x {rejection.instance_type}"
+    return Reasons(what, rejection.reason, rejection.detail)
+
+
+def _same_instances(rejection: Rejected, plan: Plan) -> bool:
+    return (rejection.instance_type, rejection.instance_count) == (
+        plan.instance_type,
+        plan.instance_count,
+    )
+
+
+def _distance(rejection: Rejected) -> float:
+    """Return how far a rejection is from a plan, comparable among those of one reason."""
     for name in ("cost_usd", "need_gib", "time_s"):
-        if name in one.figures:
-            return one.figures[name]
-    return float(one.instance_count or 0)
+        if name in rejection.figures:
+            return rejection.figures[name]
+    return float(rejection.instance_count or 0)
 
 
-def _families(names: Iterable[str]) -> str:
-    names = list(names)
+def _families(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
     families = dict.fromkeys(name.rpartition(".")[0] for name in names)

@@ -1,4 +1,4 @@
-"""What a user writes to ask for a plan."""
+"""Requests for plans, as users write them."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ Above = Annotated[float, Field(gt=0)]
 
 
 class PlanRequestError(PipelineError):
-    """A request for a plan is wrong."""
+    """A request for a plan is invalid."""
 
     headline = "the request for a plan is not valid"
 
 
-class _Written(BaseModel):
+class _Request(BaseModel):
     model_config = ConfigDict(
         defer_build=True, frozen=True, extra="forbid", protected_namespaces=()
     )
 
 
-class ModelRequest(_Written):
-    """The model: its configuration, a few numbers, or its number of parameters alone."""
+class ModelRequest(_Request):
+    """The model: its configuration, a few numbers, or only its number of parameters."""
 
     name: str | None = None
     config: Mapping[str, Any] | str | None = None
-    """The content of Hugging Face's ``config.json``, or in a file of YAML the path to it."""
+    """Content of Hugging Face's ``config.json``; in YAML files also the path to it."""
     parameters: Above | None = None
-    """Parameters alone; the shape is guessed, and predictions get wider margins."""
+    """Number of parameters; the shape is guessed, and predictions get wider margins."""
     layers: Positive | None = None
     hidden: Positive | None = None
     heads: Positive | None = None
@@ -62,13 +62,15 @@ class ModelRequest(_Written):
                 "hidden, heads and vocabulary"
             )
         if any(numbers) and not (all(numbers) and self.vocabulary):
-            raise ValueError("layers, hidden, heads and vocabulary are needed together")
+            raise ValueError("layers, hidden, heads and vocabulary are required together")
         return self
 
     def shape(self) -> ModelShape:
-        """The model's shape."""
+        """Return the model's shape."""
         if isinstance(self.config, str):
-            raise ModelError(f"{self.config} is a path, whose content has to be read before")
+            raise ModelError(
+                f"model.config: expected the content of a file, got a path: {self.config}"
+            )
         if self.config is not None:
             return from_config(self.config, self.name)
         if self.parameters is not None:
@@ -87,17 +89,17 @@ class ModelRequest(_Written):
         )
 
 
-class BatchRequest(_Written):
-    """One optimizer step: samples or tokens, a number or a range."""
+class BatchRequest(_Request):
+    """The batch of one optimizer step, in samples or tokens: a number or a range."""
 
     samples: Positive | None = None
     tokens: Above | None = None
-    """Taken as about so many: by 5 % at the most, so that it can be halved often."""
+    """Approximate: rounded by at most 5 %, so that the batch can be halved often."""
     up_to_samples: Positive | None = None
-    """The batch may be doubled up to here."""
+    """Largest batch that the planner may choose."""
     up_to_tokens: Above | None = None
     critical_samples: Above | None = None
-    """Past it more samples per step hardly save steps: the gradient's noise scale."""
+    """Batch beyond which more samples per step hardly save steps: the gradient's noise scale."""
 
     @model_validator(mode="after")
     def _one_unit(self) -> BatchRequest:
@@ -105,18 +107,18 @@ class BatchRequest(_Written):
             raise ValueError("give samples or tokens")
         pairs = ((self.samples, self.up_to_samples), (self.tokens, self.up_to_tokens))
         if any(least and most and most < least for least, most in pairs):
-            raise ValueError("the batch may be raised up to fewer samples than it has; raise both")
+            raise ValueError("the largest batch is smaller than the batch; raise it")
         return self
 
     def batch(self, sequence: int) -> Batch:
-        """The batch in samples."""
+        """Return the batch in samples."""
         least = self.samples or evened((self.tokens or 0) / sequence)
         most = self.up_to_samples or evened((self.up_to_tokens or 0) / sequence)
         return Batch(least=least, most=max(most, least), critical=self.critical_samples)
 
 
 def evened(samples: float) -> int:
-    """The number within 5 % that can be halved most often, at least 1.
+    """Return the number within 5 % that can be halved most often, at least 1.
 
     >>> evened(4e6 / 4096), evened(1.5), evened(700)
     (1024, 2, 704)
@@ -132,8 +134,8 @@ def evened(samples: float) -> int:
 _LEEWAY = 0.05
 
 
-class DataRequest(_Written):
-    """All data that training goes through: samples or tokens, times epochs."""
+class DataRequest(_Request):
+    """The training data, in samples or tokens, times epochs."""
 
     samples: Positive | None = None
     tokens: Above | None = None
@@ -146,57 +148,57 @@ class DataRequest(_Written):
         return self
 
     def total(self, sequence: int) -> int:
-        """Samples of the whole training."""
+        """Return the number of samples in the whole training."""
         once = self.samples or (self.tokens or 0) / sequence
         return max(1, round(once * self.epochs))
 
 
-class LoraRequest(_Written):
-    """Adapters to train instead of the model's own weights."""
+class LoraRequest(_Request):
+    """LoRA adapters, trained instead of the model's own weights."""
 
     rank: Positive
     targets: Targets = "attention"
 
 
-class RateRequest(_Written):
-    """A learning rate that is good for a batch."""
+class RateRequest(_Request):
+    """A learning rate that works for a batch."""
 
     value: Above
     batch: Positive
 
 
-class FrameworkRequest(_Written):
-    """What the training script is written for."""
+class FrameworkRequest(_Request):
+    """Framework of the training script."""
 
     name: Literal["pytorch", "huggingface", "tensorflow", "mxnet"] = "pytorch"
     version: str | None = None
     image: str | None = None
 
 
-class InstancesRequest(_Written):
-    """What may be rented."""
+class InstancesRequest(_Request):
+    """Instances that may be rented."""
 
     types: tuple[str, ...] = ("ml.*",)
-    """Instance types, with ``*`` for any text."""
+    """Instance types; ``*`` stands for any text."""
     counts: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 4, 8, 16, 32)
     quotas: Mapping[str, Annotated[int, Field(ge=0)]] = {}
-    """The most instances of a type, with ``*`` for any text."""
+    """Largest number of instances by type; ``*`` stands for any text."""
     region: str | None = None
     spot: bool = False
     spot_saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """Share of the price on demand that spot saves, as you know it."""
+    """Fraction of the on-demand price that you expect spot to save."""
 
     @model_validator(mode="after")
     def _quotas_of_known_types(self) -> InstancesRequest:
         for pattern in self.quotas:
             if not any(fnmatchcase(name, pattern) for name in instances()):
                 raise ValueError(
-                    f"quotas: no instance type is called {pattern!r}{near(pattern, instances())}"
+                    f"quotas: no instance type matches {pattern!r}{near(pattern, instances())}"
                 )
         return self
 
 
-class PlanRequest(_Written):
+class PlanRequest(_Request):
     """A training to plan."""
 
     model: ModelRequest
@@ -212,9 +214,9 @@ class PlanRequest(_Written):
     kernels: Kernels = "eager"
     instances: InstancesRequest = InstancesRequest()
     strategies: tuple[str, ...] | None = None
-    """Kinds of strategies that may be taken; else all."""
+    """Allowed kinds of strategies; ``None``: all."""
     unverified: bool = False
-    """Take strategies, too, that no source vouches for on an instance."""
+    """Also use strategies if no source says whether they run on an instance."""
     objective: Aim = "cheapest"
     deadline_h: Above | None = None
     budget_usd: Above | None = None
@@ -222,14 +224,14 @@ class PlanRequest(_Written):
     @field_validator("strategies")
     @classmethod
     def _known_strategies(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        kinds = [one.model_fields["kind"].default for one in _models(Strategy)]
-        for one in value or ():
-            if one not in kinds:
-                raise ValueError(f"{one!r} is no kind of strategy{near(one, kinds)}")
+        kinds = [model.model_fields["kind"].default for model in _models(Strategy)]
+        for kind in value or ():
+            if kind not in kinds:
+                raise ValueError(f"unknown strategy {kind!r}{near(kind, kinds)}")
         return value
 
     def task(self) -> Task:
-        """What is to be trained."""
+        """Return the training task."""
         lora, rate = self.lora, self.learning_rate
         return Task(
             model=self.model.shape(),
@@ -245,7 +247,7 @@ class PlanRequest(_Written):
         )
 
     def space(self) -> Space:
-        """Where to look."""
+        """Return the space to search."""
         where = self.instances
         return Space(
             types=where.types,
@@ -258,8 +260,8 @@ class PlanRequest(_Written):
             unverified=self.unverified,
         )
 
-    def wanted(self) -> Objective:
-        """What to choose for."""
+    def goal(self) -> Objective:
+        """Return the objective with its limits."""
         return Objective(
             aim=self.objective,
             deadline_s=None if self.deadline_h is None else self.deadline_h * 3600,
@@ -267,26 +269,27 @@ class PlanRequest(_Written):
         )
 
 
-def problems(error: ValidationError, prefix: str = "") -> list[Problem]:
-    """What is wrong with a request, with paths that begin with ``prefix``."""
-    found = []
-    for one in error.errors(include_url=False):
-        where = ".".join(str(part) for part in one["loc"])
-        message = one["msg"].removeprefix("Value error, ")
-        if one["type"] == "extra_forbidden":
-            message = f"there is no such field{near(str(one['loc'][-1]), fields_at(one['loc']))}"
-        elif one["type"] == "missing":
+def problems_of(error: ValidationError, prefix: str = "") -> list[Problem]:
+    """Return the problems of a request, with paths that begin with ``prefix``."""
+    problems = []
+    for detail in error.errors(include_url=False):
+        location = detail["loc"]
+        path = ".".join(str(part) for part in location)
+        message = detail["msg"].removeprefix("Value error, ")
+        if detail["type"] == "extra_forbidden":
+            message = f"there is no such field{near(str(location[-1]), fields_at(location))}"
+        elif detail["type"] == "missing":
             message = "is missing"
-        found.append(Problem(f"{prefix}{where}".rstrip("."), message))
-    return found
+        problems.append(Problem(f"{prefix}{path}".rstrip("."), message))
+    return problems
 
 
 def fields_at(location: Sequence[int | str]) -> list[str]:
-    """The fields that there are where a request has an unknown one."""
+    """Return the names of the fields beside an unknown one."""
     model: type[BaseModel] = PlanRequest
     for part in location[:-1]:
         field = model.model_fields.get(str(part))
-        inner = next((one for one in _models(field.annotation)), None) if field else None
+        inner = next(_models(field.annotation), None) if field else None
         if inner is None:
             return []
         model = inner
@@ -296,5 +299,5 @@ def fields_at(location: Sequence[int | str]) -> list[str]:
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
-    for one in get_args(annotation):
-        yield from _models(one)
+    for part in get_args(annotation):
+        yield from _models(part)

@@ -1,4 +1,4 @@
-"""What is missing where there is no plan, by how much, and what would help."""
+"""Shortfalls: what is missing if there is no plan, by how much, and what would help."""
 
 from __future__ import annotations
 
@@ -22,67 +22,67 @@ _GB: Final = 1e9
 
 
 def missing(answer: Plans, space: Space, search: Search) -> tuple[str, ...]:
-    """Sentences for people: the gap first, then ways to close it, the cheapest of their kind."""
+    """Return sentences for people: the gap first, then ways to close it."""
     allowed = list(space.allowed())
     if not allowed:
         patterns = ", ".join(space.types)
-        return (f"no instance type that trains is called {patterns}; see `orchestrate catalog`",)
-    reasons = {one.reason for one in answer.rejected}
+        return (f"no instance type for training matches {patterns}; see `orchestrate catalog`",)
+    reasons = {rejection.reason for rejection in answer.rejected}
     limits = {"deadline", "budget", "run time"} & reasons
     if limits:
         return tuple(_limited(answer, space, search))
     if "memory" in reasons:
         return tuple(_too_large(answer, space, search))
-    if not any(space.counts_of(one.name) for one in allowed):
-        text = "the counts and quotas leave no instance of any type that is allowed"
+    if not any(space.counts_of(instance.name) for instance in allowed):
+        text = "the counts and quotas leave no instance of any allowed type"
         return (text, *_others(answer, space, search))
-    told = sorted(rejected(answer), key=lambda one: one.reason == "not known")
+    groups = sorted(rejected(answer), key=lambda group: group.reason == "unknown")
     return (
-        *(f"{one.what}: {one.detail}" for one in told[:_MOST]),
+        *(f"{group.what}: {group.detail}" for group in groups[:_SHOWN]),
         *_others(answer, space, search),
     )
 
 
-_MOST: Final = 5
-"""Reasons that a person reads; `Plans.rejected` has all."""
+_SHOWN: Final = 5
+"""Reasons to show; `Plans.rejected` has all."""
 
 
 def _limited(answer: Plans, space: Space, search: Search) -> Iterator[str]:
-    """Plans there are, but too slow or too dear."""
+    """Describe plans that exist, but are too slow or too expensive."""
     objective = answer.objective
     unbounded = replace(space, longest_run_s=float("inf"))
-    told = False
+    explained = False
     if objective.deadline_s is not None or objective.budget_usd is None:
-        least = search(answer.task, unbounded, FASTEST).chosen
-        most = min(objective.deadline_s or float("inf"), space.longest_run_s)
-        what = "the deadline" if objective.deadline_s else "the longest run of a training job"
-        if least is not None and least.time_s.high > most:
-            longest = least.time_s.high
-            told = True
+        fastest = search(answer.task, unbounded, FASTEST).chosen
+        limit = min(objective.deadline_s or float("inf"), space.longest_run_s)
+        name = "the deadline" if objective.deadline_s else "the longest run of a training job"
+        if fastest is not None and fastest.time_s.high > limit:
+            longest = fastest.time_s.high
+            explained = True
             yield (
-                f"the fastest plan, {_named(least)}, may take {duration(longest)}: "
-                f"{duration(longest - most)} more than {what} of {duration(most)}"
+                f"the fastest plan, {_named(fastest)}, may take {duration(longest)}: "
+                f"{duration(longest - limit)} more than {name} of {duration(limit)}"
             )
     if objective.budget_usd is not None:
-        least = search(answer.task, unbounded, CHEAPEST).chosen
+        cheapest = search(answer.task, unbounded, CHEAPEST).chosen
         if (
-            least is not None
-            and least.cost_usd is not None
-            and (least.cost_usd.high > objective.budget_usd)
+            cheapest is not None
+            and cheapest.cost_usd is not None
+            and cheapest.cost_usd.high > objective.budget_usd
         ):
-            told = True
-            over = least.cost_usd.high - objective.budget_usd
+            explained = True
+            over = cheapest.cost_usd.high - objective.budget_usd
             yield (
-                f"the cheapest plan, {_named(least)}, may cost {money(least.cost_usd.high)}: "
+                f"the cheapest plan, {_named(cheapest)}, may cost {money(cheapest.cost_usd.high)}: "
                 f"{money(over)} more than the budget of {money(objective.budget_usd)}"
             )
-    if not told:
+    if not explained:
         yield from _clash(answer, space, search)
     yield from _others(answer, space, search)
 
 
 def _clash(answer: Plans, space: Space, search: Search) -> Iterator[str]:
-    """Either limit can be kept, but not both."""
+    """Describe plans that keep one limit but not the other."""
     limits = answer.objective
     fast = search(answer.task, space, replace(limits, aim="fastest", deadline_s=None)).chosen
     if fast is not None:
@@ -99,12 +99,16 @@ def _clash(answer: Plans, space: Space, search: Search) -> Iterator[str]:
 
 
 def _too_large(answer: Plans, space: Space, search: Search) -> Iterator[str]:
-    """The model does not fit the memory of what is allowed."""
+    """Compare the model's state with the memory of the allowed instances."""
     task = answer.task
     state = state_gb(task)
     largest, count = max(
-        ((one, max(counts)) for one in space.allowed() if (counts := space.counts_of(one.name))),
-        key=lambda one: (one[0].memory_gib or 0) * one[1],
+        (
+            (instance, max(counts))
+            for instance in space.allowed()
+            if (counts := space.counts_of(instance.name))
+        ),
+        key=lambda cluster: (cluster[0].memory_gib or 0) * cluster[1],
     )
     held = (largest.memory_gib or 0) * count * 2**30 / _GB
     trained = f"LoRA of rank {task.lora.rank}" if task.lora else task.optimizer
@@ -116,48 +120,51 @@ def _too_large(answer: Plans, space: Space, search: Search) -> Iterator[str]:
     yield text + ("" if state > held else ", but not beside activations and gathered layers")
     more = search(task, replace(space, counts=_MORE, quotas={}), CHEAPEST).chosen
     if more is not None:
-        yield f"allow more instances: {_told(more)}"
+        yield f"allow more instances: {_described(more)}"
     yield from _others(answer, space, search)
     if task.lora is None:
         adapted = replace(task, lora=Lora(rank=16))
         small = search(adapted, space, answer.objective).chosen
         if small is not None:
             gb = state_gb(adapted)
-            yield f"or fine-tune with LoRA: {gb:,.0f} GB of state, {_told(small)}"
+            yield f"or fine-tune with LoRA: {gb:,.0f} GB of state, {_described(small)}"
 
 
 def _others(answer: Plans, space: Space, search: Search) -> Iterator[str]:
-    """What the rest of the catalog could do."""
+    """Look for a plan in the rest of the catalog, or in fp16."""
     everywhere = replace(space, types=("ml.*",), quotas={}, strategies=None)
     if set(space.types) == {"ml.*"}:
         everywhere = replace(everywhere, counts=_MORE)
-    found = search(answer.task, everywhere, answer.objective).chosen
-    if found is not None:
-        yield f"allow other instances: {_told(found)}"
+    plan = search(answer.task, everywhere, answer.objective).chosen
+    if plan is not None:
+        yield f"allow other instances: {_described(plan)}"
     elif answer.task.precision == "bf16":
         half = replace(answer.task, precision="fp16")
-        found = search(half, space, answer.objective).chosen
-        if found is not None:
-            yield f"train in fp16: {_told(found)}"
+        plan = search(half, space, answer.objective).chosen
+        if plan is not None:
+            yield f"train in fp16: {_described(plan)}"
 
 
 def state_gb(task: Task) -> float:
-    """Weights, gradients and optimizer states of one copy, in 10^9 bytes."""
-    alone = Machine(accelerator="", devices=1, devices_per_node=1, device_memory_gib=0.0)
+    """Return the weights, gradients and optimizer states of one copy, in 10^9 bytes."""
+    machine = Machine(accelerator="", devices=1, devices_per_node=1, device_memory_gib=0.0)
     c = Configuration(
-        model=task.model, machine=alone, sequence=1, global_batch=1, micro_batch=1,
+        model=task.model, machine=machine, sequence=1, global_batch=1, micro_batch=1,
         precision=task.precision, optimizer=task.optimizer,
     )  # fmt: skip
-    each = parameter_bytes(c)
+    per_parameter = parameter_bytes(c)
     parameters = task.model.parameters
     trained = parameters if task.trainable is None else task.trainable
-    return (parameters * each.weight + trained * (each.gradient + each.optimizer)) / _GB
+    return (
+        parameters * per_parameter.weight
+        + trained * (per_parameter.gradient + per_parameter.optimizer)
+    ) / _GB
 
 
 def _named(plan: Plan) -> str:
     return f"{plan.instance_count} x {plan.instance_type}"
 
 
-def _told(plan: Plan) -> str:
+def _described(plan: Plan) -> str:
     cost = "" if plan.cost_usd is None else f", {money(plan.cost_usd.expected)}"
-    return f"{_named(plan)} ({plan.layout}) would do in {duration(plan.time_s.expected)}{cost}"
+    return f"{_named(plan)} ({plan.layout}) takes {duration(plan.time_s.expected)}{cost}"

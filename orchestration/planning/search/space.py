@@ -1,4 +1,4 @@
-"""Where a plan may be looked for: instances, counts, strategies, and what to trade for memory."""
+"""The space of a search: instances, counts, strategies, and ways to save memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from orchestration.catalog import Instance, Price, instances, price
 from orchestration.planning.model.configuration import Offload, Recompute
 
 LONGEST_RUN_S: Final = 28 * 24 * 3600
-"""A training job runs for 28 days at the most.
+"""Longest run of a training job: 28 days.
 
 https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StoppingCondition.html
 """
@@ -19,51 +19,51 @@ https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StoppingCondition.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """What the planner may choose from."""
+    """Everything that the planner may choose from."""
 
     types: tuple[str, ...] = ("ml.*",)
-    """Names of instance types, with ``*`` for any text."""
+    """Instance types; ``*`` stands for any text."""
     counts: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     quotas: Mapping[str, int] = field(default_factory=dict)
-    """The most instances of a type, by its name, with ``*`` for any text."""
+    """Largest number of instances by type; ``*`` stands for any text."""
     region: str | None = None
     spot: bool = False
     spot_saving: float = 0.0
-    """Share of the price on demand that spot saves; it changes by the hour, and no table has it."""
+    """Fraction of the on-demand price that spot saves; no table has it, for it changes hourly."""
     strategies: frozenset[str] | None = None
-    """Kinds of strategies; ``None``: all."""
+    """Allowed kinds of strategies; ``None``: all."""
     recompute: tuple[Recompute, ...] = ("none", "attention", "operators", "full")
     offload: tuple[Offload, ...] = ("none", "optimizer", "all")
     unverified: bool = False
-    """Take strategies, too, of which the sources do not say whether they run on an instance."""
+    """Also use strategies if no source says whether they run on an instance."""
     longest_run_s: float = LONGEST_RUN_S
     catalog: Mapping[str, Instance] = field(default_factory=instances)
     prices: Mapping[str, Price] | None = None
-    """Prices to take instead of the catalog's."""
+    """Prices to use instead of the catalog's."""
 
     def allowed(self) -> Iterator[Instance]:
-        """The instance types that are allowed, in the catalog's order."""
-        for name, one in self.catalog.items():
-            if one.training and any(fnmatchcase(name, pattern) for pattern in self.types):
-                yield one
+        """Return the allowed instance types in the catalog's order."""
+        for name, instance in self.catalog.items():
+            if instance.training and any(fnmatchcase(name, pattern) for pattern in self.types):
+                yield instance
 
     def counts_of(self, name: str) -> tuple[int, ...]:
-        """How many instances of a type may be taken."""
+        """Return the allowed numbers of instances of a type."""
         quota = [most for pattern, most in self.quotas.items() if fnmatchcase(name, pattern)]
         most = min(quota, default=max(self.counts, default=0))
-        within = {one for one in self.counts if one <= most}
-        if quota and most and any(one > most for one in self.counts):
+        within = {count for count in self.counts if count <= most}
+        if quota and most and any(count > most for count in self.counts):
             within.add(most)
         return tuple(sorted(within))
 
     def price(self, name: str) -> Price | None:
-        """What an hour of an instance costs, on demand."""
+        """Return the on-demand price of an instance; ``None``: unknown."""
         if self.prices is not None:
             return self.prices.get(name)
         return price(name, self.region)
 
     def usd_per_s(self, name: str) -> float | None:
-        """Dollars for a second of one instance, less what spot saves."""
+        """Return an instance's price per second, less what spot saves; ``None``: unknown."""
         known = self.price(name)
         saving = self.spot_saving if self.spot else 0.0
         return None if known is None else known.usd_per_hour * (1 - saving) / 3600

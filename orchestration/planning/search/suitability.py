@@ -1,4 +1,4 @@
-"""Whether an instance type can train a task at all, before anything is predicted."""
+"""Instance types that can't train a task, whatever the layout."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from orchestration.planning.search.plans import Reason
 from orchestration.planning.search.task import Task
 
 
-def unsuitable(task: Task, one: Instance) -> tuple[Reason, str] | None:
-    """Why an instance type is out of the question; ``None``: it is not."""
-    if one.accelerator is None:
-        return ("not known", "there is no model of training on CPUs")
-    if one.device_memory_gib is None:
-        return ("not known", "the memory of its devices is not known")
+def unsuitable(task: Task, instance: Instance) -> tuple[Reason, str] | None:
+    """Return why an instance type can't train a task; ``None``: it can."""
+    if instance.accelerator is None:
+        return ("unknown", "training on CPUs can't be predicted")
+    if instance.device_memory_gib is None:
+        return ("unknown", "the memory of its devices is unknown")
     try:
-        device(one.accelerator)
+        device(instance.accelerator)
     except ConfigurationError as error:
-        return ("not known", str(error))
-    facts = accelerators()[one.accelerator]
+        return ("unknown", str(error))
+    facts = accelerators()[instance.accelerator]
     if peak_tflops(facts, task.precision) is None:
         return ("precision", f"{facts.name} has no {_format(task.precision)} matrix units")
     return None
 
 
 def peak_tflops(facts: Accelerator, precision: str) -> float | None:
-    """The dense peak of a device in a precision; ``None``: it has no such units."""
+    """Return the dense peak of a device in a precision; ``None``: it has no such units."""
     match _format(precision):
         case "fp32":
             return facts.tf32_tflops or facts.fp32_tflops
@@ -39,7 +39,7 @@ def peak_tflops(facts: Accelerator, precision: str) -> float | None:
 
 
 def _format(precision: str) -> str:
-    """The numbers that are multiplied."""
+    """Return the number format of matrix products."""
     if precision in ("fp8", "fp8_rowwise", "mxfp8"):
         return "fp8"
     return precision.partition("_")[0]

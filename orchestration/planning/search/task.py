@@ -1,4 +1,4 @@
-"""What is to be trained: model, data, batch and numbers."""
+"""Training tasks: the model, its data and batch, and the precision."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from orchestration.planning.model.shapes import ModelError, ModelShape, Targets
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Samples of one optimizer step: a number, or a range to choose from."""
+    """Samples in one optimizer step: a number, or a range to choose from."""
 
     least: int
     most: int
     critical: float | None = None
-    """The batch, in samples, past which more samples per step hardly save steps: the gradient's
-    noise scale, https://arxiv.org/abs/1812.06162. ``None``: far beyond the range."""
+    """Batch, in samples, beyond which more samples per step hardly save steps: the gradient's noise
+    scale, https://arxiv.org/abs/1812.06162. ``None``: far beyond the range."""
 
     def __post_init__(self) -> None:
         """Refuse an empty range."""
         if not 1 <= self.least <= self.most:
-            raise ModelError(f"a batch from {self.least} to {self.most} samples is none")
+            raise ModelError(f"a batch can't range from {self.least} to {self.most} samples")
         if self.critical is not None and self.critical <= 0:
-            raise ModelError(f"a critical batch of {self.critical} samples is none")
+            raise ModelError(f"the critical batch must be above 0, got {self.critical}")
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The batches to choose from: doublings of the least, and the most."""
+        """Batches to choose from: doublings of the smallest, and the largest."""
         doublings = range((self.most // self.least).bit_length())
-        return tuple(sorted({*(self.least << one for one in doublings), self.most}))
+        return tuple(sorted({*(self.least << exponent for exponent in doublings), self.most}))
 
     def samples_factor(self, batch: int) -> float:
-        """How many more samples a batch needs than the least one, to learn as much.
+        """Return how many times the samples of the smallest batch this one needs to learn as much.
 
         https://arxiv.org/abs/1812.06162 section 2.3: samples grow as 1 + batch / critical.
         """
@@ -44,7 +44,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lora:
-    """Fine-tuning of low-rank adapters, the model's own weights frozen."""
+    """Fine-tuning of low-rank adapters while the model's own weights are frozen."""
 
     rank: int
     targets: Targets = "attention"
@@ -52,7 +52,7 @@ class Lora:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRate:
-    """A learning rate that is good for a batch."""
+    """A learning rate that works for a batch."""
 
     value: float
     batch: int
@@ -60,7 +60,7 @@ class KnownRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Framework:
-    """What the training script is written for, as the support rules read it."""
+    """Framework of the training script, as the support rules read it."""
 
     name: str = "pytorch"
     version: str | None = None
@@ -69,13 +69,13 @@ class Framework:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One training, whatever it runs on."""
+    """One training, independent of the machines."""
 
     model: ModelShape
     sequence: int
     """Tokens of one sample."""
     samples: int
-    """Samples of the whole training with the smallest batch, all epochs together."""
+    """Samples in the whole training with the smallest batch, over all epochs."""
     batch: Batch
     precision: Precision = "bf16"
     optimizer: Optimizer = "adamw"
@@ -83,19 +83,19 @@ class Task:
     learning_rate: KnownRate | None = None
     framework: Framework = field(default_factory=Framework)
     attention: Attention | None = None
-    """The attention kernel; ``None``: what PyTorch picks on the accelerator."""
+    """The attention kernel; ``None``: the one that PyTorch picks on the accelerator."""
     kernels: Kernels = "eager"
 
     @property
     def trainable(self) -> int | None:
-        """Parameters that are trained, of adapters; ``None``: all."""
+        """Number of trained parameters in adapters; ``None``: all parameters."""
         if self.lora is None:
             return None
         return self.model.lora_parameters(self.lora.rank, self.lora.targets)
 
     @property
     def flops_per_token(self) -> float:
-        """Operations of a token that no way of training can do without.
+        """Operations per token that every way of training needs.
 
         A frozen matrix needs no gradient of its own: LoRA saves a third.
         """
@@ -103,5 +103,5 @@ class Task:
         return forward * (2 if self.lora is not None else 3)
 
     def steps(self, batch: int) -> int:
-        """Optimizer steps of the whole training with this batch."""
+        """Return the number of optimizer steps in the whole training with this batch."""
         return math.ceil(self.samples * self.batch.samples_factor(batch) / batch)

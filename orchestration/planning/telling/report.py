@@ -1,7 +1,6 @@
-"""A page about a plan: what was chosen, what it takes, and what was not taken and why.
+"""A web page about a plan: its time, memory and cost, its alternatives, and the rejections.
 
-The page holds everything it needs, and asks no server for anything. Drawing needs plotly, the
-extra ``plan``.
+The page is one file and loads nothing from a server. Its charts need plotly, the extra ``plan``.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ th { font-weight: 600; white-space: nowrap; }
 
 
 def page(plans: Plans) -> str:
-    """The report as one HTML document."""
+    """Return the report as one HTML document."""
     model = escape(plans.task.model.name)
     body = [f"<h1>Training {model}: {escape(str(plans.objective))}</h1>"]
     if plans.chosen is None:
         body += [f'<p class="missing">{escape(line)}</p>' for line in plans.missing]
     else:
         body += _chosen(plans, plans.chosen)
-    reasons = [(one.what, one.reason, one.detail) for one in rejected(plans)]
+    reasons = [(group.what, group.reason, group.detail) for group in rejected(plans)]
     body += ["<h2>Rejected</h2>", _table(("what", "reason", "why"), reasons)]
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -69,43 +68,43 @@ def _chosen(plans: Plans, plan: Plan) -> list[str]:
     ]
 
 
-def _facts(told: Iterable[tuple[str, str]]) -> str:
-    rows = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in told)
+def _facts(lines: Iterable[tuple[str, str]]) -> str:
+    rows = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in lines)
     return f"<table>{''.join(rows)}</table>"
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(one)}</th>" for one in headings)
-    lines = ("".join(f"<td>{escape(cell)}</td>" for cell in one) for one in rows)
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    lines = ("".join(f"<td>{escape(cell)}</td>" for cell in cells) for cells in rows)
     return f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
 def _plotly() -> Any:
-    """The library that draws: an extra, without types."""
+    """Return the drawing library: an extra, without types."""
     return import_module("plotly.graph_objects")
 
 
 def _drawn(figure: Any, *, first: bool = False) -> str:
-    """A figure; the first brings the script that draws them all."""
+    """Return a figure as HTML; the first includes the script that draws all of them."""
     figure.update_layout(
         template="plotly_white", height=360, margin={"l": 60, "r": 20, "t": 20, "b": 50}
     )
-    drawn = figure.to_html(
+    html = figure.to_html(
         full_html=False, include_plotlyjs=first, config={"displaylogo": False}, div_id=None
     )
-    return str(drawn)
+    return str(html)
 
 
 def _pareto(plans: Plans, chosen: Plan) -> Any:
     figure = _plotly().Figure()
     front = [plan for plan in plans.front if plan.cost_usd is not None]
-    for name, some in (("not beaten", front), ("chosen", [chosen])):
-        priced = [(plan, plan.cost_usd) for plan in some if plan.cost_usd is not None]
+    for name, plotted in (("not beaten", front), ("chosen", [chosen])):
+        priced = [(plan, plan.cost_usd) for plan in plotted if plan.cost_usd is not None]
         figure.add_trace(
             _plotly().Scatter(
                 x=[plan.time_s.expected / 3600 for plan, _ in priced],
                 y=[cost.expected for _, cost in priced],
-                error_x=_ends([plan.time_s.times(1 / 3600) for plan, _ in priced]),
+                error_x=_error_bars([plan.time_s.times(1 / 3600) for plan, _ in priced]),
                 text=[f"{plan.instance_count} x {plan.instance_type}" for plan, _ in priced],
                 name=name,
                 mode="markers" if name == "chosen" else "lines+markers",
@@ -117,13 +116,12 @@ def _pareto(plans: Plans, chosen: Plan) -> Any:
     return figure
 
 
-def _ends(ranges: Sequence[object]) -> dict[str, object]:
-    known = [one for one in ranges if isinstance(one, Range)]
+def _error_bars(ranges: Sequence[Range]) -> dict[str, object]:
     return {
         "type": "data",
         "symmetric": False,
-        "array": [one.high - one.expected for one in known],
-        "arrayminus": [one.expected - one.low for one in known],
+        "array": [value.high - value.expected for value in ranges],
+        "arrayminus": [value.expected - value.low for value in ranges],
     }
 
 

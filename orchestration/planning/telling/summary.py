@@ -1,4 +1,4 @@
-"""Plans in words and short tables, for the command line and the report."""
+"""Plans as text and short tables, for the command line and the report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEADINGS: Final = ("instances", "layout", "strategy", "batch", "memory", "MFU", 
 
 
 def row(plan: Plan) -> tuple[str, ...]:
-    """A plan as one line under `HEADINGS`."""
+    """Return a plan as one line under `HEADINGS`."""
     c = plan.configuration
     return (
         f"{plan.instance_count} x {plan.instance_type}",
@@ -29,19 +29,19 @@ def row(plan: Plan) -> tuple[str, ...]:
 
 
 def answer(plans: Plans) -> list[tuple[str, str]]:
-    """What there is to know of the chosen plan, and of a simpler one that would do."""
-    told = [] if plans.chosen is None else facts(plans.chosen)
+    """Return the facts about the chosen plan, and about a simpler one that is nearly as fast."""
+    lines = [] if plans.chosen is None else facts(plans.chosen)
     if plans.chosen is not None and (simpler := plans.simpler) is not None:
         slower = simpler.time_s.expected / plans.chosen.time_s.expected - 1
         text = f"{simpler.layout} ({simpler.strategy.kind}) is simpler and about as fast"
-        told.append(("note", f"{text} ({slower:+.1%} time)"))
-    return told
+        lines.append(("note", f"{text} ({slower:+.1%} time)"))
+    return lines
 
 
 def facts(plan: Plan) -> list[tuple[str, str]]:
-    """What there is to know of a plan, with its name."""
+    """Return the facts about a plan, each with its name."""
     c, p = plan.configuration, plan.prediction
-    told = [
+    lines = [
         ("instances", f"{plan.instance_count} x {plan.instance_type}"),
         ("layout", f"{plan.layout}, started by {plan.strategy.kind}"),
         ("batch", _batch(plan)),
@@ -54,32 +54,32 @@ def facts(plan: Plan) -> list[tuple[str, str]]:
         ("steps", f"{plan.steps:,}"),
         ("time", _range(plan.time_s, duration)),
         ("cost", _cost(plan)),
-        ("certainty", "four in five such predictions lie within these ends"),
+        ("certainty", "four in five measurements are within these ranges"),
     ]
     if plan.advice is not None:
         text = f"{plan.advice.rate:.3g} ({plan.advice.rule} rule, x {plan.advice.factor:.3g})"
         note = f"; {plan.advice.note}" if plan.advice.note else ""
-        told.append(("learning rate", text + note))
-    told += [("note", text) for text in (*plan.warnings, *_placement(plan))]
+        lines.append(("learning rate", text + note))
+    lines += [("note", text) for text in (*plan.warnings, *_placement(plan))]
     if c.recompute != "none" or c.offload != "none":
         saved = [f"{c.recompute} recomputation"] if c.recompute != "none" else []
         saved += [f"{c.offload} offloaded to the host"] if c.offload != "none" else []
-        told.insert(4, ("to save memory", ", ".join(saved)))
-    return told
+        lines.insert(4, ("to save memory", ", ".join(saved)))
+    return lines
 
 
 def memory_parts(plan: Plan) -> list[tuple[str, float]]:
-    """GiB of the fullest device, by what they hold."""
+    """Return the GiB of the fullest device, by use."""
     return _numbers(plan.prediction.memory)
 
 
 def time_parts(plan: Plan) -> list[tuple[str, float]]:
-    """Seconds of a step, by what they go to."""
+    """Return the seconds of a step, by activity."""
     return _numbers(plan.prediction.time)
 
 
 def _placement(plan: Plan) -> Iterator[str]:
-    """What several instances want of the network.
+    """Return advice on the network of several instances.
 
     https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start.html
     """
@@ -88,7 +88,7 @@ def _placement(plan: Plan) -> Iterator[str]:
     known = instance(plan.instance_type)
     yield "give one subnet, so that all instances are in one Availability Zone"
     if known is not None and known.efa:
-        yield "in a VPC, EFA needs a security group that lets all traffic in from and out to itself"
+        yield "in a VPC, EFA needs a security group that allows all traffic from and to itself"
 
 
 def _batch(plan: Plan) -> str:
@@ -104,20 +104,20 @@ def _precision(plan: Plan) -> str:
     return f"{c.precision}, attention {c.attention}"
 
 
-def _range(value: Range, say: Callable[[float], str]) -> str:
-    return f"{say(value.expected)} ({say(value.low)} to {say(value.high)})"
+def _range(value: Range, form: Callable[[float], str]) -> str:
+    return f"{form(value.expected)} ({form(value.low)} to {form(value.high)})"
 
 
 def _cost(plan: Plan) -> str:
     if plan.cost_usd is None or plan.price is None:
-        return "no price is known"
-    known = plan.price
-    kind = "estimated" if known.estimate else "listed"
-    when = known.date or "undated"
-    rate = f"{money(known.usd_per_hour)}/h {kind}, {known.region}, {when}"
-    return f"{_range(plan.cost_usd, money)} at {rate}" + (f"; {known.note}" if known.note else "")
+        return "unknown"
+    price = plan.price
+    kind = "estimated" if price.estimate else "listed"
+    date = price.date or "undated"
+    rate = f"{money(price.usd_per_hour)}/h {kind}, {price.region}, {date}"
+    return f"{_range(plan.cost_usd, money)} at {rate}" + (f"; {price.note}" if price.note else "")
 
 
 def _numbers(parts: object) -> list[tuple[str, float]]:
-    every = fields(parts)  # type: ignore[arg-type]  # only called with dataclasses
-    return [(one.name, getattr(parts, one.name)) for one in every]
+    names = [field.name for field in fields(parts)]  # type: ignore[arg-type]  # only called with dataclasses
+    return [(name, getattr(parts, name)) for name in names]

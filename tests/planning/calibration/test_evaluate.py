@@ -97,10 +97,10 @@ def test_rows_that_lack_too_much_are_named() -> None:
     assert [one.row for one in scored] == ["good"]
     assert set(refused) == {one["id"] for one in bad}
     assert "did you mean 'full'" in refused["mode"]
-    assert "tp is 'two', not a number" in refused["word"]
+    assert "tp: expected a number, got 'two'" in refused["word"]
     assert "did you mean 'DeepSeekV3'" in refused["name"]
-    assert "tells how many" in refused["experts"]
-    assert "seq_len is 'inf'" in refused["endless"]
+    assert "says of how many" in refused["experts"]
+    assert "seq_len: expected a number, got 'inf'" in refused["endless"]
 
 
 def test_command_takes_tables_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

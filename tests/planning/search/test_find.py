@@ -35,7 +35,7 @@ from orchestration.planning.search.objective import (
     within_budget,
 )
 from orchestration.planning.search.space import Space
-from orchestration.planning.search.strategy_choice import Starts
+from orchestration.planning.search.strategy_choice import StrategyChoices
 from orchestration.planning.search.suitability import unsuitable
 from orchestration.planning.search.task import Batch, Framework, Lora, Task
 from tests.planning.search.questions import GPT2, LLAMA_7B, LLAMA_70B, space, task
@@ -43,7 +43,7 @@ from tests.planning.search.questions import GPT2, LLAMA_7B, LLAMA_70B, space, ta
 
 def everything(task: Task, space: Space) -> Iterator[tuple[Instance, int, Configuration]]:
     """Every configuration, one after the other."""
-    starts = Starts(task, space)
+    choices = StrategyChoices(task, space)
     for one in space.allowed():
         for count in space.counts_of(one.name):
             if (count > 1 and one.network_gbps is None) or space.price(one.name) is None:
@@ -51,7 +51,7 @@ def everything(task: Task, space: Space) -> Iterator[tuple[Instance, int, Config
             if unsuitable(task, one) is not None:
                 continue
             for layout in layouts(task, one, count):
-                if starts.usable(layout, one.name, count):
+                if choices.usable(layout, one.name, count):
                     for c in laid_out(task, space, one, count, layout):
                         if host_need(c) <= HOST_SHARE * (one.host_memory_gib or 0):
                             yield one, count, c

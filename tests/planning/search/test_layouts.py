@@ -13,7 +13,7 @@ from orchestration.planning.model.typical_shapes import transformer
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.layouts import Layout, layouts, strategies
 from orchestration.planning.search.space import Space
-from orchestration.planning.search.strategy_choice import Starts
+from orchestration.planning.search.strategy_choice import StrategyChoices
 from orchestration.planning.search.task import Framework
 from orchestration.strategies import Use, findings
 from tests.planning.search.questions import GPT2, LLAMA_7B, LLAMA_70B, chosen, space, task, whole
@@ -72,13 +72,13 @@ def test_no_layout_has_degrees_that_validation_refuses(
     name: str, precision: Precision, count: int
 ) -> None:
     wanted = task(replace(LLAMA_7B, experts=8, active_experts=2), precision=precision)
-    starts = Starts(wanted, Space())
+    choices = StrategyChoices(wanted, Space())
     for layout in layouts(wanted, instances()[name], count):
-        exactly = starts.exactly(layout, name, count)
-        assert exactly.strategy is not None
-        known = starts.of(layout, name, count)
-        assert (exactly.strategy.kind, exactly.certain) == (
-            known.strategy and known.strategy.kind, known.certain
+        exact = choices.exact(layout, name, count)
+        assert exact.strategy is not None
+        similar = choices.similar(layout, name, count)
+        assert (exact.strategy.kind, exact.certain) == (
+            similar.strategy and similar.strategy.kind, similar.certain
         )  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def test_the_critical_batch_bounds_the_batch(critical: float) -> None:
 
 
 def test_a_batch_or_model_that_is_none_is_refused() -> None:
-    with pytest.raises(ModelError, match="from 4 to 2"):
+    with pytest.raises(ModelError, match="range from 4 to 2"):
         Batch(least=4, most=2)
-    with pytest.raises(ModelError, match="critical batch of -1"):
+    with pytest.raises(ModelError, match="critical batch must be above 0, got -1"):
         Batch(least=4, most=8, critical=-1)

@@ -17,7 +17,7 @@ from orchestration.planning.search.objective import (
     [
         (FASTEST, "fastest"),
         (by_deadline(7200), "cheapest within 2.0 h"),
-        (within_budget(500), "fastest for $500 at the most"),
+        (within_budget(500), "fastest for at most $500"),
     ],
 )
 def test_objectives_are_words(objective: Objective, text: str) -> None:

@@ -25,11 +25,11 @@ def test_every_allowed_cluster_is_chosen_or_rejected() -> None:
 
 def test_reasons_are_told() -> None:
     found = reasons(find_plans(task(), space()))
-    assert found["ml.m5.xlarge"] == "not known"
+    assert found["ml.m5.xlarge"] == "unknown"
     assert found["ml.p3.16xlarge"] == "precision"
     assert found["ml.g5.xlarge"] in ("memory", "not the best", "run time")
     assert found["ml.trn2.48xlarge"] == "price"
-    assert found["ml.g7e.48xlarge"] == "not known"
+    assert found["ml.g7e.48xlarge"] == "unknown"
 
 
 def test_a_misfit_says_by_how_much() -> None:
@@ -69,7 +69,7 @@ def test_strategies_that_are_not_allowed_are_not_taken() -> None:
 
 def test_rejections_are_told_once() -> None:
     answer = find_plans(task(), Space())
-    told = [one.what for one in rejected(answer) if one.reason == "not known"]
+    told = [one.what for one in rejected(answer) if one.reason == "unknown"]
     assert len(told) < 10
     assert any("ml.m5.*" in what for what in told)
 

@@ -37,7 +37,7 @@ def test_a_request_becomes_a_search() -> None:
             "budget_usd": 100,
         }
     )
-    wanted, where, objective = given.task(), given.space(), given.wanted()
+    wanted, where, objective = given.task(), given.space(), given.goal()
     assert wanted.model.parameters == LLAMA_7B.parameters
     assert wanted.samples == 2_000_000
     assert wanted.lora == Lora(rank=8, targets="all")
@@ -65,17 +65,17 @@ def test_models_come_in_three_ways(model: dict[str, Any], parameters: int) -> No
     [
         ({"model": {}}, "give one of config"),
         ({"model": {"parameters": 7e9, "layers": 3}}, "give one of config"),
-        ({"model": {"layers": 3, "hidden": 64}}, "needed together"),
+        ({"model": {"layers": 3, "hidden": 64}}, "required together"),
         ({"batch": {}}, "give samples or tokens"),
         ({"batch": {"samples": 1, "tokens": 3}}, "give samples or tokens"),
         ({"data": {"epochs": 3}}, "give samples or tokens"),
         ({"precision": "int4"}, "fp32"),
         ({"sequence": 0}, "greater than or equal to 1"),
-        ({"batch": {"samples": 64, "up_to_samples": 32}}, "up to fewer"),
-        ({"batch": {"tokens": 2e6, "up_to_tokens": 1e6}}, "up to fewer"),
+        ({"batch": {"samples": 64, "up_to_samples": 32}}, "smaller than the batch"),
+        ({"batch": {"tokens": 2e6, "up_to_tokens": 1e6}}, "smaller than the batch"),
         ({"strategies": ["smp_v3"]}, "did you mean 'smp_v2'"),
         ({"instances": {"counts": []}}, "at least 1"),
-        ({"instances": {"quotas": {"ml.p4d": 1}}}, "no instance type is called 'ml.p4d'"),
+        ({"instances": {"quotas": {"ml.p4d": 1}}}, "no instance type matches 'ml.p4d'"),
     ],
 )
 def test_contradictions_are_refused(change: dict[str, Any], message: str) -> None:

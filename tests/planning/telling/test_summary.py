@@ -52,7 +52,7 @@ def test_several_instances_are_told_to_stay_together() -> None:
 def test_a_plan_without_a_price_says_so() -> None:
     plan = chosen(find_plans(task(), Space(types=("ml.p5e.48xlarge",), counts=(1,)), FASTEST))
     assert plan.cost_usd is None
-    assert dict(facts(plan))["cost"] == "no price is known"
+    assert dict(facts(plan))["cost"] == "unknown"
     assert row(plan)[-1] == "?"
 
 
