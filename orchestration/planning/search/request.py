@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -16,7 +16,7 @@ from orchestration.planning.model.shapes import ModelError, ModelShape, Targets
 from orchestration.planning.model.typical_shapes import of_size, transformer
 from orchestration.planning.search.objective import Aim, Objective
 from orchestration.planning.search.space import Space
-from orchestration.planning.search.task import Batch, Framework, KnownRate, Lora, Task
+from orchestration.planning.search.task import Batch, Framework, KnownRate, Lora, Task, evened
 from orchestration.strategies import Strategy
 
 Positive = Annotated[int, Field(ge=1)]
@@ -89,12 +89,23 @@ class ModelRequest(_Request):
         )
 
 
-class BatchRequest(_Request):
-    """The batch of one optimizer step, in samples or tokens: a number or a range."""
-
+class _Amount(_Request):
     samples: Positive | None = None
     tokens: Above | None = None
-    """Approximate: rounded by at most 5 %, so that the batch can be halved often."""
+
+    @model_validator(mode="after")
+    def _one_unit(self) -> Self:
+        if (self.samples is None) == (self.tokens is None):
+            raise ValueError("give samples or tokens")
+        return self
+
+
+class BatchRequest(_Amount):
+    """The batch of one optimizer step, in samples or tokens: a number or a range.
+
+    A number of tokens is rounded by at most 5 %, so that the batch can be halved often.
+    """
+
     up_to_samples: Positive | None = None
     """Largest batch that the planner may choose."""
     up_to_tokens: Above | None = None
@@ -102,9 +113,7 @@ class BatchRequest(_Request):
     """Batch beyond which more samples per step hardly save steps: the gradient's noise scale."""
 
     @model_validator(mode="after")
-    def _one_unit(self) -> BatchRequest:
-        if (self.samples is None) == (self.tokens is None):
-            raise ValueError("give samples or tokens")
+    def _range(self) -> Self:
         pairs = ((self.samples, self.up_to_samples), (self.tokens, self.up_to_tokens))
         if any(least and most and most < least for least, most in pairs):
             raise ValueError("the largest batch is smaller than the batch; raise it")
@@ -117,35 +126,10 @@ class BatchRequest(_Request):
         return Batch(least=least, most=max(most, least), critical=self.critical_samples)
 
 
-def evened(samples: float) -> int:
-    """Return the number within 5 % that can be halved most often, at least 1.
-
-    >>> evened(4e6 / 4096), evened(1.5), evened(700)
-    (1024, 2, 704)
-    """
-    step = 1
-    while abs(round(samples / (2 * step)) * 2 * step - samples) <= _LEEWAY * samples:
-        step *= 2
-        if step > samples:
-            break
-    return max(1, round(samples / step) * step)
-
-
-_LEEWAY = 0.05
-
-
-class DataRequest(_Request):
+class DataRequest(_Amount):
     """The training data, in samples or tokens, times epochs."""
 
-    samples: Positive | None = None
-    tokens: Above | None = None
     epochs: Above = 1
-
-    @model_validator(mode="after")
-    def _one_unit(self) -> DataRequest:
-        if (self.samples is None) == (self.tokens is None):
-            raise ValueError("give samples or tokens")
-        return self
 
     def total(self, sequence: int) -> int:
         """Return the number of samples in the whole training."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Final
 
 from orchestration.planning.model.configuration import Attention, Kernels, Optimizer, Precision
 from orchestration.planning.model.shapes import ModelError, ModelShape, Targets
@@ -105,3 +106,20 @@ class Task:
     def steps(self, batch: int) -> int:
         """Return the number of optimizer steps in the whole training with this batch."""
         return math.ceil(self.samples * self.batch.samples_factor(batch) / batch)
+
+
+def evened(samples: float) -> int:
+    """Return the number within 5 % that can be halved most often, at least 1.
+
+    >>> evened(4e6 / 4096), evened(1.5), evened(700)
+    (1024, 2, 704)
+    """
+    step = 1
+    while abs(round(samples / (2 * step)) * 2 * step - samples) <= _LEEWAY * samples:
+        step *= 2
+        if step > samples:
+            break
+    return max(1, round(samples / step) * step)
+
+
+_LEEWAY: Final = 0.05

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from orchestration.planning.search.request import PlanRequest, evened
-from orchestration.planning.search.task import Lora
+from orchestration.planning.search.request import PlanRequest
+from orchestration.planning.search.task import Lora, evened
 from tests.planning.search.questions import LLAMA_7B
 
 REQUEST: dict[str, Any] = {
