@@ -11,7 +11,6 @@ from orchestration.graph import Retry
 TIME_SCALE = "ORCHESTRATION_TIME_SCALE"
 """Environment variable: real seconds per second of AWS. Only the embedded AWS sets it."""
 
-_SHORTEST_LIMIT_S = 120.0
 _LONGEST_PAUSE_S = 60.0
 _jitter = random.SystemRandom()
 
@@ -27,8 +26,8 @@ def pause(seconds: float) -> float:
 
 
 def limit(seconds: float) -> float:
-    """Real seconds that bound work: in scaled time a job still needs the time that it needs."""
-    return max(pause(seconds), min(seconds, _SHORTEST_LIMIT_S))
+    """Real seconds that bound work: a scale shortens pauses, not what really runs."""
+    return max(pause(seconds), seconds)
 
 
 def backoff(retry: Retry) -> Iterator[float]:

@@ -14,8 +14,9 @@ How a job can tell that it is not on AWS:
   request's hyperparameters, environment, entry point and arguments are rewritten.
 * Each host is a process tree with an address of 127.0.0.0/8; an accelerated instance type has
   `devices_per_host` accelerators in the toolkit's eyes, and CPUs in fact.
-* Time is scaled. Limits on what really runs (`MaxRuntimeInSeconds`, a task's `TimeoutSeconds`)
-  are never scaled below 30 s.
+* Pauses are shorter. Limits on what really runs (`MaxRuntimeInSeconds`, a task's
+  `TimeoutSeconds`) are as long as on AWS, and `MaxRuntimeInSeconds` counts only the time in which
+  the job could run.
 * `AWS_*` entries of a request's environment are left out: they could lead to the real AWS.
 """
 

@@ -17,6 +17,7 @@ import pytest
 
 from orchestration import __version__
 from tests.cli.conftest import ROOT
+from tests.patience import PATIENCE_S
 
 COMMANDS = (
     *("validate", "render", "graph", "lock", "schema", "vendor-runtime"),
@@ -35,7 +36,7 @@ def start(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
 
@@ -94,7 +95,6 @@ def test_what_goes_into_a_pipe_is_plain(staging: Path) -> None:
     assert "\x1b" not in said.stdout + said.stderr
 
 
-@pytest.mark.timeout(60)
 def test_control_c_stops_the_run_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code/train.py").write_text("import time\ntime.sleep(600)\n")
@@ -124,11 +124,11 @@ def test_control_c_stops_the_run_and_leaves_nothing(tmp_path: Path) -> None:
         tree = psutil.Process(process.pid).children(recursive=True)
         assert tree
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=30)[1]
+        said = process.communicate(timeout=PATIENCE_S)[1]
     assert process.returncode == 130
     assert "interrupted" in said
     assert "Traceback" not in said
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE_S
     while any(child.is_running() for child in tree) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert [child.pid for child in tree if child.is_running()] == []
@@ -136,7 +136,6 @@ def test_control_c_stops_the_run_and_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.toolkit
-@pytest.mark.timeout(300)
 def test_demo() -> None:
     said = subprocess.run(
         [*COMMAND, "demo", "--json"],
@@ -144,7 +143,7 @@ def test_demo() -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert said.returncode == 0, said.stderr

@@ -16,7 +16,7 @@ from orchestration.local.run import RunReport, run
 from orchestration.pipeline.lowering import needs
 from tests.conformance import normal, pipelines
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 Backend = Literal["step-functions", "airflow"]

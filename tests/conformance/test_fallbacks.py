@@ -33,7 +33,7 @@ from tests.conformance import normal, pipelines
 from tests.conformance.test_conformance import BACKENDS, Backend, agree, data, jobs
 from tests.conformance.test_faults import endure as endured
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow]
 
 SCALE = 0.002
 TYPES = ("ml.p5.48xlarge", "ml.p4d.24xlarge", "ml.g5.48xlarge")

@@ -31,8 +31,9 @@ from tests.conformance.test_conformance import (
     in_order,
     jobs,
 )
+from tests.patience import PATIENCE_S
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 
 CREATIONS = {
     "fsx": ("CreateFileSystem", "CreateDataRepositoryAssociation", "DeleteFileSystem"),
@@ -251,7 +252,7 @@ def kept_file_system(aws: EmbeddedAws, folder: Path) -> str:
 
 
 def _until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -15,6 +15,7 @@ from orchestration.errors import DeployError
 from orchestration.local import EmbeddedAws, RecordedCall
 from tests.deploy import pipelines
 from tests.deploy.pipelines import PARAMETERS
+from tests.patience import PATIENCE_S
 
 _READS = ("Get", "Describe", "List", "Head")
 NIGHTLY = Schedule(cron="30 6 * * 1-5", timezone="Europe/Berlin")
@@ -345,7 +346,7 @@ def test_a_deployed_pipeline_runs_within_its_permissions(account: Account) -> No
 def _succeeds(states: Any, arn: str) -> None:
     import time
 
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE_S
     while (found := states.describe_execution(executionArn=arn))["status"] == "RUNNING":
         assert time.monotonic() < end
         time.sleep(0.05)

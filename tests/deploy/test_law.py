@@ -15,7 +15,7 @@ from orchestration.local import EmbeddedAws, RecordedCall
 from tests.conformance.pipelines import PARAMETERS, candidates, file_system, served
 from tests.deploy.policy import denied
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 
 OBJECTS = ("set/train/one.csv", "set/train/two.csv", "set/holdout/held.csv")
 

@@ -22,9 +22,10 @@ from types import ModuleType
 from typing import Any
 
 from orchestration.stages import packing
+from tests.patience import PATIENCE_S
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-TIMEOUT_S = 90.0
+TIMEOUT_S = PATIENCE_S
 
 Hyperparameters = dict[str, str | int | float | bool]
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.patience import PATIENCE_S
+
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -49,7 +51,7 @@ def test_a_process_left_behind_fails_its_test_and_is_ended(tmp_path: Path) -> No
         capture_output=True,
         check=False,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert "left 1 processes running" in done.stdout, done.stdout + done.stderr
     pid = int((tmp_path / "pid").read_text())

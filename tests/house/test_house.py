@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
 # Someone's home, a temporary folder, a build machine. Written so that this file does not hold them.
@@ -97,7 +99,7 @@ def test_floors_hold() -> None:
         capture_output=True,
         check=False,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

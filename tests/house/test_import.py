@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+from tests.patience import PATIENCE_S
+
 # Runs in a fresh interpreter. Third parties are imported before the watch begins: what they do
 # while they load is theirs, but which of them get loaded is ours, and is asked at the end.
 _WATCH = """
@@ -74,7 +76,7 @@ def _watch(body: str) -> tuple[list[list[str]], set[str]]:
         check=True,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     report = json.loads(done.stdout)
     return report["seen"], {name.partition(".")[0] for name in report["loaded"]}

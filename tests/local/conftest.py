@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from orchestration.local import EmbeddedAws
+from tests.patience import PATIENCE_S
 
 ROLE = "arn:aws:iam::123456789012:role/pipeline"
 IMAGE = "orchestration.local/pytorch:2"
@@ -54,7 +55,7 @@ def wait(
     describe: Callable[[], dict[str, Any]],
     done: Callable[[dict[str, Any]], bool],
     *,
-    timeout_s: float = 40,
+    timeout_s: float = PATIENCE_S,
 ) -> dict[str, Any]:
     end = time.monotonic() + timeout_s
     while not done(found := describe()):

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestration.runtime import Best, CheckpointError, Checkpoints, Folders
+from tests.patience import PATIENCE_S
 
 CRASHES = Path(__file__).with_name("crashes.py")
 MEMORY = Path("/dev/shm")
@@ -290,7 +291,7 @@ class Ranks:
 
     def __init__(self, directory: Path, size: int) -> None:
         self._size = size
-        self._barrier = threading.Barrier(size, timeout=20)
+        self._barrier = threading.Barrier(size, timeout=PATIENCE_S)
         self.all = [Checkpoints(directory, rank=rank) for rank in range(size)]
 
     def save(self, number: int, write: Callable[[int, Path], None]) -> list[object]:
@@ -351,7 +352,7 @@ def test_killed_at_any_moment_there_is_something_whole(memory: Path, what: str) 
         env={"PYTHONPATH": str(root)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from orchestration.stages.vendoring import vendor
+from tests.patience import PATIENCE_S
 
 # Two processes share a file, so that none of them can believe to be alone.
 SCRIPT = """
@@ -80,7 +81,7 @@ def test_mpirun(source: Path, tmp_path: Path) -> None:
         env=environment(SM_HOSTS='["algo-1"]', SM_CURRENT_HOST="algo-1", **allow),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -101,7 +102,7 @@ def test_torchrun_on_one_host(source: Path, tmp_path: Path) -> None:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -20,6 +20,7 @@ from orchestration import runtime
 from orchestration.runtime import Cluster, lightning_environment
 from orchestration.runtime.lightning import _Environment
 from orchestration.stages.vendoring import FOLDER, vendor
+from tests.patience import PATIENCE_S
 
 MODULES = sorted(module.name for module in pkgutil.iter_modules(runtime.__path__))
 
@@ -56,7 +57,9 @@ def old_python(version: str, *arguments: str) -> subprocess.CompletedProcess[str
         pytest.skip(f"python{version} is not installed")
     # pyenv has a command for each version it ever had, which runs the one that is chosen.
     chosen = {**os.environ, "PYENV_VERSION": version}
-    probe = subprocess.run([found, "-V"], env=chosen, capture_output=True, check=False, timeout=20)
+    probe = subprocess.run(
+        [found, "-V"], env=chosen, capture_output=True, check=False, timeout=PATIENCE_S
+    )
     if probe.returncode != 0:
         pytest.skip(f"python{version} does not start")
     return subprocess.run(
@@ -65,7 +68,7 @@ def old_python(version: str, *arguments: str) -> subprocess.CompletedProcess[str
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
 
 
@@ -84,7 +87,7 @@ def test_a_copy_works_alone(tmp_path: Path) -> None:
     (tmp_path / "check.py").write_text(CHECK)
     command = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})"]
     command[-1] += f"; exec(open({str(tmp_path / 'check.py')!r}).read())"
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.stdout.split() == ["0", str(len(MODULES) + 1)], done.stderr
 
 
@@ -202,7 +205,7 @@ def test_lightning_trains_under_torchrun(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=90,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     lines = {line for line in done.stdout.splitlines() if line.startswith("[")}

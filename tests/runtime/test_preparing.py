@@ -16,6 +16,7 @@ import pytest
 from orchestration.runtime import PreparationError, PreparationTimeout, prepare_once
 from orchestration.runtime.processes import Owner
 from orchestration.stages.vendoring import vendor
+from tests.patience import PATIENCE_S
 
 SCRIPT = """
 import os, sys, time
@@ -62,7 +63,7 @@ def finish(processes: list[subprocess.Popen[str]]) -> list[tuple[int, str, str]]
     with ExitStack() as stack:
         for process in processes:
             stack.enter_context(process)
-        ends = [process.communicate(timeout=30) for process in processes]
+        ends = [process.communicate(timeout=PATIENCE_S) for process in processes]
     return [
         (process.returncode, out.strip(), err)
         for process, (out, err) in zip(processes, ends, strict=True)
@@ -70,7 +71,7 @@ def finish(processes: list[subprocess.Popen[str]]) -> list[tuple[int, str, str]]
 
 
 def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while not path.exists():
         assert time.monotonic() < deadline, f"{path.name} does not come"
         time.sleep(0.01)

@@ -25,6 +25,7 @@ from orchestration.runtime import (
 )
 from orchestration.runtime.failures import shortened
 from orchestration.stages.vendoring import vendor
+from tests.patience import PATIENCE_S
 
 LOOP = """
 import sys, time
@@ -60,7 +61,7 @@ def run(tmp_path: Path, end: str) -> tuple[int, str]:
         assert process.stdout is not None
         assert process.stdout.readline() == "training\n"
         process.terminate()
-        out, _ = process.communicate(timeout=20)
+        out, _ = process.communicate(timeout=PATIENCE_S)
     return process.returncode, out
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from orchestration import PipelineError
 from orchestration.sagemaker_sdk import DIFFERENCES, from_estimator, from_model_trainer
+from tests.patience import PATIENCE_S
 from tests.sdk.comparing import LISTED
 
 LOADED = """
@@ -22,7 +23,11 @@ print(sorted(heavy & {name.partition(".")[0] for name in sys.modules}))
 
 def test_importing_the_bridge_imports_no_sdk() -> None:
     told = subprocess.run(
-        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", LOADED],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
     )
     assert told.stdout.strip() == "[]"
 

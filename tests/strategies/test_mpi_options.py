@@ -10,6 +10,7 @@ import pytest
 
 from orchestration.strategies import MPI, SMDDP, Use, findings
 from orchestration.strategies.mpi_options import SMDDP_PARAMETERS, TOOLKIT_PARAMETERS
+from tests.patience import PATIENCE_S
 
 # What the toolkit's mpirun is told before the user's options (sagemaker-training 5.1.4, mpi.py).
 TOOLKIT = [
@@ -41,7 +42,9 @@ def certain(options: str) -> list[str]:
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs Open MPI")
 @pytest.mark.parametrize("options", ABORTING + FINE)
 def test_mpirun_aborts_where_we_say_so(options: str) -> None:
-    run = subprocess.run([*TOOLKIT, *options.split(), "true"], capture_output=True, timeout=60)
+    run = subprocess.run(
+        [*TOOLKIT, *options.split(), "true"], capture_output=True, timeout=PATIENCE_S
+    )
     assert (run.returncode != 0) == bool(certain(options)), run.stderr
 
 

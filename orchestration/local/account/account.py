@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from orchestration.local.account.activity import Activity
 from orchestration.local.account.clock import Clock
 from orchestration.local.account.faults import Faults
 from orchestration.local.account.protocol import ACCOUNT_ID
@@ -29,6 +30,7 @@ class Account:
     devices_per_host: int = 1
     """Accelerators of an accelerated instance, as its processes see them."""
     recorder: Recorder = field(default_factory=Recorder)
+    activity: Activity = field(default_factory=Activity)
     faults: Faults = field(default_factory=Faults)
     children: Children = field(default_factory=Children)
 

@@ -1,16 +1,22 @@
-"""Simulated time: seconds of AWS told as fewer seconds here."""
+"""Simulated time: pauses are shortened, limits on work are not.
+
+One rule decides about every number of seconds in the embedded AWS:
+
+* A *pause*, in which nothing really happens (provisioning, a Wait state, the back-off of a retry),
+  takes `scale` real seconds for each of its seconds.
+* A *limit* on work that really runs (`MaxRuntimeInSeconds`, `TimeoutSeconds`, the start of a model)
+  is as many seconds here as on AWS: an epoch on this machine does not take a fiftieth of its time.
+  Limits that end a job count `WorkingTime`, so that a busy machine ends nothing either.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# A process really runs: what bounds it is never scaled below this many real seconds.
-SHORTEST_LIMIT_S = 30.0
-
 
 @dataclass(frozen=True)
 class Clock:
-    """Tells how long a simulated span lasts here: `scale` real seconds per simulated second."""
+    """Tells how long a span of AWS lasts here: `scale` real seconds per second of a pause."""
 
     scale: float
 
@@ -19,5 +25,5 @@ class Clock:
         return max(0.0, simulated_s * self.scale)
 
     def limit(self, simulated_s: float) -> float:
-        """Real seconds that bound work which really happens, such as a training job."""
-        return max(self.pause(simulated_s), min(simulated_s, SHORTEST_LIMIT_S))
+        """Real seconds that bound work which really happens; never fewer than on AWS."""
+        return max(self.pause(simulated_s), simulated_s)

@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
 
 _LOG_CHARACTERS = 20_000
-_STOP_TIMEOUT_S = 10.0
+_STOP_TIMEOUT_S = 60.0
 _SETTINGS: Mapping[str, str] = {
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "3600",  # stock: 30 s of a machine that may be busy
     "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "0",
     "AIRFLOW__LOGGING__COLORED_CONSOLE_LOG": "False",
     "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",

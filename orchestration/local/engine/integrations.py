@@ -6,10 +6,8 @@ import json
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from botocore import xform_name
 from botocore.exceptions import ClientError
 from moto.stepfunctions.parser.api import HistoryEventType, TaskFailedEventDetails
 from moto.stepfunctions.parser.asl.component.common.error_name.custom_error_name import (
@@ -36,6 +34,9 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.resou
 )
 from moto.stepfunctions.parser.asl.eval.program_state import ProgramEnded, ProgramRunning
 
+from orchestration.local.account.activity import Activity
+from orchestration.local.engine import calls
+from orchestration.local.engine.calls import LONGEST_POLL_S, Call, await_end, with_blobs
 from orchestration.local.engine.clients import client
 from orchestration.local.engine.seams import replace
 from orchestration.local.engine.services import ERROR_PREFIXES, SYNC_JOBS, api_name, boto_name
@@ -46,27 +47,8 @@ from orchestration.local.engine.values import (
     to_member_names,
 )
 
-# AWS is told of a job's end by an event; this is how soon it is noticed here.
+# How soon the end of an execution, or of what does not tell of its end, is noticed here.
 _POLL_S = 0.05
-
-
-@dataclass(frozen=True)
-class _Call:
-    """What one task asks for."""
-
-    service: str
-    operation: str
-    region: str
-
-    def send(self, request: dict[str, Any]) -> dict[str, Any]:
-        made = client(self.service, self.region)
-        response: dict[str, Any] = getattr(made, xform_name(self.operation))(**request)
-        response.pop("ResponseMetadata", None)
-        return response
-
-    @property
-    def model(self) -> Any:
-        return client(self.service, self.region).meta.service_model.operation_model(self.operation)
 
 
 class _Plain(state_task_service_callback.StateTaskServiceCallback):
@@ -119,29 +101,18 @@ class AwsSdk(state_task_service_aws_sdk.StateTaskServiceAwsSdk):
         normalised_parameters: dict[str, Any],
         state_credentials: Any,
     ) -> None:
-        call = _Call(
+        call = Call(
             boto_name(self.resource.api_name),
             api_name(self.resource.api_action),
             resource_runtime_part.region,
         )
         request = to_member_names(normalised_parameters, call.model.input_shape)
-        response = call.send(_with_blobs(request, call.model.input_shape))
+        if len(request) == 1:
+            (name,) = request.values()
+            await_end(env, (call.operation, str(name)), LONGEST_POLL_S)
+        response = call.send(with_blobs(request, call.model.input_shape))
         answer = from_member_names(response, call.model.output_shape)
         env.stack.append(json_value(answer))
-
-
-def _with_blobs(request: dict[str, Any], shape: Any) -> dict[str, Any]:
-    """Bytes where the API takes bytes: a state can only write a string or JSON there."""
-    members = shape.members if shape else {}
-    return {
-        key: _bytes(value) if key in members and members[key].type_name == "blob" else value
-        for key, value in request.items()
-    }
-
-
-def _bytes(value: Any) -> bytes:
-    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-    return text.encode()
 
 
 def error_prefix(service_name: str) -> str:
@@ -164,8 +135,8 @@ class SageMaker(_Plain):
     def _validate_service_integration_is_supported(self) -> None:
         """Nothing here: `definitions` checks every integration."""
 
-    def _call(self, operation: str, resource_runtime_part: Any) -> _Call:
-        return _Call("sagemaker", operation, resource_runtime_part.region)
+    def _call(self, operation: str, resource_runtime_part: Any) -> Call:
+        return Call("sagemaker", operation, resource_runtime_part.region)
 
     def _eval_service_task(
         self,
@@ -219,6 +190,8 @@ class SageMaker(_Plain):
         call = self._call(job.describe, resource_runtime_part)
 
         def resolve() -> Any:
+            # AWS is told of a job's end by an event, and so is this.
+            await_end(env, (call.operation, name))
             try:
                 response = call.send({job.name_member: name})
             except ClientError as error:
@@ -269,7 +242,7 @@ class States(_Plain, state_task_service_sfn.StateTaskServiceSfn):
     def _abandon(self, env: Any, resource_runtime_part: Any, parameters: Any) -> None:
         machine, name = parameters["stateMachineArn"], parameters["name"]
         arn = machine.replace(":stateMachine:", ":execution:") + f":{name}"
-        call = _Call("stepfunctions", "StopExecution", resource_runtime_part.region)
+        call = Call("stepfunctions", "StopExecution", resource_runtime_part.region)
         try:
             call.send({"executionArn": arn})
         except ClientError:
@@ -286,8 +259,9 @@ def _capitalised(response: dict[str, Any]) -> dict[str, Any]:
     return {key[:1].upper() + key[1:]: json_value(value) for key, value in response.items()}
 
 
-def install() -> None:
-    """Make the engine use these integrations."""
+def install(activity: Activity) -> None:
+    """Make the engine use these integrations, which wait for what is at work in an account."""
+    calls.ACTIVITY[:] = [activity]
     ours: dict[str, Callable[[], Any]] = {
         "aws-sdk": AwsSdk,
         "sagemaker": SageMaker,

@@ -18,7 +18,7 @@ from moto.stepfunctions.parser.quotas import is_within_size_quota
 from orchestration.local.engine.seams import replace
 from orchestration.local.engine.values import iso
 
-_STARTS_WITHIN_S = 5.0
+_STARTS_WITHIN_S = 60.0
 _PENDING = "_pending_assignments"
 
 

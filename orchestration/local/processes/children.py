@@ -12,9 +12,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-# Long enough for a script's SIGTERM handler in a test, short for a person who waits.
-# (SageMaker gives a stopped job 120 seconds.)
+from orchestration.local.processes.working_time import WorkingTime
+
+# Time in which a process could run: long enough for a script's SIGTERM handler in a test, short for
+# a person who waits. (SageMaker gives a stopped job 120 seconds.)
 GRACE_S = 5.0
+_POLL_S = 0.1
 _REMOVALS = 20
 _REMOVE_AGAIN_S = 0.05
 
@@ -63,8 +66,9 @@ class ChildProcess:
             # The leash passes SIGTERM on to everything below it.
             with contextlib.suppress(ProcessLookupError):
                 self._popen.send_signal(signal.SIGTERM)
-            if grace_s > 0:
-                self.wait(grace_s)
+            grace = WorkingTime()
+            while grace.elapsed_s() < grace_s and self.wait(_POLL_S) is None:
+                continue
             if self._popen.poll() is None:
                 kill_tree(self._popen.pid)
                 self._popen.wait()

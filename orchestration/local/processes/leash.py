@@ -18,8 +18,11 @@ from types import FrameType
 
 import psutil
 
+from orchestration.local.processes.working_time import WorkingTime
+
 _PR_SET_CHILD_SUBREAPER = 36
 _LAST_WORDS_S = 5.0
+_POLL_S = 0.1
 
 
 def main(command: list[str]) -> int:
@@ -37,8 +40,9 @@ def main(command: list[str]) -> int:
     signal.signal(signal.SIGTERM, stop)
     threading.Thread(target=_watch, daemon=True).start()
     status = child.wait()
-    if stopped:
-        psutil.wait_procs(stopped, timeout=_LAST_WORDS_S)
+    grace = WorkingTime()
+    while stopped and grace.elapsed_s() < _LAST_WORDS_S:
+        _, stopped[:] = psutil.wait_procs(stopped, timeout=_POLL_S)
     _kill([*stopped, *_descendants()])
     return 128 - status if status < 0 else status
 

@@ -20,8 +20,8 @@ from orchestration.local.run.report import Followed, OnProgress, Progress, StepR
 if TYPE_CHECKING:
     from orchestration.local.server.embedded import EmbeddedAws
 
-_POLL_S = 0.15
 _ROLE = "EmbeddedStates"
+_RUNNING = {"status": "RUNNING"}
 
 
 def follow(
@@ -41,7 +41,7 @@ def follow(
         stateMachineArn=arn, name=run_id, input=json.dumps(dict(values))
     )["executionArn"]
     try:
-        return _followed(states, execution, workflow, on_progress)
+        return _followed(aws, execution, workflow, on_progress)
     except BaseException:
         states.stop_execution(executionArn=execution, error="Stopped", cause="stopped by its user")
         report.stop_jobs(aws, run_token(execution))
@@ -83,21 +83,29 @@ def _machine(aws: EmbeddedAws, workflow: Workflow) -> str:
     return str(made["stateMachineArn"])
 
 
-def _followed(states: Any, execution: str, workflow: Workflow, on_progress: OnProgress) -> Followed:
+def _followed(
+    aws: EmbeddedAws, execution: str, workflow: Workflow, on_progress: OnProgress
+) -> Followed:
     names = {step.name.replace(".", "-"): step.name for step in all_steps(workflow.graph)}
     began = time.monotonic()
     seen: dict[str, StepState] = {}
+    events: list[Mapping[str, Any]] = []
     while True:
-        described = states.describe_execution(executionArn=execution)
-        running = described["status"] == "RUNNING"
-        steps = _steps(_history(states, execution), names, failed=_failed(described))
+        new = aws.events(execution, after=len(events))
+        events += new
+        # Nothing new, or an end: only the execution itself tells which.
+        described = (
+            aws.client("stepfunctions").describe_execution(executionArn=execution)
+            if not new or new[-1]["type"].startswith("Execution")
+            else _RUNNING
+        )
+        steps = _steps(events, names, failed=_failed(described))
         for step in steps.values():
             if seen.get(step.step) != step.state:
                 seen[step.step] = step.state
                 on_progress(Progress(step.step, step.state, time.monotonic() - began))
-        if not running:
+        if described["status"] != "RUNNING":
             return _ended(execution, described, tuple(steps.values()))
-        time.sleep(_POLL_S)
 
 
 def _failed(described: Mapping[str, Any]) -> bool:
@@ -121,14 +129,6 @@ def _ended(execution: str, described: Mapping[str, Any], steps: tuple[StepRun, .
     )
 
 
-def _history(states: Any, execution: str) -> list[dict[str, Any]]:
-    events: list[dict[str, Any]] = []
-    pages = states.get_paginator("get_execution_history")
-    for page in pages.paginate(executionArn=execution, includeExecutionData=False):
-        events += page["events"]
-    return events
-
-
 @dataclass(slots=True)
 class _Visits:
     """Entries into a step's states and exits from them."""
@@ -145,17 +145,17 @@ def _steps(
     """What the history says of each step that was entered, in the order of their starts."""
     visits: dict[str, _Visits] = {}
     for event in events:
-        detail = event.get("stateEnteredEventDetails") or event.get("stateExitedEventDetails")
-        step = None if detail is None else _step_of(detail["name"], names)
+        step = None if event["state"] is None else _step_of(event["state"], names)
         if step is None:
             continue
+        moment = datetime.datetime.fromisoformat(event["timestamp"])
         at = visits.setdefault(step, _Visits())
         if event["type"].endswith("Entered"):
             at.inside += 1
-            at.started = at.started or event["timestamp"]
+            at.started = at.started or moment
         else:
             at.inside -= 1
-        at.ended = event["timestamp"]
+        at.ended = moment
     return {
         step: StepRun(
             step,

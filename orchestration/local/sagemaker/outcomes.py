@@ -8,4 +8,9 @@ class JobFailed(Exception):
 
 
 class JobStopped(Exception):
-    """A job ends as Stopped; the exception's text is its secondary status."""
+    """A job ends as Stopped, with a secondary status and, where it was not asked to, a reason."""
+
+    def __init__(self, secondary_status: str = "Stopped", reason: str | None = None) -> None:
+        super().__init__(secondary_status)
+        self.secondary_status = secondary_status
+        self.reason = reason

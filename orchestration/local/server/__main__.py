@@ -81,13 +81,11 @@ def build(options: argparse.Namespace, directory: Path) -> tuple[Any, Simulation
     clock = Clock(options.time_scale)
     account = Account(options.region, clock, directory, clean, options.devices_per_host)
     simulation = Simulation(account)
-    applications.append(
-        Application(simulation, moto, _loading_engine(moto.lock, clock, clean["AWS_ENDPOINT_URL"]))
-    )
+    applications.append(Application(simulation, moto, _loading_engine(moto.lock, account)))
     return server, simulation
 
 
-def _loading_engine(lock: Any, clock: Clock, endpoint_url: str) -> Callable[[], None]:
+def _loading_engine(lock: Any, account: Account) -> Callable[[], None]:
     """A function that loads Step Functions when it is first called: a second, for some uses."""
     loaded: list[bool] = []
 
@@ -95,7 +93,9 @@ def _loading_engine(lock: Any, clock: Clock, endpoint_url: str) -> Callable[[], 
         # moto's own lock around what it imports on demand: no two threads import parts of it.
         with lock:
             if not loaded:
-                engine.install(clock, endpoint_url)
+                engine.install(
+                    account.clock, account.activity, account.environment["AWS_ENDPOINT_URL"]
+                )
                 loaded.append(True)
 
     return load

@@ -32,7 +32,7 @@ class Application:
         body = _read_body(environ)
         path = environ["PATH_INFO"]
         if path.startswith(control.PREFIX):
-            if path.endswith("/state"):
+            if path.endswith(("/state", "/events")):
                 self._load_engine()
             return _send(control.answer(self._simulation, path, body), start_response)
         sequence = self._account.recorder.arrive()

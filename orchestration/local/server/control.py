@@ -11,6 +11,8 @@ from orchestration.local.server.simulation import Simulation
 from orchestration.local.server.snapshot import snapshot
 
 PREFIX = "/_embedded/"
+# A request for events is answered with none after this time.
+_LONGEST_WAIT_S = 2.0
 
 
 def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
@@ -24,11 +26,20 @@ def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
     elif what == "faults":
         simulation.account.faults.inject(Fault.from_json(json.loads(body)))
         data = {}
+    elif what == "events":
+        data = _events(simulation.account.region, **json.loads(body))
     elif what.startswith("logs/"):
         data = {"logs": simulation.sagemaker.logs(what.removeprefix("logs/"))}
     else:
         return Answer(404, b'{"message": "unknown path"}', _TYPE)
     return Answer(200, json.dumps(data, default=str).encode(), _TYPE)
+
+
+def _events(region: str, *, execution: str, after: int) -> Any:
+    # Loads moto's engine, which only servers that run state machines need.
+    from orchestration.local.engine import history
+
+    return history.events(execution, region, after, _LONGEST_WAIT_S)
 
 
 _TYPE = (("Content-Type", "application/json"),)

@@ -28,7 +28,9 @@ from orchestration.local.processes.environment import (
 if TYPE_CHECKING:
     from typing import Self
 
-_STOP_TIMEOUT_S = 15.0
+# Far more than an answer takes: only a server that hangs needs as long.
+_ANSWERS_WITHIN_S = 600.0
+_STOP_TIMEOUT_S = 60.0
 
 
 class EmbeddedAws:
@@ -147,6 +149,14 @@ class EmbeddedAws:
         """What a job or an endpoint has written so far."""
         return str(self._get(f"logs/{quote(job_name)}")["logs"])
 
+    def events(self, execution_arn: str, *, after: int = 0) -> list[dict[str, Any]]:
+        """What an execution has done since its first `after` events, as soon as there is more.
+
+        Each event has a `type` and a `timestamp`, as in GetExecutionHistory, and the name of its
+        `state`, if it has one. Empty where nothing has happened for some seconds.
+        """
+        return list(self._get("events", {"execution": execution_arn, "after": after}))
+
     def inject(self, fault: Fault) -> None:
         """Make the next matching calls, or the next matching job, fail."""
         self._get("faults", fault.to_json())
@@ -182,7 +192,7 @@ class EmbeddedAws:
         # The URL is this object's own, on the loopback.
         request = urllib.request.Request(url, data=body)  # noqa: S310
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=30) as answer:
+        with opener.open(request, timeout=_ANSWERS_WITHIN_S) as answer:
             return json.load(answer)
 
     def _command(self, directory: Path) -> list[str]:

@@ -118,3 +118,12 @@ def test_an_injected_reason_is_the_failure_reason(aws: EmbeddedAws) -> None:
     aws.inject(Fault.job("doomed", reason="InternalServerError: try again"))
     aws.client("sagemaker").create_processing_job(**_request(aws, "doomed", ""))
     assert _finished(aws, "doomed")["FailureReason"] == "InternalServerError: try again"
+
+
+def test_a_job_that_runs_for_too_long_says_which_limit_ended_it(aws: EmbeddedAws) -> None:
+    request = _request(aws, "too-long", "import time; time.sleep(600)")
+    request["StoppingCondition"] = {"MaxRuntimeInSeconds": 1}
+    aws.client("sagemaker").create_processing_job(**request)
+    job = _finished(aws, "too-long")
+    assert job["ProcessingJobStatus"] == "Stopped"
+    assert "longer than its MaxRuntimeInSeconds of 1 s" in job["FailureReason"]

@@ -130,6 +130,16 @@ def test_a_stopped_job_keeps_what_it_wrote(aws: EmbeddedAws) -> None:
     assert keys(aws, "output/slow/") == ["output/slow/output/model.tar.gz"]
 
 
+def test_a_job_that_runs_for_too_long_says_which_limit_ended_it(aws: EmbeddedAws) -> None:
+    script = put(aws, "code/long.tar.gz", tar_gz({"train.py": "import time; time.sleep(600)"}))
+    request = training_request("long", script, StoppingCondition={"MaxRuntimeInSeconds": 1})
+    aws.client("sagemaker").create_training_job(**request)
+    job = finished_training(aws, "long")
+    assert (job["TrainingJobStatus"], job["SecondaryStatus"]) == ("Stopped", "MaxRuntimeExceeded")
+    assert "longer than its MaxRuntimeInSeconds of 1 s" in job["FailureReason"]
+    assert job["SecondaryStatusTransitions"][-1]["StatusMessage"] == job["FailureReason"]
+
+
 def test_a_job_without_data_fails_as_on_sagemaker(aws: EmbeddedAws) -> None:
     request = training_request(
         "no-data", "s3://x/y", InputDataConfig=[_channel("train", "nowhere")]

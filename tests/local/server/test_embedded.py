@@ -17,6 +17,7 @@ from botocore.exceptions import ClientError
 from orchestration.errors import LocalError
 from orchestration.local import EmbeddedAws, Fault, RecordedCall, refuse_real_aws
 from tests.local.conftest import BUCKET, ROLE, put, tar_gz, training_request
+from tests.patience import PATIENCE_S
 
 CALLS = """
 import boto3
@@ -218,10 +219,10 @@ def test_nothing_is_left_when_one_is_killed(victim: str, tmp_path: Path) -> None
         assert len(family) >= 4
         server = next(one for one in family if "orchestration.local.server" in one.cmdline())
         os.kill(parent.pid if victim == "parent" else server.pid, signal.SIGKILL)
-        _, alive = psutil.wait_procs([one for one in family if one != server], timeout=15)
+        _, alive = psutil.wait_procs([one for one in family if one != server], timeout=PATIENCE_S)
         assert not alive
         if victim == "parent":
-            psutil.wait_procs([server], timeout=15)
+            psutil.wait_procs([server], timeout=PATIENCE_S)
             _gone(tmp_path)
     finally:
         parent.kill()
@@ -230,7 +231,7 @@ def test_nothing_is_left_when_one_is_killed(victim: str, tmp_path: Path) -> None
 
 
 def _gone(directory: Path) -> None:
-    end = time.monotonic() + 5
+    end = time.monotonic() + PATIENCE_S
     while list(directory.iterdir()):
         assert time.monotonic() < end, list(directory.rglob("*"))
         time.sleep(0.05)
@@ -245,7 +246,7 @@ def test_closing_ends_running_jobs_and_removes_files(tmp_path: Path) -> None:
         aws.client("sagemaker").create_training_job(**training_request("long", uri))
         while not (family := _with_a_toolkit(before)):
             time.sleep(0.05)
-    _, alive = psutil.wait_procs(family, timeout=5)
+    _, alive = psutil.wait_procs(family, timeout=PATIENCE_S)
     assert not alive
     assert not list(tmp_path.iterdir())
 
@@ -260,4 +261,4 @@ def _with_a_toolkit(before: list[psutil.Process]) -> list[psutil.Process]:
 
 
 def _script(text: str, environment: dict[str, str]) -> None:
-    subprocess.run([sys.executable, "-c", text], env=environment, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", text], env=environment, check=True, timeout=PATIENCE_S)

@@ -15,6 +15,7 @@ import pytest
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.plans import Plans
 from orchestration.planning.telling.report import page
+from tests.patience import PATIENCE_S
 from tests.planning.telling.test_report import SPACE, TASK
 
 pytest.importorskip("plotly")
@@ -66,7 +67,7 @@ def opened(text: str, folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
         ],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE_S,
         check=True,
     )
     console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_NETWORK_S = 60.0
+_NETWORK_S = 600.0
 _POLL_S = 0.02
 
 _SSHD = """\

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 _CLONE_NEWNET = 0x40000000
-_HOSTS_S = 30.0
+_HOSTS_S = 600.0
 _POLL_S = 0.02
 _CHUNK_BYTES = 1 << 16
 

@@ -33,6 +33,7 @@ class Job(ABC):
         self.status = "InProgress"
         self.failure_reason: str | None = None
         self.stop_requested = threading.Event()
+        self._activity = (f"Describe{self.kind}Job", self.name)
         self._thread = threading.Thread(target=self._run_to_the_end, daemon=True)
 
     @abstractmethod
@@ -65,11 +66,12 @@ class Job(ABC):
     def _run_to_the_end(self) -> None:
         try:
             self._meet_injected_fault()
+            self.account.activity.begin(self._activity)
             self.run()
         except JobFailed as error:
             self._end("Failed", "Failed", str(error)[:_LONGEST_REASON])
         except JobStopped as error:
-            self._end("Stopped", str(error))
+            self._end("Stopped", error.secondary_status, error.reason)
         except ServiceError as error:
             self._end("Failed", "Failed", f"ClientError: {error}"[:_LONGEST_REASON])
         except Exception as error:
@@ -85,7 +87,7 @@ class Job(ABC):
             return
         # As on AWS, a job that waits for its machines can be stopped.
         if self.stop_requested.wait(self.account.clock.pause(fault.delay_s)):
-            raise JobStopped("Stopped")
+            raise JobStopped
         raise JobFailed(fault.message)
 
     def _end(self, status: str, secondary_status: str, reason: str | None = None) -> None:
@@ -94,3 +96,4 @@ class Job(ABC):
         self.enter(secondary_status, reason or "")
         # Last: whoever polls the status finds everything else in place.
         self.status = status
+        self.account.activity.end(self._activity)

@@ -19,6 +19,7 @@ from orchestration.local.sagemaker.jobs.checks import check_processing_request
 from orchestration.local.sagemaker.jobs.inputs import bring_objects
 from orchestration.local.sagemaker.jobs.lifecycle import Job
 from orchestration.local.sagemaker.jobs.log_streams import LogStream
+from orchestration.local.sagemaker.jobs.runtime_limit import RuntimeLimit
 from orchestration.local.sagemaker.outcomes import JobFailed, JobStopped
 
 _POLL_S = 0.05
@@ -46,6 +47,9 @@ class ProcessingJob(Job):
         self.started = now()
         try:
             self._process()
+        except JobStopped:
+            self.status = "Stopping"
+            raise
         finally:
             for process in self._processes:
                 process.stop()
@@ -131,17 +135,14 @@ class ProcessingJob(Job):
         return [*interpreter(specification["ContainerEntrypoint"]), *arguments]
 
     def _wait(self) -> None:
-        limit = self.request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", 86_400)
-        end = time.monotonic() + self.account.clock.limit(limit)
+        limit = RuntimeLimit(self.request, self.account.clock)
         next_copy = 0.0
         while any(process.exit_status is None for process in self._processes):
             if any(process.exit_status for process in self._processes):
                 break
             if self.stop_requested.wait(_POLL_S):
-                raise JobStopped("Stopped")
-            if time.monotonic() > end:
-                self.status = "Stopping"
-                raise JobStopped("MaxRuntimeExceeded")
+                raise JobStopped
+            limit.check()
             if time.monotonic() > next_copy:
                 for stream in self._streams:
                     stream.copy()

@@ -23,6 +23,7 @@ from orchestration.local.sagemaker.jobs.log_streams import LogStream
 from orchestration.local.sagemaker.jobs.metrics import final_metrics
 from orchestration.local.sagemaker.jobs.mounts import Mounts
 from orchestration.local.sagemaker.jobs.pipes import Pipe
+from orchestration.local.sagemaker.jobs.runtime_limit import RuntimeLimit
 from orchestration.local.sagemaker.outcomes import JobFailed, JobStopped
 
 _POLL_S = 0.1
@@ -86,6 +87,7 @@ class TrainingJob(Job):
             self._train()
         except JobStopped as stop:
             # What a stopped job wrote is kept, as far as it got.
+            self.status = "Stopping"
             stopped = stop
         finally:
             self._end_processes()
@@ -188,17 +190,14 @@ class TrainingJob(Job):
         self._wait()
 
     def _wait(self) -> None:
-        limit = self.request["StoppingCondition"].get("MaxRuntimeInSeconds", 86_400)
-        end = time.monotonic() + self.account.clock.limit(limit)
+        limit = RuntimeLimit(self.request, self.account.clock)
         next_sync = 0.0
         while any(process.exit_status is None for process in self._processes):
             if any(process.exit_status for process in self._processes):
                 break
             if self.stop_requested.wait(_POLL_S):
-                raise JobStopped("Stopped")
-            if time.monotonic() > end:
-                self.status = "Stopping"
-                raise JobStopped("MaxRuntimeExceeded")
+                raise JobStopped
+            limit.check()
             if time.monotonic() > next_sync:
                 self._copy_out()
                 next_sync = time.monotonic() + _SYNC_EVERY_S

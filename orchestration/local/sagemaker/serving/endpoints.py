@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from pathlib import Path
 from typing import Any
 
 from orchestration.local.account.account import Account
@@ -170,6 +171,21 @@ class Endpoints:
             self._number += 1
             directory = self._account.directory / "endpoint" / f"{endpoint.name}-{self._number}"
         threading.Event().wait(self._account.clock.pause(_PROVISIONING_S))
+        activity = ("DescribeEndpoint", endpoint.name)
+        self._account.activity.begin(activity)
+        try:
+            self._replace_host(endpoint, config_name, variant, model, directory)
+        finally:
+            self._account.activity.end(activity)
+
+    def _replace_host(
+        self,
+        endpoint: Endpoint,
+        config_name: str,
+        variant: JsonObject,
+        model: JsonObject,
+        directory: Path,
+    ) -> None:
         old = endpoint.host
         try:
             reason = self._account.faults.for_job("CreateEndpoint", endpoint.name)

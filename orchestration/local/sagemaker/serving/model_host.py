@@ -11,13 +11,16 @@ from orchestration.local.account import storage
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import Answer, JsonObject, ServiceError
 from orchestration.local.processes.children import ChildProcess, read_log
+from orchestration.local.processes.working_time import WorkingTime
 from orchestration.local.sagemaker import archive
 from orchestration.local.sagemaker.hosts.environment import job_environment
 from orchestration.local.sagemaker.serving.models import model_data
 
-_STARTS_WITHIN_S = 60.0
-# SageMaker gives a model 60 seconds for an answer.
-_ANSWERS_WITHIN_S = 60.0
+# An hour is the most that SageMaker grants a container (ContainerStartupHealthCheckTimeout); a
+# model that can't be loaded ends its process long before, and so does not wait for this.
+_STARTS_WITHIN_S = 3600.0
+# SageMaker gives a model 60 seconds; what a GPU answers in a second may take a CPU longer.
+_ANSWERS_WITHIN_S = 600.0
 _POLL_S = 0.05
 
 
@@ -39,16 +42,20 @@ class ModelHost:
 
     def wait_until_ready(self) -> None:
         """Wait until the model answers `/ping`; raises `ModelHostFailed`."""
-        end = time.monotonic() + _STARTS_WITHIN_S
+        working = WorkingTime()
         port_file = self.directory / "port"
-        while time.monotonic() < end and self._process.exit_status is None:
+        while working.elapsed_s() < _STARTS_WITHIN_S and self._process.exit_status is None:
             if port_file.exists():
                 self._port = int(port_file.read_text())
                 return
             time.sleep(_POLL_S)
+        if self._process.exit_status is None:
+            reason = f"the model did not start within {_STARTS_WITHIN_S:.0f} s"
+        else:
+            lines = self.logs().strip().splitlines()
+            reason = lines[-1] if lines else "the model's process ended without a word"
         self.stop()
-        lines = self.logs().strip().splitlines()
-        raise ModelHostFailed(lines[-1] if lines else "it did not start", self.logs())
+        raise ModelHostFailed(reason, self.logs())
 
     def invoke(self, body: bytes, headers: dict[str, str]) -> Answer:
         """Send an inference request on."""

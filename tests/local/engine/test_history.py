@@ -1,0 +1,63 @@
+"""The events of an execution, as they happen, are those of GetExecutionHistory."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from typing import Any
+
+from orchestration.local import EmbeddedAws
+from tests.local.conftest import ROLE
+
+CHAIN = {
+    "StartAt": "First",
+    "QueryLanguage": "JSONata",
+    "States": {
+        "First": {"Type": "Wait", "Seconds": 20, "Next": "Second"},
+        "Second": {"Type": "Pass", "End": True},
+    },
+}
+
+
+def _started(aws: EmbeddedAws) -> str:
+    states = aws.client("stepfunctions")
+    machine = states.create_state_machine(
+        name="history", definition=json.dumps(CHAIN), roleArn=ROLE
+    )
+    arn: str = states.start_execution(stateMachineArn=machine["stateMachineArn"])["executionArn"]
+    return arn
+
+
+def test_events_are_those_of_the_history(aws: EmbeddedAws) -> None:
+    execution = _started(aws)
+    events: list[dict[str, Any]] = []
+    while new := aws.events(execution, after=len(events)):
+        events += new
+
+    states = aws.client("stepfunctions")
+    assert states.describe_execution(executionArn=execution)["status"] == "SUCCEEDED"
+    history = states.get_execution_history(executionArn=execution)["events"]
+    assert [event["type"] for event in events] == [event["type"] for event in history]
+    assert [event["state"] for event in events if event["state"]] == [
+        "First",
+        "First",
+        "Second",
+        "Second",
+    ]
+    assert [datetime.datetime.fromisoformat(event["timestamp"]) for event in events] == [
+        event["timestamp"] for event in history
+    ]
+
+
+def test_a_stopped_execution_ends_its_events(aws: EmbeddedAws) -> None:
+    definition = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 4000, "End": True}}}
+    states = aws.client("stepfunctions")
+    machine = states.create_state_machine(
+        name="stopped-history", definition=json.dumps(definition), roleArn=ROLE
+    )
+    execution = states.start_execution(stateMachineArn=machine["stateMachineArn"])["executionArn"]
+    states.stop_execution(executionArn=execution)
+    seen = 0
+    while new := aws.events(execution, after=seen):
+        seen += len(new)
+    assert states.describe_execution(executionArn=execution)["status"] == "ABORTED"

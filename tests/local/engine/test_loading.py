@@ -1,0 +1,50 @@
+"""moto's engine is loaded without what no state machine here needs, and reads a text once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+LOADED = """
+import json, sys
+from orchestration.local.account.activity import Activity
+from orchestration.local.account.clock import Clock
+from orchestration.local import engine
+engine.install(Clock(1), Activity(), "http://127.0.0.1:9")
+after = sorted(name for name in sys.modules if name.startswith(("moto.batch", "moto.ec2")))
+import moto.batch
+print(json.dumps([after, hasattr(moto.batch, "batch_backends")]))
+"""
+
+PARSED = """
+import json
+from orchestration.local.account.activity import Activity
+from orchestration.local.account.clock import Clock
+from orchestration.local import engine
+engine.install(Clock(1), Activity(), "http://127.0.0.1:9")
+from moto.stepfunctions.parser.asl.antlr.runtime.ASLParser import ASLParser
+from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
+read = []
+stock = ASLParser.state_machine
+ASLParser.state_machine = lambda self: read.append(1) or stock(self)
+text = '{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}'
+programs = [AmazonStateLanguageParser.parse(text)[0] for _ in range(3)]
+print(json.dumps([len(read), programs[0] is programs[1]]))
+"""
+
+
+def _said(script: str) -> list[object]:
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    said: list[object] = json.loads(done.stdout)
+    return said
+
+
+def test_the_engine_loads_no_tables_of_ec2_and_leaves_batch_to_whoever_asks_for_it() -> None:
+    assert _said(LOADED) == [[], True]
+
+
+def test_a_definition_is_read_once_and_each_run_has_a_program_of_its_own() -> None:
+    assert _said(PARSED) == [1, False]
