@@ -93,14 +93,21 @@ def _report(error: OrchestrationError, *, as_json: bool) -> None:
 
 def require(modules: Mapping[str, str], *, what: str) -> None:
     """Raise an error that names the extras to install where modules are missing."""
-    from importlib.util import find_spec
-
-    extras = sorted({extra for module, extra in modules.items() if find_spec(module) is None})
+    extras = sorted({extra for module, extra in modules.items() if not _is_installed(module)})
     if extras:
         raise OrchestrationError(
             f"{what} needs more than what is installed; run "
             f"`{sys.executable} -m pip install 'orchestration[{','.join(extras)}]'`"
         )
+
+
+def _is_installed(module: str) -> bool:
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # To look for `airflow.sdk` is to import `airflow`.
+        return False
 
 
 def colored_diff(lines: Sequence[str], write: Callable[[str], None] = say) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
@@ -152,10 +152,31 @@ class Pipeline(Model):
     def warnings(self) -> list[Problem]:
         """What may well be wrong, or is not known to work."""
         return [
-            Problem(f"stages.{stage.name}.{found.path}", found.message)
-            for stage in self._by_default()
-            for found in stage.warnings()
+            *self._unscheduled(),
+            *(
+                Problem(f"stages.{stage.name}.{found.path}", found.message)
+                for stage in self._by_default()
+                for found in stage.warnings()
+            ),
         ]
+
+    def _unscheduled(self) -> Iterator[Problem]:
+        """The parameters that nobody gives a scheduled run, unless the DAG file or deploy does."""
+        schedule = self.schedule_spec()
+        if schedule is None:
+            return
+        missing = [
+            spec.name
+            for spec in self.parameter_specs()
+            if spec.default is None and spec.name not in schedule.parameters
+        ]
+        if missing:
+            yield Problem(
+                "schedule.parameters",
+                f"scheduled runs have no value for {', '.join(missing)}; give each a default or a "
+                "value here, or else give it to dag(…, parameters=…), which fails without, and to "
+                "`orchestrate deploy`",
+            )
 
     def facts(self) -> dict[str, list[str]]:
         """What follows from the numbers of each stage: the sizes of clusters and batches.

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestration.cli.output import require
+from orchestration.errors import OrchestrationError
 from tests.cli.conftest import ROOT, STAGING, Command
 
 WRONG = """\
@@ -39,15 +41,21 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "batch"),
+    ("name", "batch", "warnings"),
     [
-        ("digits", "2 x ml.c5.xlarge: 4 processes, 4 replicas, global batch 4 x 32 x 1 = 128"),
-        ("llm_fsx", "2 x ml.p5.48xlarge: 16 processes, 16 replicas, global batch 16 x 8 x 1 = 128"),
+        ("digits", "2 x ml.c5.xlarge: 4 processes, 4 replicas, global batch 4 x 32 x 1 = 128", 0),
+        (
+            "llm_fsx",
+            "2 x ml.p5.48xlarge: 16 processes, 16 replicas, global batch 16 x 8 x 1 = 128",
+            1,  # Its DAG file gives the parameters that its schedule leaves open.
+        ),
     ],
 )
-def test_the_example_pipelines_are_valid(orchestrate: Command, name: str, batch: str) -> None:
+def test_the_example_pipelines_are_valid(
+    orchestrate: Command, name: str, batch: str, warnings: int
+) -> None:
     said = orchestrate("validate", ROOT / f"dags/{name}.yaml")
-    assert (said.status, said.err) == (0, "")
+    assert (said.status, said.err.count("scheduled runs have no value")) == (0, warnings)
     valid, counted = said.out.splitlines()
     assert valid.endswith(f"{name}.yaml: valid")
     assert counted == f"  train: {batch}"
@@ -166,3 +174,34 @@ def test_only_the_backend_that_is_asked_for_is_tried(orchestrate: Command, tmp_p
     said = orchestrate("validate", path)
     assert said.status == 1
     assert "airflow: Airflow's first and last task have this name" in said.err
+
+
+SCHEDULED = STAGING + "schedule: {cron: 0 6 * * *}\n"
+
+
+@pytest.mark.parametrize("backend", ["airflow", "step-functions"])
+def test_a_parameter_without_a_value_in_scheduled_runs_is_a_warning(
+    orchestrate: Command, tmp_path: Path, backend: str
+) -> None:
+    path = tmp_path / "scheduled.yaml"
+    path.write_text(SCHEDULED)
+    said = orchestrate("validate", path, "--on", backend)
+    assert said.status == 0
+    assert "schedule.parameters: scheduled runs have no value for bucket" in said.err
+    assert "dag(…, parameters=…)" in said.err
+
+
+def test_a_scheduled_pipeline_whose_parameters_have_values_has_no_warning(
+    orchestrate: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "scheduled.yaml"
+    values = "{bucket: workspace, data: s3://source/data, role: arn:aws:iam::123456789012:role/r}"
+    path.write_text(STAGING + f"schedule: {{cron: 0 6 * * *, parameters: {values}}}\n")
+    said = orchestrate("validate", path, "--on", "airflow")
+    assert (said.status, said.err) == (0, "")
+
+
+def test_a_missing_extra_is_named_where_even_its_package_is_missing() -> None:
+    modules = {"surely_not_installed.sdk": "airflow", "json": "local"}
+    with pytest.raises(OrchestrationError, match=r"'orchestration\[airflow\]'"):
+        require(modules, what="running pipelines on this machine")
