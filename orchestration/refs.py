@@ -1,17 +1,24 @@
-"""Values that are not known yet.
+"""Values that are not known before a run, and how users write them.
 
-An :class:`Expression` stands for a value that a run will have; a :class:`Ref` is the one users
-meet: an output of another stage. Neither pretends to be its value: ``str()``, ``format()``,
-``bool()``, ordering and iteration are refused with the way out in the message.
+An :class:`Expression` stands for a value that a run will have. Users write four kinds: an output of
+another stage (:class:`Ref`), a parameter, the run's identity, and text joined with any of these. In
+YAML each is a mapping with one key: ``{ref: train.checkpoints}``, ``{parameter: bucket}``,
+``{run: id}``, ``{join: ["s3://", {parameter: bucket}, "/digits"]}``. Text is never searched for
+references.
+
+No expression pretends to be its value: ``str()``, ``format()``, ``bool()``, ordering and iteration
+are refused with the way out in the message.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
-from orchestration.errors import ReferenceUseError
+from orchestration.errors import ExpressionError, ReferenceUseError, near
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -72,16 +79,16 @@ class Expression(Generic[T_co]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from orchestration.expressions.syntax import core_schema
+        from pydantic_core import core_schema
 
-        return core_schema()
+        return core_schema.no_info_plain_validator_function(
+            parse, serialization=core_schema.plain_serializer_function_ser_schema(written)
+        )
 
     @classmethod
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        from orchestration.expressions.syntax import json_schema
-
         return json_schema()
 
 
@@ -95,3 +102,124 @@ class Ref(Expression[T_co]):
 
     def __repr__(self) -> str:
         return f"<reference to {self.stage}.{self.output}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Expression[object]):
+    """A parameter of the pipeline: execution input in Step Functions, a DAG param in Airflow."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Expression[str]):
+    """The run's identity as 12 hexadecimal digits, equal for every attempt of one run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Expression[str]):
+    """Texts joined without a separator; numbers are written as :attr:`Function.TEXT` does."""
+
+    parts: tuple[str | Expression[object], ...]
+
+
+def join(*parts: str | Expression[object]) -> Expression[str]:
+    """Join text and references: ``join("s3://", parameter("bucket"), "/digits")``.
+
+    >>> join("a", "b", join("c", run_id()))
+    Join(parts=('abc', Run()))
+    """
+    flat: list[str | Expression[object]] = []
+    for part in parts:
+        for piece in part.parts if isinstance(part, Join) else (part,):
+            if not isinstance(piece, str | Expression):
+                raise ExpressionError(
+                    f"join takes text and references, not {type(piece).__name__}: {piece!r}"
+                )
+            if isinstance(piece, str) and flat and isinstance(flat[-1], str):
+                flat[-1] += piece
+            elif piece != "":
+                flat.append(piece)
+    return Join(tuple(flat))
+
+
+def parameter(name: str) -> Expression[str]:
+    """A parameter of the pipeline, by name; in YAML ``{parameter: bucket}``."""
+    return cast("Expression[str]", Parameter(name))
+
+
+def run_id() -> Expression[str]:
+    """The run's identity as 12 hexadecimal digits; in YAML ``{run: id}``."""
+    return Run()
+
+
+_FORMS = (
+    "{ref: <stage>.<output>}, {parameter: <name>}, {run: id} or {join: [<text or reference>, …]}"
+)
+
+
+def parse(value: object) -> Expression[object]:
+    """An expression from its written form; a ``ValueError`` says what is wrong."""
+    if isinstance(value, Expression):
+        return value
+    if not isinstance(value, Mapping) or len(value) != 1:
+        raise ValueError(f"{value!r} is no reference; write one of {_FORMS}")
+    [(form, argument)] = value.items()
+    match form, argument:
+        case "ref", str():
+            return _ref(argument)
+        case "parameter", str():
+            return parameter(argument)
+        case "run", "id":
+            return run_id()
+        case "join", list() | tuple():
+            return join(*(part if isinstance(part, str) else parse(part) for part in argument))
+    forms = ("ref", "parameter", "run", "join")
+    if form not in forms and get_close_matches(str(form), forms, n=1):
+        raise ValueError(f"{dict(value)!r} is no reference{near(str(form), forms)}")
+    raise ValueError(f"{dict(value)!r} is no reference; write one of {_FORMS}")
+
+
+def _ref(text: str) -> Ref[object]:
+    stage, dot, output = text.partition(".")
+    if not dot or not STAGE_NAME.fullmatch(stage) or not STAGE_NAME.fullmatch(output):
+        raise ValueError(f"{text!r} is no reference; write {{ref: <stage>.<output>}}")
+    return Ref(stage, output)
+
+
+def written(node: Expression[object]) -> object:
+    """An expression as a user would write it in YAML, where the syntax has a form for it."""
+    match node:
+        case Ref(stage, output):
+            return {"ref": f"{stage}.{output}"}
+        case Parameter(name):
+            return {"parameter": name}
+        case Run():
+            return {"run": "id"}
+        case Join(parts):
+            return {"join": [p if isinstance(p, str) else written(p) for p in parts]}
+        case _:
+            raise ValueError(f"{node!r} has no written form")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of the written forms."""
+
+    def form(key: str, schema: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "properties": {key: schema},
+            "required": [key],
+            "additionalProperties": False,
+        }
+
+    name = STAGE_NAME.pattern
+    return {
+        "title": "Reference",
+        "oneOf": [
+            form("ref", {"type": "string", "pattern": rf"^{name}\.{name}$"}),
+            form("parameter", {"type": "string", "pattern": f"^{name}$"}),
+            form("run", {"const": "id"}),
+            form("join", {"type": "array", "items": {"type": ["string", "object"]}}),
+        ],
+    }

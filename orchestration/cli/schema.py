@@ -22,8 +22,8 @@ _REFERENCE: Schema = {"$ref": "#/$defs/Reference"}
 
 def pipeline_schema() -> Schema:
     """The schema of a pipeline's YAML file, in draft 2020-12."""
-    from orchestration.expressions.syntax import json_schema
     from orchestration.pipeline import Pipeline
+    from orchestration.refs import json_schema
 
     reference = json_schema()
     schema = _mapped(Pipeline.model_json_schema(), lambda s: _REFERENCE if s == reference else s)

@@ -20,7 +20,7 @@ from orchestration.expressions import (
     Result,
     Tree,
 )
-from orchestration.expressions.evaluate import text
+from orchestration.expressions.scalars import text
 from orchestration.graph import Call, Graph, all_steps
 from orchestration.refs import Expression
 

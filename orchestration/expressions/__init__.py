@@ -14,22 +14,17 @@ from orchestration.expressions.nodes import (
     Field,
     Function,
     Item,
-    Join,
     Json,
     Not,
-    Parameter,
     Result,
-    Run,
     Tree,
     apply,
     children,
     field,
-    join,
-    parameter,
-    run_id,
     substitute,
     walk,
 )
+from orchestration.refs import Join, Parameter, Run, join, parameter, run_id
 
 __all__ = [
     "All",

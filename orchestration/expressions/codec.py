@@ -13,17 +13,17 @@ from typing import cast
 from orchestration.errors import ExpressionError
 from orchestration.expressions import nodes
 from orchestration.expressions.nodes import Apply, Function, Json, Tree
-from orchestration.refs import Expression
+from orchestration.refs import Expression, Join, Parameter, Run
 
 _KEY = "$expression"
 _KINDS: dict[str, type[Expression[object]]] = {
     kind.__name__: kind
     for kind in (
         nodes.Result,
-        nodes.Parameter,
-        nodes.Run,
+        Parameter,
+        Run,
         nodes.Item,
-        nodes.Join,
+        Join,
         nodes.Field,
         nodes.Compare,
         nodes.All,

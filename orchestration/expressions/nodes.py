@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import Literal, TypeAlias, TypeVar, cast
 
 from orchestration.errors import ExpressionError
-from orchestration.refs import Expression, Ref
+from orchestration.expressions.scalars import text
+from orchestration.refs import Expression, Join, Parameter, Ref, Run, join
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """A JSON value."""
@@ -53,27 +54,8 @@ class Result(Expression[object]):
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter(Expression[object]):
-    """A parameter of the pipeline: execution input in Step Functions, a DAG param in Airflow."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Run(Expression[str]):
-    """The run's identity as 12 hexadecimal digits, equal for every attempt of one run."""
-
-
-@dataclass(frozen=True, slots=True)
 class Item(Expression[object]):
     """The element that the enclosing ``ForEach`` is at."""
-
-
-@dataclass(frozen=True, slots=True)
-class Join(Expression[str]):
-    """Texts joined without a separator; numbers are written as :attr:`Function.TEXT` does."""
-
-    parts: tuple[str | Expression[object], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,36 +111,6 @@ class Apply(Expression[object]):
 
     function: Function
     arguments: tuple[Tree, ...]
-
-
-def join(*parts: str | Expression[object]) -> Expression[str]:
-    """Join text and references: ``join("s3://", parameter("bucket"), "/digits")``.
-
-    >>> join("a", "b", join("c", run_id()))
-    Join(parts=('abc', Run()))
-    """
-    flat: list[str | Expression[object]] = []
-    for part in parts:
-        for piece in part.parts if isinstance(part, Join) else (part,):
-            if not isinstance(piece, str | Expression):
-                raise ExpressionError(
-                    f"join takes text and references, not {type(piece).__name__}: {piece!r}"
-                )
-            if isinstance(piece, str) and flat and isinstance(flat[-1], str):
-                flat[-1] += piece
-            elif piece != "":
-                flat.append(piece)
-    return Join(tuple(flat))
-
-
-def parameter(name: str) -> Expression[str]:
-    """A parameter of the pipeline, by name; in YAML ``{parameter: bucket}``."""
-    return cast("Expression[str]", Parameter(name))
-
-
-def run_id() -> Expression[str]:
-    """The run's identity as 12 hexadecimal digits; in YAML ``{run: id}``."""
-    return Run()
 
 
 def apply(function: Function, *arguments: Tree) -> Expression[object]:
@@ -229,9 +181,7 @@ def substitute(tree: Tree, replace: _Found) -> Tree:
 
 def _joined(part: Tree) -> str | Expression[object]:
     """What stands in a join for a part that turned out to be a value known already."""
-    from orchestration.expressions.evaluate import text
-
-    return part if isinstance(part, Expression) else text(cast("Json", part))
+    return part if isinstance(part, Expression) else text(part)
 
 
 def _substitute_node(  # noqa: C901 - one arm for each kind of node

@@ -1,5 +1,6 @@
 """A pipeline: stages gathered, checked whole, and lowered to one step graph."""
 
-from orchestration.pipeline.model import Parameter, Pipeline, Schedule
+from orchestration.pipeline.description import Parameter, Schedule
+from orchestration.pipeline.model import Pipeline
 
 __all__ = ["Parameter", "Pipeline", "Schedule"]

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
-from orchestration.expressions import Json, walk
-from orchestration.expressions.syntax import parse
-from orchestration.refs import Expression
+from orchestration.expressions import Json, parameter, walk
+from orchestration.pipeline.description import Description, Parameter, Schedule
+from orchestration.pipeline.wording import models_in
+from orchestration.refs import Expression, parse
 from orchestration.stages import Context, Stage
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
-
-    from orchestration.pipeline.model import Parameter, Pipeline, Schedule
 
 
 SAMPLE_WORKSPACE = "s3://bucket"
@@ -65,7 +64,7 @@ class Draft:
         return {name: read.default for name, read in known.items() if read.default is not None}
 
     @classmethod
-    def of(cls, pipeline: Pipeline) -> Draft:
+    def of(cls, pipeline: Description) -> Draft:
         """A pipeline that is whole."""
         return cls(
             name=pipeline.name,
@@ -81,9 +80,6 @@ class Draft:
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Draft:
         """What can be read of data that is not whole. Its stages are a list of named ones."""
-        from orchestration.expressions import parameter
-        from orchestration.pipeline.model import Parameter
-
         given = data.get("parameters")
         parameters = {
             str(name): _try("parameters", value, name=str(name))
@@ -201,19 +197,14 @@ def _try(field: str, value: Any, *, name: str | None = None) -> Any:
 def _adapter(field: str) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
-    from orchestration.pipeline.model import Pipeline
-
-    info = Pipeline.model_fields[field]
+    info = Description.model_fields[field]
     annotated: Any = Annotated[info.annotation, info]
     return TypeAdapter(annotated)
 
 
 @cache
 def _kinds() -> Mapping[str, type[Stage]]:
-    from orchestration.pipeline.model import Pipeline
-    from orchestration.pipeline.wording import models_in
-
-    found = models_in(Pipeline.model_fields["stages"].annotation)
+    found = models_in(Description.model_fields["stages"].annotation)
     return {
         model.model_fields["kind"].default: model for model in found if issubclass(model, Stage)
     }

@@ -5,24 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from orchestration.checks import rules
 from orchestration.errors import ExpressionError, PipelineError, Problem
 from orchestration.expressions import Tree, substitute
 from orchestration.graph import Call, Graph, Workflow, rewrite, upstream
 from orchestration.graph.ordering import circle, layered
+from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.placement import Lowered, Placement, leaves
 from orchestration.pipeline.problems import problems
 from orchestration.refs import Expression, Ref
 from orchestration.stages import Fragment, Stage
 
-if TYPE_CHECKING:
-    from orchestration.pipeline.model import Pipeline
 
-
-def lower(pipeline: Pipeline) -> Workflow:
+def lower(pipeline: Description) -> Workflow:
     """The pipeline as a workflow, or a :class:`PipelineError` with everything that is wrong."""
     draft = Draft.of(pipeline)
     found = problems(draft)
@@ -91,7 +89,7 @@ def _inverted(reading: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]
     return {name: frozenset(names) for name, names in readers.items()}
 
 
-def _fragments(pipeline: Pipeline, direct: Mapping[str, frozenset[str]]) -> dict[str, Fragment]:
+def _fragments(pipeline: Description, direct: Mapping[str, frozenset[str]]) -> dict[str, Fragment]:
     """The stages lowered, each after those that it waits for."""
     stages = {stage.name: stage for stage in pipeline.stages}
     context = pipeline.context()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel
 
 from orchestration.errors import Problem, near
+from orchestration.pipeline.description import PIPELINE_NAME, REGION, Description
 from orchestration.pipeline.documentation import documented
 from orchestration.refs import STAGE_NAME
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 Location = tuple[str | int, ...]
 
-PIPELINE_NAME = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
-REGION = r"^[a-z]{2,4}(-[a-z]+)+-\d$"
 _PATTERNS = {
     REGION: "the name of an AWS region: us-west-2",
     PIPELINE_NAME: "lower-case letters, digits and single hyphens, a letter first",
@@ -81,9 +80,7 @@ def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 def _models_at(location: Location) -> tuple[type[BaseModel], ...]:
     """The models that may stand at a location."""
-    from orchestration.pipeline.model import Pipeline
-
-    models: tuple[type[BaseModel], ...] = (Pipeline,)
+    models: tuple[type[BaseModel], ...] = (Description,)
     for part in location:
         fields = [m.model_fields[str(part)] for m in models if part in m.model_fields]
         if fields:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
-from orchestration.expressions import Json, Parameter, Result, walk
+from orchestration.expressions import Item, Json, Parameter, Result, Run, walk
 from orchestration.expressions.evaluate import Values, evaluate
-from orchestration.expressions.nodes import Item, Run
 from orchestration.refs import Expression, Ref
 from orchestration.stages.stage import Stage
 from orchestration.stages.values import Model

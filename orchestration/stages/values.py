@@ -18,8 +18,7 @@ from pydantic import (
 )
 
 from orchestration.errors import Problem, near
-from orchestration.expressions.syntax import parse, written
-from orchestration.refs import STAGE_NAME, Expression
+from orchestration.refs import STAGE_NAME, Expression, parse, written
 
 # The validators below decide before a union is tried, member by member, with a message for each.
 

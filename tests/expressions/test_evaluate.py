@@ -30,7 +30,8 @@ from orchestration.expressions import (
     nodes,
     parameter,
 )
-from orchestration.expressions.evaluate import Values, run_token, text
+from orchestration.expressions.evaluate import Values, run_token
+from orchestration.expressions.scalars import text
 from tests.expressions.strategies import JSON
 from tests.oracles import JsonataReference
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from orchestration import Expression, Ref, join, parameter, run_id
 from orchestration.expressions import Item, Join
-from orchestration.expressions.syntax import parse, written
+from orchestration.refs import parse, written
 
 NAMES = st.from_regex(r"[a-z][a-z0-9]{0,3}(_[a-z0-9]{1,3}){0,2}", fullmatch=True)
 SIMPLE: st.SearchStrategy[Expression[object]] = st.one_of(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orchestration import strategies
 from orchestration.errors import PipelineError, Problem
@@ -18,16 +18,14 @@ from orchestration.refs import Expression
 from orchestration.stages.channels import InputMode, S3Channel
 from orchestration.stages.cluster import Candidate
 from orchestration.stages.container import as_text, deciding_type
+from orchestration.stages.stage import Context
+from orchestration.stages.training.fields import TrainingFields
 from orchestration.stages.values import ExtraRequest, Source, Text
-
-if TYPE_CHECKING:
-    from orchestration.stages.stage import Context
-    from orchestration.stages.training import TrainingJob
 
 _CODE_IN_CONTAINER = "/opt/ml/input/data/code/"
 
 
-def request(job: TrainingJob, context: Context, number: int) -> dict[str, Any]:
+def request(job: TrainingFields, context: Context, number: int) -> dict[str, Any]:
     """The request for one of the job's candidates."""
     candidate = job.candidates()[number]
     name = job_name(job, context, number)
@@ -59,7 +57,7 @@ def request(job: TrainingJob, context: Context, number: int) -> dict[str, Any]:
     return ExtraRequest.merged(whole, job.extra_request)
 
 
-def _code_channel(job: TrainingJob, archive: Text) -> dict[str, Any]:
+def _code_channel(job: TrainingFields, archive: Text) -> dict[str, Any]:
     """How code gets into a container that may not fetch it, as the SDK has it.
 
     The toolkit reads a file, so it is one also where the job's data comes through pipes.
@@ -68,7 +66,7 @@ def _code_channel(job: TrainingJob, archive: Text) -> dict[str, Any]:
     return {"ChannelName": "code", **S3Channel(uri=archive, input_mode=mode).request()}
 
 
-def _submitted(job: TrainingJob, source: Source, context: Context) -> Text:
+def _submitted(job: TrainingFields, source: Source, context: Context) -> Text:
     """Where the toolkit finds the code: in S3, or where the channel for it puts the archive."""
     if not job.enable_network_isolation:
         return context.archive(source)
@@ -77,13 +75,13 @@ def _submitted(job: TrainingJob, source: Source, context: Context) -> Text:
     return _CODE_IN_CONTAINER + name
 
 
-def job_name(job: TrainingJob, context: Context, number: int) -> Expression[str]:
+def job_name(job: TrainingFields, context: Context, number: int) -> Expression[str]:
     """The name of a candidate's job: ``…-b`` for the second one."""
     own = context.resource_name(job.name)
     return own if number == 0 else join(own, f"-{string.ascii_lowercase[number]}")
 
 
-def _around(job: TrainingJob, context: Context) -> dict[str, Any]:
+def _around(job: TrainingFields, context: Context) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     output = _output(job, context)["S3OutputPath"]
     if job.checkpoints is not None:
@@ -111,14 +109,16 @@ def _around(job: TrainingJob, context: Context) -> dict[str, Any]:
     return fields
 
 
-def _output(job: TrainingJob, context: Context) -> dict[str, Any]:
+def _output(job: TrainingFields, context: Context) -> dict[str, Any]:
     uri = job.output.uri
     config = {"S3OutputPath": context.location(job.name, "output") if uri is None else uri}
     optional = {"KmsKeyId": job.output.kms_key, "CompressionType": job.output.compression}
     return config | {key: value for key, value in optional.items() if value is not None}
 
 
-def _algorithm(job: TrainingJob, context: Context, candidate: Candidate | None) -> dict[str, Any]:
+def _algorithm(
+    job: TrainingFields, context: Context, candidate: Candidate | None
+) -> dict[str, Any]:
     algorithm: dict[str, Any] = (
         {"TrainingImage": image(job, context, candidate)}
         if job.algorithm is None
@@ -138,7 +138,7 @@ def _algorithm(job: TrainingJob, context: Context, candidate: Candidate | None) 
     return algorithm
 
 
-def image(job: TrainingJob, context: Context, candidate: Candidate | None) -> Text:
+def image(job: TrainingFields, context: Context, candidate: Candidate | None) -> Text:
     """The container's registry path: as given, else the framework's in the region."""
     if job.image is not None:
         return job.image
@@ -184,7 +184,7 @@ def image(job: TrainingJob, context: Context, candidate: Candidate | None) -> Te
 
 
 def _hyperparameters(
-    job: TrainingJob, context: Context, candidate: Candidate | None, name: Expression[str]
+    job: TrainingFields, context: Context, candidate: Candidate | None, name: Expression[str]
 ) -> dict[str, Tree]:
     framework = job.framework
     own = strategies.hyperparameters(
@@ -212,7 +212,7 @@ def _hyperparameters(
     }
 
 
-def _model_dir(job: TrainingJob, context: Context, own: Mapping[str, object]) -> dict[str, Tree]:
+def _model_dir(job: TrainingFields, context: Context, own: Mapping[str, object]) -> dict[str, Tree]:
     """What TensorFlow scripts are told, as the SDK's estimator tells them."""
     framework = job.framework
     if framework is None or framework.name != "tensorflow" or "model_dir" in job.hyperparameters:

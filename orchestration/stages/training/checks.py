@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from orchestration import strategies
 from orchestration.errors import PipelineError, Problem
@@ -14,15 +13,14 @@ from orchestration.stages.automatic import PICKED, Auto
 from orchestration.stages.batch import Arithmetic
 from orchestration.stages.cluster import Candidate
 from orchestration.stages.limits import MOST_CHARACTERS
+from orchestration.stages.stage import Context
+from orchestration.stages.training.fields import TrainingFields
+from orchestration.stages.training.request import request
 from orchestration.stages.values import s3_problem
 from orchestration.strategies import NoStrategy, Use
 
-if TYPE_CHECKING:
-    from orchestration.stages.stage import Context
-    from orchestration.stages.training import TrainingJob
 
-
-def problems(job: TrainingJob, context: Context) -> Iterator[Problem]:
+def problems(job: TrainingFields, context: Context) -> Iterator[Problem]:
     """Everything that is wrong with a job, with paths inside the stage."""
     if isinstance(job.strategy, Auto):
         yield from _unplanned(job)
@@ -51,7 +49,7 @@ def problems(job: TrainingJob, context: Context) -> Iterator[Problem]:
     yield from _requests(job, context, is_known=not machines)
 
 
-def _unplanned(job: TrainingJob) -> Iterator[Problem]:
+def _unplanned(job: TrainingFields) -> Iterator[Problem]:
     yield Problem(
         "strategy",
         "is not planned yet, or what it asks for has changed since; run "
@@ -62,7 +60,7 @@ def _unplanned(job: TrainingJob) -> Iterator[Problem]:
             yield Problem(f"cluster.{name}", "is what the planner picks; leave it out")
 
 
-def warnings(job: TrainingJob) -> Iterator[Problem]:
+def warnings(job: TrainingFields) -> Iterator[Problem]:
     """What may well be wrong with a job that can be sent."""
     for finding in strategies.findings(job.distribution, use(job)):
         if not finding.certain:
@@ -84,7 +82,7 @@ def warnings(job: TrainingJob) -> Iterator[Problem]:
         )
 
 
-def facts(job: TrainingJob) -> Iterator[str]:
+def facts(job: TrainingFields) -> Iterator[str]:
     """The sizes of the job's cluster and batch, for every candidate that is known."""
     for machines in _distributed_over(job):
         processes = _processes(job, machines)
@@ -95,7 +93,7 @@ def facts(job: TrainingJob) -> Iterator[str]:
         yield f"{machines.instance_count} x {machines.instance_type}: {counted}"
 
 
-def use(job: TrainingJob) -> Use:
+def use(job: TrainingFields) -> Use:
     """Where the job's strategy is to work."""
     framework, cluster = job.framework, job.cluster
     counts = [m.instance_count for m in _all(job) if isinstance(m.instance_count, int)]
@@ -118,13 +116,13 @@ def use(job: TrainingJob) -> Use:
     )
 
 
-def _types(job: TrainingJob) -> tuple[str, ...]:
+def _types(job: TrainingFields) -> tuple[str, ...]:
     """The types that the strategy has to run on, as far as they are known before the run."""
     found = (machines.instance_type for machines in _distributed_over(job))
     return tuple(dict.fromkeys(name for name in found if isinstance(name, str)))
 
 
-def _distributed_over(job: TrainingJob) -> tuple[Candidate, ...]:
+def _distributed_over(job: TrainingFields) -> tuple[Candidate, ...]:
     """Each cluster that the strategy may run on: of a heterogeneous one, the group it names."""
     named: str | None = getattr(job.distribution, "instance_group", None)
     for group in job.cluster.groups:
@@ -133,7 +131,7 @@ def _distributed_over(job: TrainingJob) -> tuple[Candidate, ...]:
     return job.cluster.machines()
 
 
-def _all(job: TrainingJob) -> tuple[Candidate, ...]:
+def _all(job: TrainingFields) -> tuple[Candidate, ...]:
     return job.cluster.machines()
 
 
@@ -145,7 +143,7 @@ def _accelerated(machines: Candidate) -> bool:
     return known is None or known.devices != 0
 
 
-def _container(job: TrainingJob) -> Iterator[Problem]:
+def _container(job: TrainingFields) -> Iterator[Problem]:
     framework = job.framework
     if job.algorithm is not None and (job.image is not None or framework is not None):
         yield Problem("algorithm", "comes with its own container; leave out image and framework")
@@ -164,7 +162,7 @@ def _container(job: TrainingJob) -> Iterator[Problem]:
         yield from _without_toolkit(job)
 
 
-def _without_toolkit(job: TrainingJob) -> Iterator[Problem]:
+def _without_toolkit(job: TrainingFields) -> Iterator[Problem]:
     if not isinstance(job.distribution, NoStrategy):
         yield Problem(
             "entrypoint",
@@ -179,7 +177,7 @@ def _without_toolkit(job: TrainingJob) -> Iterator[Problem]:
         )
 
 
-def _places(job: TrainingJob) -> Iterator[Problem]:
+def _places(job: TrainingFields) -> Iterator[Problem]:
     if job.checkpoints is not None:
         yield from s3_problem("checkpoints.uri", job.checkpoints.uri)
     yield from s3_problem("output.uri", job.output.uri)
@@ -189,7 +187,7 @@ def _places(job: TrainingJob) -> Iterator[Problem]:
         yield from s3_problem("tensorboard.uri", job.tensorboard.uri)
 
 
-def _metrics(job: TrainingJob) -> Iterator[Problem]:
+def _metrics(job: TrainingFields) -> Iterator[Problem]:
     for name, regex in job.metrics.items():
         try:
             groups = re.compile(regex).groups
@@ -202,7 +200,7 @@ def _metrics(job: TrainingJob) -> Iterator[Problem]:
                 )
 
 
-def _hyperparameters(job: TrainingJob) -> Iterator[Problem]:
+def _hyperparameters(job: TrainingFields) -> Iterator[Problem]:
     is_encoded = job.source is not None or not isinstance(job.distribution, NoStrategy)
     for name, value in job.hyperparameters.items():
         if name.startswith("sagemaker_"):
@@ -221,7 +219,7 @@ def _hyperparameters(job: TrainingJob) -> Iterator[Problem]:
             )
 
 
-def _processes(job: TrainingJob, machines: Candidate) -> int | None:
+def _processes(job: TrainingFields, machines: Candidate) -> int | None:
     from orchestration.catalog import instance
 
     if not isinstance(machines.instance_type, str) or not isinstance(machines.instance_count, int):
@@ -231,7 +229,7 @@ def _processes(job: TrainingJob, machines: Candidate) -> int | None:
     return strategies.world(job.distribution, machines.instance_count, devices)
 
 
-def _arithmetic(job: TrainingJob, machines: Candidate) -> Arithmetic | None:
+def _arithmetic(job: TrainingFields, machines: Candidate) -> Arithmetic | None:
     described = batch.described(job.batch, job.hyperparameters)
     processes = _processes(job, machines)
     if described is None or processes is None:
@@ -240,7 +238,7 @@ def _arithmetic(job: TrainingJob, machines: Candidate) -> Arithmetic | None:
     return batch.arithmetic(described, job.hyperparameters, processes, parallel)
 
 
-def _batch(job: TrainingJob) -> Iterator[Problem]:
+def _batch(job: TrainingFields) -> Iterator[Problem]:
     if job.batch is None:
         return
     found: list[Problem] = []
@@ -250,7 +248,7 @@ def _batch(job: TrainingJob) -> Iterator[Problem]:
     yield from dict.fromkeys(found)
 
 
-def _requests(job: TrainingJob, context: Context, *, is_known: bool) -> Iterator[Problem]:
+def _requests(job: TrainingFields, context: Context, *, is_known: bool) -> Iterator[Problem]:
     """What the requests of all candidates break, and what keeps them from being made.
 
     Where the container or the machines are wrong themselves, what follows from that is left out.
@@ -258,7 +256,7 @@ def _requests(job: TrainingJob, context: Context, *, is_known: bool) -> Iterator
     found: list[Problem] = []
     for number in range(len(job.candidates())):
         try:
-            whole = job.request(context, number)
+            whole = request(job, context, number)
         except PipelineError as error:
             found += error.problems if is_known else ()
         except ValueError as error:

@@ -1,0 +1,105 @@
+"""The fields of a training job."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from orchestration.stages.automatic import Auto
+from orchestration.stages.batch import Batch
+from orchestration.stages.channels import Channel, InputMode
+from orchestration.stages.cluster import Candidate, Cluster, ManagedSpot
+from orchestration.stages.container import Framework
+from orchestration.stages.observability import Debugger, Experiment, Profiler, TensorBoard
+from orchestration.stages.stage import Context, Stage
+from orchestration.stages.values import Extra, Model, Seconds, Source, Text, Value, Vpc
+from orchestration.strategies import NoStrategy, Strategy
+
+
+class Checkpoints(Model):
+    """A directory of the container that SageMaker keeps in step with S3 while training goes on."""
+
+    uri: Text | None = None
+    """Where in S3; by default the run's own place in the workspace."""
+    local_path: str | None = "/opt/ml/checkpoints"
+    """``None``: not said, and SageMaker takes ``/opt/ml/checkpoints``."""
+
+
+class ModelOutput(Model):
+    """Where the model and what else the script leaves go."""
+
+    uri: Text | None = None
+    """A prefix in S3, below which SageMaker writes ``<job>/output/model.tar.gz``; by default the
+    run's own place in the workspace."""
+    kms_key: Text | None = None
+    """Encrypts it."""
+    compression: Literal["GZIP", "NONE"] | None = None
+    """``NONE``: single files instead of ``model.tar.gz``."""
+
+
+class TrainingFields(Stage):
+    """What a user writes of a training job, and what follows from that alone."""
+
+    kind: Literal["training_job"] = "training_job"
+    image: Text | None = None
+    """The training container, by its registry path."""
+    framework: Framework | None = None
+    algorithm: Text | None = None
+    """Name or ARN of an algorithm: one of yours, or from AWS Marketplace."""
+    entrypoint: tuple[Text, ...] = Field(default=(), max_length=100)
+    """Replaces the container's own entry point, and with it the training toolkit."""
+    arguments: tuple[Text, ...] = Field(default=(), max_length=100)
+    """Arguments of the container's entry point."""
+    source: Source | None = None
+    """The code to run in a container with the SageMaker training toolkit; ``None``: the container's
+    own."""
+    log_level: int = Field(default=20, ge=0, le=50)
+    """Of the training toolkit: 10 debug, 20 info, 30 warnings."""
+    hyperparameters: dict[str, Value] = {}
+    """JSON-encoded where there is a ``source``, as the toolkit reads them; else sent as text."""
+    channels: dict[str, Channel] = Field(default={}, max_length=20)
+    cluster: Cluster = Cluster()
+    strategy: Annotated[Strategy | Auto, Field(discriminator="kind")] = NoStrategy()
+    """How it is distributed; ``auto``: as the planner picks, machines included."""
+    spot: ManagedSpot | None = None
+    checkpoints: Checkpoints | None = None
+    max_runtime_s: Seconds = Field(default=86_400, le=28 * 86_400)
+    max_retries: int | None = Field(default=None, ge=1, le=30)
+    """Times that SageMaker starts the job again by itself after an error of its own."""
+    batch: Batch | None = None
+    """How large the batch is; ``orchestrate validate`` counts with it and checks it."""
+    metrics: dict[str, str] = Field(default={}, max_length=40)
+    """Regular expressions over the log, by metric name; the first group is the value."""
+    metrics_time_series: bool = False
+    """Whether SageMaker keeps the metrics over time beside the last values."""
+    environment: dict[str, Text] = Field(default={}, max_length=100)
+    vpc: Vpc | None = None
+    input_mode: InputMode = "File"
+    output: ModelOutput = ModelOutput()
+    debugger: Debugger | None = None
+    profiler: Profiler | None = None
+    tensorboard: TensorBoard | None = None
+    experiment: Experiment | None = None
+    enable_network_isolation: bool = False
+    encrypt_inter_container_traffic: bool = False
+    tags: dict[str, str] = Field(default={}, max_length=40)
+    """Beside those of the pipeline."""
+    poll_interval_s: Seconds = 30
+    extra_request: Extra = {}
+    """Further fields of ``CreateTrainingJob``: added, checked like the rest, never dropped."""
+
+    @property
+    def distribution(self) -> Strategy:
+        """The strategy; none as long as it is still to be planned."""
+        return NoStrategy() if isinstance(self.strategy, Auto) else self.strategy
+
+    def checkpoints_uri(self, context: Context) -> Text:
+        """Where the checkpoints go in S3."""
+        if self.checkpoints is not None and self.checkpoints.uri is not None:
+            return self.checkpoints.uri
+        return context.location(self.name, "checkpoints")
+
+    def candidates(self) -> tuple[Candidate | None, ...]:
+        """What one job after the other asks for; ``None``: groups or preferences."""
+        return self.cluster.candidates() or (None,)

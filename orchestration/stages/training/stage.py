@@ -1,0 +1,150 @@
+"""Distributed training as a SageMaker training job.
+
+https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from typing_extensions import override
+
+from orchestration.errors import Problem
+from orchestration.expressions import Result, Tree
+from orchestration.graph import (
+    Adopt,
+    Alternative,
+    Call,
+    ErrorPattern,
+    Fallback,
+    Operation,
+    Output,
+    Until,
+)
+from orchestration.refs import Ref
+from orchestration.stages.stage import SAMPLE, Context, Fragment, outputs
+from orchestration.stages.training import checks
+from orchestration.stages.training.fields import TrainingFields
+from orchestration.stages.training.request import request
+
+_IN_USE = ErrorPattern("ResourceInUse")
+_PROVISIONING_S = 3600
+"""The service ends a job by itself; so much more covers provisioning and upload."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingJobOutputs:
+    """References to what a :class:`TrainingJob` gives."""
+
+    job_name: Ref[str]
+    model_artifacts: Ref[str]
+    """S3 URI of ``model.tar.gz``."""
+    checkpoints: Ref[str]
+    """S3 URI of the checkpoints, if the job keeps any."""
+    billable_time_s: Ref[int]
+    """Seconds that are paid, after the spot discount."""
+
+
+class TrainingJob(TrainingFields):
+    """A training job over a cluster of machines, distributed by a strategy.
+
+    What it runs is a ``framework`` in AWS's container for it, an ``image`` of your own (with the
+    name of the ``framework`` in it, if you like), or an ``algorithm``.
+    """
+
+    output_names: ClassVar[tuple[str, ...]] = (
+        "job_name",
+        "model_artifacts",
+        "checkpoints",
+        "billable_time_s",
+    )
+
+    @property
+    def outputs(self) -> TrainingJobOutputs:
+        """References to what this stage gives."""
+        return outputs(TrainingJobOutputs, self.name)
+
+    @override
+    def given_outputs(self) -> frozenset[str]:
+        every = frozenset(self.output_names)
+        return every if self.checkpoints is not None else every - {"checkpoints"}
+
+    @override
+    def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
+        yield from checks.problems(self, context)
+
+    @override
+    def warnings(self) -> Iterator[Problem]:
+        yield from checks.warnings(self)
+
+    @override
+    def facts(self) -> Iterator[str]:
+        yield from checks.facts(self)
+
+    @override
+    def lower(self, context: Context) -> Fragment:
+        name = f"{self.name}.job"
+        call = self._call(name, context)
+        given: dict[str, Tree] = {
+            output: Result(name, output)
+            for output in ("job_name", "model_artifacts", "billable_time_s")
+        }
+        if self.checkpoints is not None:
+            given["checkpoints"] = self.checkpoints_uri(context)
+        return Fragment(steps=(call,), outputs=given, shown=("job_name", "model_artifacts"))
+
+    def request(self, context: Context, candidate: int = 0) -> dict[str, Any]:
+        """The request that starts the job on one of the :meth:`candidates`.
+
+        Raises :class:`~orchestration.errors.PipelineError` where the framework has no image for it,
+        ``ValueError`` where ``extra_request`` repeats what is set already.
+        """
+        return request(self, context, candidate)
+
+    def _call(self, name: str, context: Context) -> Call:
+        first, *others = self._attempts(context)
+        limit = self.spot.max_wait_s if self.spot is not None else self.max_runtime_s
+        return Call(
+            name=name,
+            operation=first.operation,
+            fallback=_fallback(first.label, others) if others else None,
+            adopt=Adopt(exists=_IN_USE, name_field="TrainingJobName"),
+            until=Until(
+                poll=first.poll,
+                status=("TrainingJobStatus",),
+                success=frozenset(["Completed"]),
+                failure=frozenset(["Failed", "Stopped"]),
+                reason=("FailureReason",),
+                interval_s=self.poll_interval_s,
+                timeout_s=limit + (self.cluster.max_pending_s or 0) + _PROVISIONING_S,
+                stop=first.stop,
+                outputs={
+                    "job_name": Output(("TrainingJobName",), kind="string"),
+                    "model_artifacts": Output(("ModelArtifacts", "S3ModelArtifacts"), default=None),
+                    "billable_time_s": Output(("BillableTimeInSeconds",), default=None),
+                },
+            ),
+        )
+
+    def _attempts(self, context: Context) -> Iterator[Alternative]:
+        for number, candidate in enumerate(self.candidates()):
+            request = self.request(context, number)
+            named = {"TrainingJobName": request["TrainingJobName"]}
+            yield Alternative(
+                label="" if candidate is None else candidate.label,
+                operation=Operation("sagemaker", "CreateTrainingJob", request),
+                poll=Operation("sagemaker", "DescribeTrainingJob", named),
+                stop=Operation("sagemaker", "StopTrainingJob", named),
+            )
+
+
+def _fallback(label: Tree, others: list[Alternative]) -> Fallback:
+    return Fallback(
+        label=label,
+        alternatives=tuple(others),
+        reasons=("CapacityError",),
+        refusals=(ErrorPattern("ResourceLimitExceeded", "training job usage"),),
+        absent=(ErrorPattern("ValidationException", "not found"), ErrorPattern("ResourceNotFound")),
+    )
