@@ -1,7 +1,7 @@
 """Instance types, accelerators and prices of SageMaker training: dated data with its sources.
 
-What no source says is ``None``, never a guess. The tables beside this module are read on first
-use and then kept; nothing asks the network.
+A value that no source states is ``None``, never a guess. The tables beside this module are read
+on first use and then kept; nothing uses the network.
 """
 
 from orchestration.catalog.instances import (

@@ -12,14 +12,14 @@ from orchestration.catalog.tables import number, rows, text, truth, whole
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerator:
-    """What one device does at its best: a GPU, or one NeuronCore of a Trainium chip.
+    """The peak performance of one device: a GPU, or one NeuronCore of a Trainium chip.
 
-    Rates are dense peaks in 10^12 operations per second; ``None`` where the hardware has no units
-    of that precision, or where no source says.
+    Rates are dense peaks in 10^12 operations per second; ``None`` if the hardware has no units of
+    that precision, or no source states the rate.
     """
 
     key: str
-    """``a100-40``; what `Instance.accelerator` names."""
+    """``a100-40``, as in `Instance.accelerator`."""
     name: str
     vendor: str
     """``nvidia`` or ``aws``."""
@@ -31,7 +31,7 @@ class Accelerator:
     bf16_tflops: float | None
     fp8_tflops: float | None
     matmul_bf16_tflops: float | None
-    """The best rate that somebody measured for a bf16 matrix product of any size."""
+    """The best published measurement for a bf16 matrix product of any size."""
     memory_gb_per_s: float | None
     """Bandwidth of the device's memory."""
     source: str
@@ -44,7 +44,7 @@ class Instance:
     name: str
     """``ml.p4d.24xlarge``."""
     training: bool
-    """Whether CreateTrainingJob takes it."""
+    """True if CreateTrainingJob accepts it."""
     accelerator: str | None
     """The key of its accelerators; ``None`` on a CPU."""
     accelerator_chips: int
@@ -52,17 +52,17 @@ class Instance:
     """Processes that torchrun or mpirun start for its accelerators: GPUs, NeuronCores; 0 on a
     CPU."""
     device_memory_gib: float | None
-    """Memory of one device; a chip's memory is shared out evenly among its devices."""
+    """Memory of one device; a chip's memory is divided evenly among its devices."""
     vcpus: int | None
     host_memory_gib: float | None
     local_storage_gb: float | None
-    """NVMe disks of the instance itself; 0: it has none."""
+    """NVMe disks of the instance itself; 0 if it has none."""
     network_gbps: float | None
     """Gbit/s of the instance, sustained."""
     efa_interfaces: int | None
-    """Elastic Fabric Adapters; 0: the type has no EFA."""
+    """Elastic Fabric Adapters; 0 if it has none."""
     gpudirect_rdma: bool | None
-    """Whether EFA reads device memory without a detour over the host."""
+    """True if EFA reads device memory directly, not through the host."""
     interconnect_gb_per_s: float | None
     """GB/s from one device to the others of the instance, one way (NVLink, NeuronLink, PCIe)."""
     source: str
@@ -79,7 +79,7 @@ class Instance:
 
     @property
     def efa(self) -> bool | None:
-        """Whether the type has an Elastic Fabric Adapter."""
+        """True if the type has an Elastic Fabric Adapter."""
         return None if self.efa_interfaces is None else self.efa_interfaces > 0
 
     @property
@@ -90,12 +90,12 @@ class Instance:
 
 @cache
 def instances() -> Mapping[str, Instance]:
-    """Every instance type in the table: accelerators first, each family by size."""
+    """List every instance type in the table: accelerators first, each family by size."""
     return MappingProxyType({row["name"]: _instance(row) for row in rows("instances.csv")})
 
 
 def instance(name: str) -> Instance | None:
-    """What is known of an instance type; ``None`` if the table has no such type.
+    """Look up an instance type; ``None`` if the table has no such type.
 
     >>> instance("ml.p4d.24xlarge").devices
     8
@@ -105,13 +105,13 @@ def instance(name: str) -> Instance | None:
 
 @cache
 def accelerators() -> Mapping[str, Accelerator]:
-    """Every accelerator by its key."""
+    """Return every accelerator by its key."""
     return MappingProxyType({row["key"]: _accelerator(row) for row in rows("accelerators.csv")})
 
 
 @cache
 def training_types() -> frozenset[str]:
-    """Every instance type that CreateTrainingJob names; see the source ``botocore-1.43.117``."""
+    """List the instance types that CreateTrainingJob accepts; source: ``botocore-1.43.117``."""
     return frozenset(text("training_types.txt").split())
 
 

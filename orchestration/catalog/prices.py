@@ -1,4 +1,4 @@
-"""What an hour of an instance costs."""
+"""Prices of one hour of an instance."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Price:
     usd_per_hour: float
     region: str
     date: str | None
-    """The day it held, ``YYYY-MM-DD``; ``None``: its source has no date."""
+    """The day of the price, ``YYYY-MM-DD``; ``None`` if its source has no date."""
     estimate: bool
-    """Derived from another price, or from another region's; not what a price list says."""
+    """Derived from another price, or from another region's; not from a price list."""
     note: str
     source: str
     ec2_usd_per_hour: float | None = None
@@ -29,14 +29,14 @@ class Price:
 
 @cache
 def prices() -> Mapping[str, Price]:
-    """One price per instance type, of the region that its source names."""
+    """Return one price per instance type, for the region that its source names."""
     return MappingProxyType({row["name"]: _price(row) for row in rows("prices.csv")})
 
 
 def price(instance_type: str, region: str | None = None) -> Price | None:
-    """The price of an instance type; ``None`` if no source says.
+    """Look up the price of an instance type; ``None`` if no source states one.
 
-    In another region than the source's it is an estimate, as prices differ between regions.
+    For a region other than the source's it is an estimate, as prices differ between regions.
     """
     known = prices().get(instance_type)
     if known is None or region is None or region == known.region:

@@ -1,4 +1,4 @@
-"""The catalog's tables, read from beside this module."""
+"""The catalog's tables, read from the folder of this module."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where figures come from."""
+    """A source of figures."""
 
     key: str
     what: str
     read: str
-    """The day somebody looked, ``YYYY-MM-DD``."""
+    """The day it was read, ``YYYY-MM-DD``."""
 
 
 @cache
 def sources() -> Mapping[str, Source]:
-    """Every source of the catalog by the key that the rows name."""
+    """Return every source of the catalog by the key that rows refer to."""
     return MappingProxyType({row["key"]: Source(**row) for row in rows("sources.csv")})
 
 
 def rows(name: str) -> Iterator[dict[str, str]]:
-    """The rows of a table, as text; an empty cell is what no source says."""
+    """Read the rows of a table, as text; an empty cell means that no source states the value."""
     return iter(csv.DictReader(text(name).splitlines()))
 
 
 def text(name: str) -> str:
-    """A file of the catalog."""
+    """Read a file of the catalog."""
     from importlib import resources
 
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def number(cell: str) -> float | None:
-    """A cell's number; ``None`` for what is not known."""
+    """Read a cell as a number; ``None`` if it is empty."""
     return float(cell) if cell else None
 
 
 def whole(cell: str) -> int | None:
-    """A cell's whole number; ``None`` for what is not known."""
+    """Read a cell as a whole number; ``None`` if it is empty."""
     return int(cell) if cell else None
 
 
 def truth(cell: str) -> bool | None:
-    """A cell's ``yes`` or ``no``; ``None`` for what is not known."""
+    """Read a cell that says ``yes`` or ``no``; ``None`` if it is empty."""
     return {"yes": True, "no": False, "": None}[cell]

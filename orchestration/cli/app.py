@@ -1,4 +1,4 @@
-"""The commands of ``orchestrate`` and their options; what they do is imported when it is done."""
+"""The commands of ``orchestrate`` and their options; their code is imported when they run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orchestration.cli.rendering import Backend, Format
 
 app = typer.Typer(
     cls=Commands,
-    help="SageMaker training pipelines for Airflow and Step Functions, told once.\n\n"
+    help="SageMaker training pipelines for Airflow and Step Functions, described once.\n\n"
     "PIPELINE is a YAML file, or module:attribute. Exit status: 0 done; 1 the pipeline is wrong, "
     "or the run failed; 2 the command is wrong.",
     no_args_is_help=True,
@@ -30,17 +30,15 @@ Parameters = Annotated[
         "--parameter", "-p", metavar="NAME=VALUE", help="Value of a parameter; repeatable."
     ),
 ]
-Json = Annotated[
-    bool, typer.Option("--json", callback=use_json, help="One JSON document on standard output.")
-]
+Json = Annotated[bool, typer.Option("--json", callback=use_json, help="Print one JSON document.")]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write or compare.")
 ]
 Check = Annotated[
-    bool, typer.Option("--check", help="Write nothing; exit with 1 where the file is stale.")
+    bool, typer.Option("--check", help="Write nothing; exit with 1 if the file is stale.")
 ]
-Region = Annotated[str | None, typer.Option(help="AWS region; else as the environment says.")]
-Profile = Annotated[str | None, typer.Option(help="AWS profile; else as the environment says.")]
+Region = Annotated[str | None, typer.Option(help="AWS region; default: from the environment.")]
+Profile = Annotated[str | None, typer.Option(help="AWS profile; default: from the environment.")]
 
 
 def _version(value: bool) -> None:
@@ -67,11 +65,11 @@ def validate(
     ],
     on: Annotated[
         list[Backend] | None,
-        typer.Option("--on", help="Only for this backend; else for both."),
+        typer.Option("--on", help="Only for this backend; default: both."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say everything that is wrong."""
+    """Report every problem."""
     from orchestration.cli import validation
 
     validation.validate(pipelines, on or (), as_json=as_json)
@@ -93,7 +91,9 @@ def render(
 @app.command()
 def graph(
     pipeline: Pipeline,
-    form: Annotated[Format, typer.Option("--format", help="How it is drawn.")] = Format.MERMAID,
+    form: Annotated[
+        Format, typer.Option("--format", help="Format of the picture.")
+    ] = Format.MERMAID,
     output: Output = None,
     check: Check = False,
 ) -> None:
@@ -107,8 +107,7 @@ def graph(
 def lock(pipeline: Pipeline, check: Check = False) -> None:
     """Write its lock file.
 
-    It holds the digests of the folders of code, so that the pipeline can be loaded where they are
-    not.
+    It holds the digests of the folders of code, so that the pipeline can be loaded without them.
     """
     from orchestration.cli import rendering
 
@@ -120,7 +119,7 @@ def plan(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", exists=True, dir_okay=False, help="Pipeline, or request of its own."
+            metavar="FILE", exists=True, dir_okay=False, help="Pipeline, or a planning request."
         ),
     ],
     stage: Annotated[
@@ -139,8 +138,8 @@ def plan(
 ) -> None:
     """Pick machines and distribution.
 
-    For each stage with `strategy: {kind: auto}`, or for a request in a file of its own: what to
-    rent, how to lay the model out, what it takes and costs, and why nothing else was picked.
+    For each stage with `strategy: {kind: auto}`, or for a request in its own file: the instances,
+    the layout of the model, the time and cost, and why the alternatives were rejected.
     """
     from orchestration.cli import planning
 
@@ -156,7 +155,7 @@ def catalog(
 ) -> None:
     """Show instance types and prices.
 
-    What the planner knows of them, with dates and sources.
+    The planner's data about them, with dates and sources.
     """
     from orchestration.cli import planning
 
@@ -197,21 +196,23 @@ def vendor_runtime(
 @app.command()
 def run(
     pipeline: Pipeline,
-    on: Annotated[Backend, typer.Option("--on", help="What to run it with.", show_default=False)],
+    on: Annotated[
+        Backend, typer.Option("--on", help="Backend to run it with.", show_default=False)
+    ],
     parameters: Parameters = None,
     uploads: Annotated[
         list[str] | None,
         typer.Option("--upload", metavar="LOCAL=S3URI", help="File or folder to put into S3."),
     ] = None,
     time_scale: Annotated[
-        float, typer.Option(min=0.0001, max=1.0, help="Real seconds for a second of AWS.")
+        float, typer.Option(min=0.0001, max=1.0, help="Real seconds per second of AWS.")
     ] = 0.02,
     as_json: Json = False,
 ) -> None:
     """Run it on this machine.
 
-    On an embedded AWS: no account, no cost. The jobs of SageMaker really run, as local processes. A
-    parameter `role` need not be given.
+    On an embedded AWS: no account, no cost. SageMaker's jobs really run, as local processes. The
+    parameter `role` is optional.
     """
     from orchestration.cli import running
 
@@ -222,10 +223,10 @@ def run(
 
 @app.command()
 def demo(as_json: Json = False) -> None:
-    """Watch both backends at work here.
+    """Run a demo on both backends on this machine.
 
     Trains, evaluates and deploys a classifier of digits on an embedded AWS, first as a state
-    machine, then as an Airflow DAG, and asks the endpoints. Run it in a checkout of the repository.
+    machine, then as an Airflow DAG, and queries the endpoints. Needs a checkout of the repository.
     """
     from orchestration.cli.demo import demo as show
 
@@ -239,7 +240,7 @@ def deploy(
     parameters: Parameters = None,
     unrestricted: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Parameter that runs may give any value; repeat it."),
+        typer.Option(metavar="NAME", help="Parameter that may have any value; repeatable."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the changes.")] = False,
     region: Region = None,
@@ -248,8 +249,8 @@ def deploy(
 ) -> None:
     """Deploy it to AWS Step Functions.
 
-    Uploads the code, makes the role with the permissions that the steps need, the state machine
-    and its schedule. Deploying again changes only what differs.
+    Uploads the code and creates the state machine, its schedule, and its role with the permissions
+    that the steps need. Deploying again changes only what differs.
     """
     if target is not Backend.STEP_FUNCTIONS:
         raise typer.BadParameter(
@@ -280,8 +281,8 @@ def upload(
 ) -> None:
     """Upload its code to S3.
 
-    Into the pipeline's workspace, where jobs look for it. For Airflow: `deploy step-functions` does
-    it by itself.
+    To the pipeline's workspace, where jobs look for it. Needed for Airflow only: `deploy
+    step-functions` uploads by itself.
     """
     from orchestration.cli import deployment
 

@@ -28,7 +28,7 @@ _EXTRAS_TOOLKIT = {"sagemaker_pytorch_container": "demo"}
 _PARAMETERS = {
     "bucket": "embedded-workspace",
     "data": "s3://embedded-data/digits",
-    # Nothing is pulled: the embedded AWS runs the toolkit of these containers itself.
+    # No image is pulled: the embedded AWS runs the toolkit of these containers itself.
     "training_image": "embedded.local/pytorch-training:2.13-cpu-py311",
     "inference_image": "embedded.local/pytorch-inference:2.13-cpu-py311",
 }
@@ -37,18 +37,18 @@ _READS = ("Describe", "List", "Get", "Head", "Invoke")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The demo's runs, and what the endpoints should have answered."""
+    """The demo's runs, and the label that the endpoints should have returned."""
 
     reports: tuple[RunReport, ...]
     label: int
 
     @property
     def good(self) -> bool:
-        """Whether every run succeeded and every endpoint knew the digit."""
+        """True if every run succeeded and every endpoint recognised the digit."""
         return all(r.state == "succeeded" and answer(r) == self.label for r in self.reports)
 
     def data(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the outcome as JSON."""
         return {
             "good": self.good,
             "label": self.label,
@@ -81,7 +81,7 @@ def demo(*, as_json: bool) -> None:
 
 
 def answer(report: RunReport) -> int | None:
-    """The digit that the endpoint saw; None where it did not answer."""
+    """Return the digit that the endpoint predicted; None if it did not answer."""
     shown: Any = (report.outputs or {}).get("deploy")
     try:
         return int(shown["answer"]["predictions"][0]["label"])
@@ -94,13 +94,13 @@ def _checkout(start: Path) -> Path:
         if (folder / _PIPELINE).is_file() and (folder / _DATA).is_dir():
             return folder
     raise OrchestrationError(
-        f"the demo runs from a checkout of the repository: there is no {_PIPELINE} and {_DATA} in "
+        f"the demo needs a checkout of the repository: {_PIPELINE} and {_DATA} are missing in "
         f"{start} or above it; clone the repository, go there, and run `orchestrate demo` again"
     )
 
 
 def _uploads(data: Path) -> dict[str, Path]:
-    """The data set as it lies in S3: what to train on, and what is held back."""
+    """List the data set's files by S3 URI: the training set and the holdout set."""
     folders = {"train": sorted(data.glob("train-*.csv.gz")), "holdout": [data / "holdout.csv.gz"]}
     return {
         f"{_PARAMETERS['data']}/{folder}/{file.name}": file
@@ -114,7 +114,7 @@ def _run(pipeline: Pipeline, backend: Backend, uploads: Mapping[str, Path]) -> R
 
     title = f"{pipeline.name} on {backend.value}"
     with following(title, [stage.name for stage in pipeline.stages]) as on_progress:
-        # An account of its own for each: both start from nothing.
+        # Each gets its own account, so that both start empty.
         return run(
             pipeline,
             on=on(backend),
@@ -137,14 +137,14 @@ def _show(outcome: Outcome) -> None:
         verdict = "right" if seen == outcome.label else "wrong"
         say(f"{report.on}: the endpoint sees a {seen} in an image of a {outcome.label}: {verdict}")
     changes = [_changes(report) for report in outcome.reports]
-    if all(found == changes[0] for found in changes):
+    if all(changed == changes[0] for changed in changes):
         say(f"both made the same {changes[0].total()} AWS calls that change something")
     else:
         note(f"the AWS calls differ: {changes[0] - changes[1]} and {changes[1] - changes[0]}")
 
 
 def _changes(report: RunReport) -> Counter[str]:
-    """The successful calls that change the account; how often a backend polls is its own matter."""
+    """Count the successful calls that change the account; polling may differ."""
     return Counter(
         f"{call.service}:{call.operation}"
         for call in report.calls

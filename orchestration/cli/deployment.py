@@ -27,12 +27,12 @@ def deploy(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Make the account hold the pipeline, or say what that would change."""
+    """Deploy the pipeline to the account, or show what that would change."""
     which = named(pipeline)
     loaded = which.load()
     specs = loaded.parameter_specs()
     every = [spec.name for spec in specs]
-    given = values.parameters(specs, parameters, filled=every)
+    chosen = values.parameters(specs, parameters, filled=every)
     require(_MODULES, what="deploying")
     locked(which)
     from orchestration.deploy import step_functions
@@ -40,7 +40,7 @@ def deploy(
     deployment = step_functions(
         loaded,
         session=_session(region, profile),
-        parameters=given,
+        parameters=chosen,
         unrestricted=unrestricted,
         dry_run=dry_run,
     )
@@ -71,11 +71,11 @@ def upload(
     profile: str | None,
     as_json: bool,
 ) -> None:
-    """Put the folders of code where the pipeline's jobs look for them."""
+    """Upload the folders of code to where the pipeline's jobs look for them."""
     which = named(pipeline)
     loaded = which.load()
     specs = loaded.parameter_specs()
-    given = values.parameters(specs, parameters, filled=[spec.name for spec in specs])
+    chosen = values.parameters(specs, parameters, filled=[spec.name for spec in specs])
     require(_MODULES, what="uploading")
     locked(which)
     from botocore.exceptions import BotoCoreError
@@ -83,7 +83,7 @@ def upload(
     from orchestration.deploy import upload as upload_sources
 
     try:
-        sent = upload_sources(loaded, given, _session(region, profile).client("s3"))
+        sent = upload_sources(loaded, chosen, _session(region, profile).client("s3"))
     except BotoCoreError as error:
         raise DeployError(f"AWS can't be reached: {error}") from error
     if as_json:
@@ -91,7 +91,7 @@ def upload(
         return
     for each in sent:
         say(each.uri)
-    note(f"{len(sent)} objects uploaded" if sent else "all of it is there already")
+    note(f"{len(sent)} objects uploaded" if sent else "everything is uploaded already")
 
 
 def _session(region: str | None, profile: str | None) -> Any:
@@ -103,7 +103,7 @@ def _session(region: str | None, profile: str | None) -> Any:
     except BotoCoreError as error:
         raise DeployError(str(error)) from error
     if session.region_name is None:
-        raise DeployError("no region is chosen; give --region, or set AWS_REGION")
+        raise DeployError("the region is missing; use --region, or set AWS_REGION")
     return session
 
 

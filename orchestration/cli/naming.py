@@ -1,4 +1,4 @@
-"""Pipelines as they are named on a command line: a YAML file, or ``module:attribute``."""
+"""Pipelines named on a command line: a YAML file, or ``module:attribute``."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Named:
 
     text: str
     path: Path | None
-    """Its YAML file; None where it is an attribute of a module."""
+    """Its YAML file; None for an attribute of a module."""
 
     def load(self) -> Pipeline:
-        """The pipeline, or a :class:`~orchestration.errors.PipelineError` with all its mistakes."""
+        """Load the pipeline; a :class:`~orchestration.errors.PipelineError` has all mistakes."""
         if self.path is None:
             return _attribute(self.text)
         from orchestration.pipeline import Pipeline
@@ -37,7 +37,7 @@ class Named:
         return Pipeline.load(self.path)
 
     def stale(self) -> list[str]:
-        """The folders of code that its lock file does not know as they are now."""
+        """List the folders of code that changed since the lock file was written."""
         if self.path is None:
             return []
         from orchestration.pipeline.files import stale
@@ -45,7 +45,7 @@ class Named:
         try:
             return stale(self.path)
         except PipelineError:
-            # Without the folders there is nothing to compare; that is what lock files are for.
+            # Without the folders there is nothing to compare; lock files exist for this case.
             return []
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class Named:
 
 
 def named(text: str) -> Named:
-    """What a user means; a usage error where there is nothing of this name."""
+    """Find the pipeline that a user named; a usage error if there is none."""
     path = Path(text)
     is_file = path.suffix in (".yaml", ".yml") or os.sep in text or path.exists()
     if not is_file and _ATTRIBUTE.fullmatch(text):

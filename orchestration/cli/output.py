@@ -1,7 +1,7 @@
-"""What goes to standard output and what to standard error, for people and for programs.
+"""Standard output and standard error, for people and for programs.
 
-With ``--json`` standard output is exactly one JSON document. Rich draws for
-terminals only: elsewhere, and with ``NO_COLOR``, text is plain.
+With ``--json`` standard output is exactly one JSON document. Rich draws on terminals only;
+elsewhere, and with ``NO_COLOR``, text is plain.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 FAILED = 1
 USAGE = 2
 INTERRUPTED = 130
-"""As shells say it: 128 and SIGINT."""
+"""128 + SIGINT, as in shells."""
 _JSON = "orchestration.json"
 
 
 def say(text: str) -> None:
-    """A line for whoever reads standard output."""
+    """Print a line on standard output."""
     typer.echo(text)
 
 
 def note(text: str) -> None:
-    """A line for people, on standard error."""
+    """Print a line for people on standard error."""
     typer.echo(text, err=True)
 
 
 def document(value: object) -> None:
-    """The one JSON document of standard output."""
+    """Print the one JSON document of standard output."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
 
 
 def console(*, err: bool = False) -> Console:
-    """A Rich console; without a terminal its lines are not broken, so that they can be searched."""
+    """Create a Rich console; without a terminal, lines are not wrapped, so that grep finds them."""
     from rich.console import Console
 
     made = Console(stderr=err, highlight=False, soft_wrap=False)
@@ -52,29 +52,29 @@ def console(*, err: bool = False) -> Console:
 
 
 def use_json(context: typer.Context, value: bool) -> bool:
-    """Remember ``--json``, so that errors come as JSON too."""
+    """Remember ``--json``, so that errors are JSON too."""
     if value:
         context.meta[_JSON] = True
     return value
 
 
 def problem_data(problems: Sequence[Problem]) -> list[dict[str, str]]:
-    """Problems for programs."""
+    """Return the problems of an error as JSON."""
     return [{"path": problem.path, "message": problem.message} for problem in problems]
 
 
 class Commands(TyperGroup):
-    """The commands; errors of this package end them with a message and no traceback."""
+    """A group of commands; errors of this package end them with a message and no traceback."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
+        """Run the chosen command."""
         try:
             return super().invoke(ctx)
         except OrchestrationError as error:
             _report(error, as_json=_JSON in ctx.meta)
             raise typer.Exit(FAILED) from error
         except KeyboardInterrupt as error:
-            note("interrupted; what was started is stopped")
+            note("interrupted; jobs and processes of the run are stopped")
             raise typer.Exit(INTERRUPTED) from error
 
 
@@ -92,11 +92,11 @@ def _report(error: OrchestrationError, *, as_json: bool) -> None:
 
 
 def require(modules: Mapping[str, str], *, what: str) -> None:
-    """Raise an error that names the extras to install where modules are missing."""
+    """Raise an error that names the extras to install if modules are missing."""
     extras = sorted({extra for module, extra in modules.items() if not _is_installed(module)})
     if extras:
         raise OrchestrationError(
-            f"{what} needs more than what is installed; run "
+            f"{what} needs packages that are not installed; run "
             f"`{sys.executable} -m pip install 'orchestration[{','.join(extras)}]'`"
         )
 
@@ -111,7 +111,7 @@ def _is_installed(module: str) -> bool:
 
 
 def colored_diff(lines: Sequence[str], write: Callable[[str], None] = say) -> None:
-    """A unified diff, in colours where a terminal shows it."""
+    """Format a unified diff, in colours on a terminal."""
     colors = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
     for line in lines:
         text = line.rstrip("\n")

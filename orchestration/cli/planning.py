@@ -1,4 +1,4 @@
-"""``orchestrate plan`` and ``catalog``: what to rent for a training, and what there is."""
+"""``orchestrate plan`` and ``catalog``: instances for a training job, and the choice of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orchestration.planning.search.request import PlanRequest
 
 _MOST = 25
-"""Rejections that a terminal shows; ``--all`` and ``--json`` have the rest."""
+"""Rejections shown on a terminal; ``--all`` and ``--json`` show the rest."""
 
 
 def plan(
@@ -33,10 +33,10 @@ def plan(
     everything: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Plan what a file asks for, and exit with 1 where there is no plan.
+    """Plan the stages of a pipeline, or a request, and exit with 1 if there is no plan.
 
-    The file is a request of its own, or a pipeline with stages whose strategy is ``auto``; their
-    plans are pinned in its lock file where ``update`` asks for it.
+    The file is a planning request, or a pipeline with stages whose strategy is ``auto``; with
+    ``update`` their plans are pinned in its lock file.
     """
     if report is not None:
         require({"plotly": "plan"}, what="a report")
@@ -59,7 +59,7 @@ def plan(
 
 
 def _answers(path: Path, stage: str | None) -> tuple[dict[str, Plans], dict[str, Any] | None]:
-    """The planner's answers by stage, and the lock file that pins them; ``None`` for a request."""
+    """Compute plans by stage, and the lock file that pins them; ``None`` for a request."""
     from orchestration.pipeline.files import planned
     from orchestration.pipeline.yaml import load
     from orchestration.planning.search.find import find_plans
@@ -67,14 +67,18 @@ def _answers(path: Path, stage: str | None) -> tuple[dict[str, Plans], dict[str,
     if "stages" not in load(path):
         request = read(path)
         return {"": find_plans(request.task(), request.space(), request.goal())}, None
-    found, pins = planned(path)
-    if not found:
+    plans, pins = planned(path)
+    if not plans:
         raise PipelineError(
-            [Problem("stages", "none has strategy: {kind: auto, …}, which asks for a plan")]
+            [
+                Problem(
+                    "stages", "no stage has strategy: {kind: auto, …}, so there is nothing to plan"
+                )
+            ]
         )
-    if stage is not None and stage not in found:
-        raise typer.BadParameter(f"there is no {stage!r}{near(stage, found)}", param_hint="--stage")
-    return {name: found[name] for name in ([stage] if stage else found)}, pins
+    if stage is not None and stage not in plans:
+        raise typer.BadParameter(f"there is no {stage!r}{near(stage, plans)}", param_hint="--stage")
+    return {name: plans[name] for name in ([stage] if stage else plans)}, pins
 
 
 def _report(report: Path, answers: Mapping[str, Plans]) -> None:
@@ -92,7 +96,7 @@ def _pin(path: Path, pins: Mapping[str, Any] | None, *, update: bool) -> None:
 
     if pins is None:
         raise typer.BadParameter(
-            "is for pipelines, whose lock files pin plans; this file is a request of its own",
+            "is for pipelines, whose lock files pin plans; this file is a planning request",
             param_hint="--update",
         )
     lock, text = lock_path(path), json.dumps(pins, indent=2) + "\n"
@@ -106,7 +110,7 @@ def _pin(path: Path, pins: Mapping[str, Any] | None, *, update: bool) -> None:
 
 
 def read(path: Path) -> PlanRequest:
-    """The request in a file.
+    """Read the request in a file.
 
     Raises:
         PlanRequestError: with everything that is wrong with it.
@@ -124,7 +128,7 @@ def read(path: Path) -> PlanRequest:
 
 
 def _with_config(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The request with the content of the model's configuration instead of its path."""
+    """Replace the path of the model's configuration in the request by its content."""
     model = data.get("model")
     if not isinstance(model, Mapping) or not isinstance(model.get("config"), str):
         return dict(data)
@@ -135,7 +139,7 @@ def _with_config(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise PipelineError([Problem(where, f"can't read {file}: {error.strerror}")]) from error
     except ValueError as error:
-        raise PipelineError([Problem(where, f"{file} is no JSON: {error}")]) from error
+        raise PipelineError([Problem(where, f"{file} is not JSON: {error}")]) from error
     named = {"name": file.parent.name or file.stem}
     return {**data, "model": {**named, **model, "config": content}}
 
@@ -155,23 +159,27 @@ def _show(plans: Plans, stage: str, *, everything: bool) -> None:
         parts = memory_parts(plans.chosen)
         say("memory (GiB): " + ", ".join(f"{name} {gib:.1f}" for name, gib in parts if gib))
         seconds = time_parts(plans.chosen)
-        say("step (s): " + ", ".join(f"{name} {one:.3f}" for name, one in seconds if one) + "\n")
+        say(
+            "step (s): "
+            + ", ".join(f"{name} {value:.3f}" for name, value in seconds if value)
+            + "\n"
+        )
         screen.print(_plans("Not beaten in both time and cost", plans.front))
         if plans.alternatives:
             screen.print(_plans("Other layouts on the same instances", plans.alternatives))
     reasons = rejected(plans)
     shown = reasons if everything else reasons[:_MOST]
     screen.print(_table("Rejected", ("what", "reason", "why"),
-                        [(one.what, one.reason, one.detail) for one in shown]))  # fmt: skip
+                        [(each.what, each.reason, each.detail) for each in shown]))  # fmt: skip
     if len(shown) < len(reasons):
         say(f"and {len(reasons) - len(shown)} more; see --all")
 
 
-def _facts(told: Iterable[tuple[str, str]]) -> Table:
+def _facts(facts: Iterable[tuple[str, str]]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for name, text in told:
+    for name, text in facts:
         table.add_row(name, text)
     return table
 
@@ -179,7 +187,7 @@ def _facts(told: Iterable[tuple[str, str]]) -> Table:
 def _plans(title: str, plans: Iterable[Plan]) -> Table:
     from orchestration.planning.telling.summary import HEADINGS, row
 
-    return _table(title, HEADINGS, [row(one) for one in plans])
+    return _table(title, HEADINGS, [row(each) for each in plans])
 
 
 def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -189,18 +197,18 @@ def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
     for heading in headings:
         table.add_column(heading, overflow="fold")
-    for one in rows:
-        table.add_row(*(escape(cell) for cell in one))
+    for each in rows:
+        table.add_row(*(escape(cell) for cell in each))
     return table
 
 
 def catalog(pattern: str, *, as_json: bool) -> None:
-    """Show the instance types whose names match, with prices; exit with 1 where none does."""
+    """Show the instance types whose names match, with prices; exit with 1 if none does."""
     from orchestration.catalog import instances, price, sources
 
-    found = [one for name, one in instances().items() if fnmatchcase(name, pattern)]
-    if not found:
-        note(f"no instance type is called {pattern!r}{near(pattern, instances())}")
+    matches = [each for name, each in instances().items() if fnmatchcase(name, pattern)]
+    if not matches:
+        note(f"unknown instance type {pattern!r}{near(pattern, instances())}")
         raise typer.Exit(FAILED)
     if as_json:
         from dataclasses import asdict
@@ -208,34 +216,34 @@ def catalog(pattern: str, *, as_json: bool) -> None:
         document(
             {
                 "instances": [
-                    asdict(one)
-                    | {"price": None if (known := price(one.name)) is None else asdict(known)}
-                    for one in found
+                    asdict(each)
+                    | {"price": None if (known := price(each.name)) is None else asdict(known)}
+                    for each in matches
                 ],
-                "sources": [asdict(one) for one in sources().values()],
+                "sources": [asdict(source) for source in sources().values()],
             }
         )
         return
     headings = ("type", "devices", "GiB each", "vCPU", "host GiB", "Gbit/s", "EFA", "USD/h", "of")
-    console().print(_table("", headings, [_described(one) for one in found]))
-    say("? is what no source says; ~ an estimate; `--json` has the sources")
+    console().print(_table("", headings, [_described(each) for each in matches]))
+    say("?: no source states it; ~: an estimate; `--json` shows the sources")
 
 
-def _described(one: Instance) -> tuple[str, ...]:
+def _described(instance: Instance) -> tuple[str, ...]:
     from orchestration.catalog import accelerators, price
 
-    known = price(one.name)
-    name = accelerators()[one.accelerator].name if one.accelerator else "CPU"
+    usual = price(instance.name)
+    name = accelerators()[instance.accelerator].name if instance.accelerator else "CPU"
     return (
-        one.name,
-        f"{one.devices} x {name}" if one.devices else name,
-        "" if not one.devices else _told(one.device_memory_gib),
-        _told(one.vcpus),
-        _told(one.host_memory_gib),
-        _told(one.network_gbps),
-        _told(one.efa_interfaces),
-        "?" if known is None else f"{'~' if known.estimate else ''}{known.usd_per_hour:,.3f}",
-        "" if known is None else f"{known.region} {known.date or 'undated'}",
+        instance.name,
+        f"{instance.devices} x {name}" if instance.devices else name,
+        "" if not instance.devices else _told(instance.device_memory_gib),
+        _told(instance.vcpus),
+        _told(instance.host_memory_gib),
+        _told(instance.network_gbps),
+        _told(instance.efa_interfaces),
+        "?" if usual is None else f"{'~' if usual.estimate else ''}{usual.usd_per_hour:,.3f}",
+        "" if usual is None else f"{usual.region} {usual.date or 'undated'}",
     )
 
 

@@ -1,4 +1,4 @@
-"""A run while it goes on: a table that lives on a terminal, lines everywhere else."""
+"""The progress of a run: a live table on a terminal, lines everywhere else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STYLES = {"running": "cyan", "succeeded": "green", "failed": "bold red", "skipp
 
 
 class Board:
-    """The stages of a run, what each is at, and for how long."""
+    """The stages of a run, each with its current step and duration."""
 
     def __init__(self, title: str, stages: Sequence[str]) -> None:
         self._title = title
@@ -29,7 +29,7 @@ class Board:
         self._ended: dict[str, float] = {}
 
     def change(self, progress: Progress) -> None:
-        """Take in a change of a step."""
+        """Record a change of a step."""
         steps = self._steps.setdefault(progress.stage, {})
         steps[progress.step] = progress.state
         now = time.monotonic()
@@ -65,7 +65,7 @@ class Board:
 
 @contextmanager
 def following(title: str, stages: Sequence[str]) -> Iterator[OnProgress]:
-    """Show on standard error how a run gets on."""
+    """Show the progress of a run on standard error."""
     screen = console(err=True)
     if not screen.is_terminal or screen.is_dumb_terminal:
         note(title)
@@ -79,13 +79,13 @@ def following(title: str, stages: Sequence[str]) -> Iterator[OnProgress]:
 
 
 class _Lines:
-    """A line for each step that is reached, and for each that fails."""
+    """Print a line for each step that begins, and for each that fails."""
 
     def __init__(self) -> None:
         self._said: set[tuple[str, bool]] = set()
 
     def change(self, progress: Progress) -> None:
-        """Take in a change of a step."""
+        """Record a change of a step."""
         failed = progress.state == "failed"
         what = (progress.step, failed)
         if progress.state != "skipped" and what not in self._said:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Backend(StrEnum):
-    """Where a pipeline runs."""
+    """A backend that runs pipelines."""
 
     STEP_FUNCTIONS = "step-functions"
     AIRFLOW = "airflow"
 
 
 class Format(StrEnum):
-    """How a graph is drawn."""
+    """A format of pictures."""
 
     MERMAID = "mermaid"
     DOT = "dot"
@@ -35,7 +35,7 @@ BACKENDS = tuple(Backend)
 
 
 def rendered(backend: Backend, workflow: Workflow) -> str:
-    """What a backend is given, as the text that files hold."""
+    """Render the artefact of a backend as a file's text."""
     match backend:
         case Backend.STEP_FUNCTIONS:
             from orchestration.backends import stepfunctions
@@ -48,7 +48,7 @@ def rendered(backend: Backend, workflow: Workflow) -> str:
 
 
 def render(backend: Backend, pipeline: str, output: Path | None, *, check: bool) -> None:
-    """Write what a backend is given, or compare it with a file."""
+    """Write the artefact of a backend, or compare it with a file."""
     which = named(pipeline)
     text = rendered(backend, which.load().lower())
     locked(which)
@@ -90,7 +90,7 @@ def schema(output: Path | None, *, check: bool) -> None:
 
 
 def locked(which: Named) -> None:
-    """Say on standard error where a lock file is older than the code."""
+    """Warn on standard error if a lock file is older than the code."""
     for key in which.stale():
         note(f"warning: {key} changed since it was locked; run `orchestrate lock {which}`")
 
@@ -98,7 +98,7 @@ def locked(which: Named) -> None:
 def _deliver(text: str, path: Path | None, *, check: bool, again: str) -> None:
     if path is None:
         if check:
-            raise typer.BadParameter("needs a file to compare with: -o FILE", param_hint="--check")
+            raise typer.BadParameter("needs a file to compare: -o FILE", param_hint="--check")
         typer.echo(text, nl=not text.endswith("\n"))
         return
     old = _content(path)

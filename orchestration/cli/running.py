@@ -1,4 +1,4 @@
-"""``orchestrate run``: a pipeline on the embedded AWS, followed to its end."""
+"""``orchestrate run``: run a pipeline on the embedded AWS and follow it to its end."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def run(
     time_scale: float,
     as_json: bool,
 ) -> None:
-    """Run it, show what it came to, and exit with 1 where it failed."""
+    """Run a pipeline, show its report, and exit with 1 if it failed."""
     which = named(pipeline)
     loaded = which.load()
-    given = values.parameters(loaded.parameter_specs(), parameters, filled=("role",))
+    chosen = values.parameters(loaded.parameter_specs(), parameters, filled=("role",))
     files = values.uploads(uploads)
     require_backend(backend)
     locked(which)
@@ -46,7 +46,7 @@ def run(
         report = run_locally(
             loaded,
             on=on(backend),
-            parameters=given,
+            parameters=chosen,
             uploads=files,
             on_progress=on_progress,
             time_scale=time_scale,
@@ -61,18 +61,18 @@ def run(
 
 
 def on(backend: Backend) -> Literal["step-functions", "airflow"]:
-    """The backend in the words of the embedded AWS."""
+    """Translate the backend into the embedded AWS's name for it."""
     return "airflow" if backend is Backend.AIRFLOW else "step-functions"
 
 
 def require_backend(*backends: Backend) -> None:
-    """Raise an error that names the extras to install where a backend can't run here."""
+    """Raise an error that names the extras to install if a backend cannot run here."""
     airflow = _AIRFLOW if Backend.AIRFLOW in backends else {}
     require({**_MODULES, **airflow}, what="running pipelines on this machine")
 
 
 def tell_failure(report: RunReport) -> None:
-    """Say on standard error why a run failed."""
+    """Print the reason of a failed run on standard error."""
     if report.state != "failed":
         return
     if report.log:
@@ -82,7 +82,7 @@ def tell_failure(report: RunReport) -> None:
 
 
 def table(reports: Sequence[RunReport]) -> Table:
-    """Stages by runs: state, duration, jobs and metrics."""
+    """Tabulate stages by runs: state, duration, jobs and metrics."""
     from rich.table import Table
     from rich.text import Text
 

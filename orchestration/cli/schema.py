@@ -1,6 +1,6 @@
 """The JSON Schema of pipeline files, for editors and other programs.
 
-Pydantic describes the models; what they also take in a file is added: stages as a mapping from
+Pydantic describes the models; forms that only files allow are added: stages as a mapping from
 names, short forms of channels, and references wherever they are allowed.
 """
 
@@ -21,7 +21,7 @@ _REFERENCE: Schema = {"$ref": "#/$defs/Reference"}
 
 
 def pipeline_schema() -> Schema:
-    """The schema of a pipeline's YAML file, in draft 2020-12."""
+    """Build the schema of a pipeline's YAML file, in draft 2020-12."""
     from orchestration.pipeline import Pipeline
     from orchestration.refs import json_schema
 
@@ -45,7 +45,7 @@ def _reference(schema: Schema) -> Schema:
         if "join" in form["properties"]:
             parts = {"anyOf": [{"type": "string"}, _REFERENCE]}
             form["properties"]["join"] = {"type": "array", "items": parts}
-    whole["description"] = "A value that is known only while a run goes on."
+    whole["description"] = "A value that is known only during a run."
     return whole
 
 
@@ -58,34 +58,34 @@ def _models(model: type[BaseModel]) -> set[type[BaseModel]]:
     """A model, and all models in its fields."""
     from orchestration.pipeline.wording import models_in
 
-    found, new = {model}, [model]
+    models, new = {model}, [model]
     while new:
         fields = new.pop().model_fields.values()
-        inner = {one for field in fields for one in models_in(field.annotation)} - found
-        found |= inner
+        inner = {each for field in fields for each in models_in(field.annotation)} - models
+        models |= inner
         new += inner
-    return found
+    return models
 
 
 def _describe(definition: Schema, model: type[BaseModel] | None) -> None:
-    """Put what the docstrings say of fields into a definition."""
+    """Add the docstrings of fields to a definition."""
     from orchestration.pipeline.documentation import documented
 
-    told = {} if model is None else documented(model)
+    descriptions = {} if model is None else documented(model)
     for name, property_ in definition.get("properties", {}).items():
-        if name in told:
-            property_.setdefault("description", told[name])
+        if name in descriptions:
+            property_.setdefault("description", descriptions[name])
 
 
 def _require_kind(definition: Schema) -> None:
-    """Members of a union are told apart by their kind, so a file always has to give it."""
+    """Require the kind of union members, which a file must always give."""
     kind = definition.get("properties", {}).get("kind", {})
     if "const" in kind:
         definition["required"] = ["kind", *definition.get("required", [])]
 
 
 def _name_stages(schema: Schema, definitions: dict[str, Schema]) -> None:
-    """Stages as a list of named ones, or as a mapping from names to stages."""
+    """Describe stages as a list of named ones, or as a mapping from names to stages."""
     properties = schema["properties"]
     name = definitions["DataStaging"]["properties"]["name"]
     about = {k: v for k, v in properties["stages"].items() if k in ("title", "description")}
@@ -104,7 +104,7 @@ def _name_stages(schema: Schema, definitions: dict[str, Schema]) -> None:
 
 
 def _by_kind(definitions: dict[str, Schema], suffix: str) -> Schema:
-    # Not oneOf: an editor can then say what is wrong in the stage that is meant.
+    # Not oneOf, so that an editor reports problems of the stage that is meant.
     kinds = {definitions[stage]["properties"]["kind"]["const"]: stage for stage in _STAGES}
     return {
         "type": "object",
@@ -127,7 +127,7 @@ def _shorten_channels(training_job: Schema) -> None:
 
 
 def _mapped(value: Any, change: Callable[[Schema], Schema]) -> Any:
-    """A schema with every object in it changed, outermost first."""
+    """Apply a change to every object in a schema, outermost first."""
     if isinstance(value, dict):
         changed = change(value)
         if changed is _REFERENCE:

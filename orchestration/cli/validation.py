@@ -1,4 +1,4 @@
-"""``orchestrate validate``: everything that is wrong with pipelines, at once."""
+"""``orchestrate validate``: all problems of pipelines at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What there is to say of one pipeline."""
+    """The problems, warnings and facts of one pipeline."""
 
     pipeline: str
     problems: tuple[Problem, ...]
@@ -29,7 +29,7 @@ class Verdict:
     readable: bool = True
 
     def data(self) -> dict[str, object]:
-        """For programs."""
+        """Return the verdict as JSON."""
         return {
             "pipeline": self.pipeline,
             "valid": not self.problems,
@@ -40,7 +40,7 @@ class Verdict:
 
 
 def validate(pipelines: Sequence[str], backends: Sequence[Backend], *, as_json: bool) -> None:
-    """Say what is wrong, and exit with what that means."""
+    """Print all problems, and exit with the status for them."""
     verdicts = [_verdict(text, backends or BACKENDS) for text in pipelines]
     if as_json:
         document(
@@ -64,7 +64,7 @@ def _verdict(text: str, backends: Sequence[Backend]) -> Verdict:
     except OrchestrationError as error:
         return Verdict(text, tuple(_of(error)))
     except typer.BadParameter as error:
-        # The other pipelines are looked at all the same.
+        # The other pipelines are still validated.
         return Verdict(text, (Problem("", error.message),), readable=False)
     return Verdict(
         text,
@@ -77,7 +77,7 @@ def _verdict(text: str, backends: Sequence[Backend]) -> Verdict:
 def _problems(which: Named, pipeline: Pipeline, backends: Sequence[Backend]) -> list[Problem]:
     try:
         workflow = pipeline.lower()
-        found = [
+        problems = [
             Problem(
                 "",
                 f"{key} changed since it was locked; run `orchestrate lock {which}`",
@@ -90,11 +90,11 @@ def _problems(which: Named, pipeline: Pipeline, backends: Sequence[Backend]) -> 
         try:
             rendered(backend, workflow)
         except OrchestrationError as error:
-            found += [
+            problems += [
                 Problem(problem.path, f"{backend.value}: {problem.message}")
                 for problem in _of(error)
             ]
-    return found
+    return problems
 
 
 def _of(error: OrchestrationError) -> list[Problem]:
@@ -107,8 +107,8 @@ def _tell(verdict: Verdict, *, as_json: bool) -> None:
         for stage, lines in verdict.facts.items():
             for line in lines:
                 say(f"  {stage}: {line}")
-    for word, found in (("problem", verdict.problems), ("warning", verdict.warnings)):
-        if found:
-            note(f"{verdict.pipeline}: {len(found)} {word}{'s' if len(found) > 1 else ''}")
-        for problem in found:
+    for word, problems in (("problem", verdict.problems), ("warning", verdict.warnings)):
+        if problems:
+            note(f"{verdict.pipeline}: {len(problems)} {word}{'s' if len(problems) > 1 else ''}")
+        for problem in problems:
             note("  " + str(problem).replace("\n", "\n    "))

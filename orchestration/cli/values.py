@@ -1,4 +1,4 @@
-"""Parameters and uploads as they are written on a command line."""
+"""Parameters and uploads given on a command line."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def parameters(
-    specs: Sequence[ParameterSpec], given: Iterable[str], *, filled: Iterable[str] = ()
+    specs: Sequence[ParameterSpec], pairs: Iterable[str], *, filled: Iterable[str] = ()
 ) -> dict[str, Value]:
-    """``name=value`` pairs in the types that the pipeline declares, all mistakes reported at once.
+    """Parse ``name=value`` pairs in their declared types, with all mistakes reported at once.
 
-    Required parameters have to be among them, but for those that are ``filled`` in later.
+    Required parameters must be among them, except for those that are ``filled`` in later.
     """
     known = {spec.name: spec for spec in specs}
     values: dict[str, Value] = {}
     problems: list[str] = []
-    for text in given:
+    for text in pairs:
         name, equals, value = text.partition("=")
         if not equals:
             problems.append(f"{text!r} is not NAME=VALUE")
         elif name not in known:
-            problems.append(f"there is no parameter {name!r}{near(name, known)}")
+            problems.append(f"unknown parameter {name!r}{near(name, known)}")
         elif name in values:
-            problems.append(f"{name} is given twice")
+            problems.append(f"{name} is pairs twice")
         else:
             read = _read(known[name], value)
             if read is None:
-                problems.append(f"{name} has to be a {known[name].type}, not {value!r}")
+                problems.append(f"{name}: expected a {known[name].type}, got {value!r}")
             else:
                 values[name] = read
-    named = {text.partition("=")[0] for text in given}
+    named = {text.partition("=")[0] for text in pairs}
     missing = [s for s in specs if s.default is None and s.name not in {*named, *filled}]
     problems += [_missing(spec) for spec in missing]
     if problems:
@@ -46,26 +46,26 @@ def parameters(
     return values
 
 
-def uploads(given: Iterable[str]) -> dict[str, Path]:
-    """``LOCAL=S3URI`` pairs, by S3 URI."""
-    found: dict[str, Path] = {}
+def uploads(pairs: Iterable[str]) -> dict[str, Path]:
+    """Parse ``LOCAL=S3URI`` pairs, by S3 URI."""
+    by_uri: dict[str, Path] = {}
     problems: list[str] = []
-    for text in given:
+    for text in pairs:
         local, equals, uri = text.partition("=s3://")
         if not equals:
             problems.append(f"{text!r} is not LOCAL=s3://bucket/key")
             continue
         path = Path(local)
-        # Several files can go to one prefix, so each gets its own URI.
+        # Several files may go to one prefix, so each gets its own URI.
         whole = f"s3://{uri}{path.name}" if path.is_file() and uri.endswith("/") else f"s3://{uri}"
         if not path.exists():
             problems.append(f"there is no file or folder {local}")
-        elif whole in found:
-            problems.append(f"{local} and {found[whole]} both go to {whole}")
-        found[whole] = path
+        elif whole in by_uri:
+            problems.append(f"{local} and {by_uri[whole]} both go to {whole}")
+        by_uri[whole] = path
     if problems:
         raise _usage(problems, "--upload")
-    return found
+    return by_uri
 
 
 def _read(spec: ParameterSpec, text: str) -> Value | None:

@@ -1,4 +1,4 @@
-"""``orchestrate vendor-runtime``: the runtime of training scripts, copied beside them."""
+"""``orchestrate vendor-runtime``: copies the runtime into a folder of training scripts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from orchestration.errors import OrchestrationError
 
 
 def vendor_runtime(directory: Path) -> None:
-    """Copy the runtime into a folder of code, and say which folder it went to."""
+    """Copy the runtime into a folder of code, and print its path."""
     from orchestration.stages.vendoring import vendor
 
     try:

@@ -1,10 +1,10 @@
-"""Deployment of pipelines to AWS Step Functions: worked out, compared, shown, then done.
+"""Deployment of pipelines to AWS Step Functions: computed, compared, shown, then applied.
 
-A deployment is the code in S3, a role that may do what the pipeline's own steps do, the state
-machine, and its schedule. :func:`desired` says what there has to be, :func:`current` reads what
-there is, :func:`difference` tells the changes and :func:`apply` makes them; a second deployment of
-the same pipeline changes nothing. What carries a pipeline's names and not its tag is refused, never
-overwritten.
+A deployment is the code in S3, a role with the permissions of the pipeline's own steps, the state
+machine, and its schedule. :func:`desired` computes the desired state, :func:`current` reads the
+current one, :func:`difference` lists the changes and :func:`apply` makes them; a second deployment
+of the same pipeline changes nothing. A resource with a pipeline's name but without its tag is
+refused, never overwritten.
 """
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """What a deployment found, wants and does."""
+    """The result of a deployment: the account before, the desired state, the changes."""
 
     account: Account
     desired: Desired
     changes: tuple[Change, ...]
-    """What was changed; what would be, in a dry run. Empty: all is as it should be."""
+    """The changes made, or in a dry run those to make. Empty: everything is up to date."""
 
     @property
     def state_machine_arn(self) -> str:
-        """What to start executions of."""
+        """The ARN of the state machine to start executions of."""
         return self.desired.machine.arn
 
 
@@ -85,12 +85,13 @@ def step_functions(
     dry_run: bool = False,
     sleep: Sleep = time.sleep,
 ) -> Deployment:
-    """Deploy a pipeline to Step Functions, or tell with ``dry_run`` what that would change.
+    """Deploy a pipeline to Step Functions, or list with ``dry_run`` what that would change.
 
-    ``session`` is a ``boto3.Session``, by default one made from the environment. ``parameters`` are
-    the values that runs will be started with: the role is allowed those buckets and that role only,
-    and scheduled runs are given them; ``unrestricted`` names parameters that may have any value.
-    ``role_name`` names the execution role, by default after the pipeline and the region.
+    ``session`` is a ``boto3.Session``, by default one from the environment. ``parameters`` are the
+    values that runs will be started with: the role may use only those buckets and pass only that
+    role, and scheduled runs get these values; ``unrestricted`` names parameters that may have any
+    value. ``role_name`` is the execution role's name, by default derived from the pipeline and the
+    region.
     """
     if session is None:
         session = _own_session()

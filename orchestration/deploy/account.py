@@ -1,4 +1,4 @@
-"""Where a pipeline is deployed to, and what comes of a deployment that can't go on."""
+"""The account that a pipeline is deployed to, and errors of deployments."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Protocol
 from orchestration.errors import DeployError
 
 OWNER = "orchestration:pipeline"
-"""The tag by which what was deployed is known to be a pipeline's own."""
+"""The tag that marks a resource as deployed for a pipeline."""
 
 
 class Clients(Protocol):
-    """Whatever makes boto3 clients: a ``boto3.Session``, or the embedded AWS."""
+    """A factory of boto3 clients: a ``boto3.Session``, or the embedded AWS."""
 
     def client(self, service_name: str, /) -> Any:
-        """A client for a service."""
+        """Create a client for a service."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,16 +28,16 @@ class Account:
     partition: str = "aws"
 
     def arn(self, service: str, resource: str) -> str:
-        """The ARN of a resource in this account and region."""
+        """Return the ARN of a resource in this account and region."""
         return f"arn:{self.partition}:{service}:{self.region}:{self.id}:{resource}"
 
     def role_arn(self, name: str) -> str:
-        """The ARN of a role, which belongs to no region."""
+        """Return the ARN of a role, which has no region."""
         return f"arn:{self.partition}:iam::{self.id}:role/{name}"
 
     @classmethod
     def of(cls, session: Clients) -> Account:
-        """The account that a session's credentials are for."""
+        """Look up the account of a session's credentials."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -45,7 +45,7 @@ class Account:
             arn: str = session.client("sts").get_caller_identity()["Arn"]
         except (BotoCoreError, ClientError) as error:
             raise DeployError(
-                f"AWS does not say whose account this is: {error}; choose a profile and a region "
+                f"AWS did not identify the account: {error}; choose a profile and a region "
                 "(AWS_PROFILE, AWS_REGION), and sign in"
             ) from error
         parts = arn.split(":")
@@ -53,8 +53,8 @@ class Account:
 
 
 def refusal(headline: str, problems: Iterable[str]) -> DeployError:
-    """An error that reports all problems at once."""
-    found = list(problems)
-    if len(found) == 1:
-        return DeployError(f"{headline}: {found[0]}")
-    return DeployError("\n".join([f"{headline}:", *(f"  - {problem}" for problem in found)]))
+    """Create an error that reports all problems at once."""
+    listed = list(problems)
+    if len(listed) == 1:
+        return DeployError(f"{headline}: {listed[0]}")
+    return DeployError("\n".join([f"{headline}:", *(f"  - {problem}" for problem in listed)]))

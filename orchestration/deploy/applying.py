@@ -1,4 +1,4 @@
-"""Making changes in an account, each so that making it twice does no harm."""
+"""Changes in an account, each safe to make twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestration.deploy.resources import Change, Role, Schedule, StateMachine
 from orchestration.deploy.sources import SourceFolder, send
 from orchestration.errors import DeployError
 
-# IAM tells other services of a new role or policy within seconds, rarely a minute; until then they
+# A new role or policy reaches other services within seconds, rarely a minute; until then they
 # refuse it. https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot.html
 _NOT_YET = (
     "is authorized to assume the provided role",
@@ -29,8 +29,8 @@ Sleep = Callable[[float], None]
 def apply(changes: Iterable[Change], session: Clients, *, sleep: Sleep = time.sleep) -> None:
     """Make changes, in order.
 
-    A :class:`~orchestration.errors.DeployError` says which one AWS refused; those before it are
-    made, and deploying again goes on from there.
+    A :class:`~orchestration.errors.DeployError` names the change that AWS refused; those before it
+    are made, and deploying again continues from there.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -39,8 +39,8 @@ def apply(changes: Iterable[Change], session: Clients, *, sleep: Sleep = time.sl
             _apply(change, session, sleep)
         except (BotoCoreError, ClientError) as error:
             raise DeployError(
-                f"AWS refused to {change.summary}: {error}; what came before it is done, so deploy "
-                "again once that is mended"
+                f"AWS refused to {change.summary}: {error}; the changes before it are made, so "
+                "deploy again once that is fixed"
             ) from error
 
 
@@ -146,7 +146,7 @@ def _put_schedule(client: Any, change: Change, schedule: Schedule, sleep: Sleep)
 
 
 def _unless(code: str, call: Callable[..., Any], **request: Any) -> bool:
-    """Whether the call was made; false where it was in vain for this reason."""
+    """Make a call; return False if it failed with this error."""
     from botocore.exceptions import ClientError
 
     try:
@@ -159,7 +159,7 @@ def _unless(code: str, call: Callable[..., Any], **request: Any) -> bool:
 
 
 def _once_known(sleep: Sleep, code: str, call: Callable[..., Any], **request: Any) -> bool:
-    """Like :func:`_unless`, again for a minute while a role is not known everywhere."""
+    """Call like :func:`_unless`, and retry for a minute while a new role is not usable yet."""
     from botocore.exceptions import ClientError
 
     for pause_s in _PAUSES_S:

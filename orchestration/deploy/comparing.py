@@ -1,4 +1,4 @@
-"""What has to change for an account to hold what it should."""
+"""The changes that bring an account to the desired state."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _Tagged = TypeVar("_Tagged", Role, StateMachine)
 
 
 def difference(desired: Desired, current: Current) -> tuple[Change, ...]:
-    """The changes that make an account hold what is desired, in the order in which to make them.
+    """List the changes that bring an account to the desired state, in the order to make them.
 
-    Something of the same name that was not deployed for this pipeline is a
-    :class:`~orchestration.errors.DeployError`, and so is a schedule that starts something else.
+    A resource of the same name that was not deployed for this pipeline is a
+    :class:`~orchestration.errors.DeployError`, and so is a schedule with another target.
     """
     if problems := list(_strangers(desired, current)):
         raise refusal(f"pipeline {desired.pipeline} can't be deployed", problems)
@@ -37,7 +37,7 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
             yield Change(None, folder)
     yield from _tagged(current.role, desired.role)
     yield from _tagged(current.machine, desired.machine)
-    # A schedule goes before the role that it starts runs with, and comes after it.
+    # A schedule is deleted before the role that it starts runs with, and created after it.
     if desired.schedule is None and current.schedule is not None:
         yield Change(current.schedule, None)
     if desired.schedule_role is not None:
@@ -50,7 +50,7 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
 
 def _tagged(before: _Tagged | None, after: _Tagged) -> Iterator[Change]:
     if before is not None:
-        # Tags that others have set, such as for billing, stay.
+        # Tags set by others, such as for billing, stay.
         ours = {key: value for key, value in before.tags.items() if key in after.tags}
         before = replace(before, tags=ours)
     if before is None or before.aspects() != after.aspects():
@@ -73,7 +73,7 @@ def _strangers(desired: Desired, current: Current) -> Iterator[str]:
             yield f"role {role.name} exists and is not this pipeline's; {way_out}"
     schedule = current.schedule
     if schedule is not None and schedule.target_arn != desired.machine.arn:
-        # A schedule can't be tagged, so what it starts says whose it is.
+        # A schedule can't be tagged, so its target shows whose it is.
         yield (
             f"schedule {schedule.name} exists and starts {schedule.target_arn}; rename it, or the "
             "pipeline"

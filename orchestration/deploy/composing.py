@@ -1,4 +1,4 @@
-"""What an account has to hold for a pipeline to run there: worked out, nothing asked of AWS."""
+"""The desired state of an account for a pipeline, computed without asking AWS."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from orchestration.graph import Workflow
     from orchestration.pipeline import Pipeline
 
-# A run that could not be started is started late, but not so late that it meets the next one.
+# A run that could not be started is started late, but not so late that it overlaps the next one.
 _RETRY = {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 10}
 
 
@@ -30,16 +30,16 @@ def desired(
     unrestricted: Collection[str] = (),
     role_name: str | None = None,
 ) -> Desired:
-    """What a pipeline needs in an account.
+    """Compute the resources that a pipeline needs in an account.
 
-    The role's permissions are as narrow as the values of ``parameters`` make them: a run that is
-    started with other values is refused by IAM, unless the parameter is one of ``unrestricted``. A
-    :class:`~orchestration.errors.DeployError` names every value that is missing.
+    The role's permissions are as narrow as the values of ``parameters`` allow: IAM refuses a run
+    with other values, unless the parameter is one of ``unrestricted``. A
+    :class:`~orchestration.errors.DeployError` names every missing value.
     """
     workflow = pipeline.lower()
     specs = workflow.parameters
-    given = read(specs, parameters or {})
-    _check(pipeline, workflow, account, given, unrestricted)
+    chosen = read(specs, parameters or {})
+    _check(pipeline, workflow, account, chosen, unrestricted)
     definition = stepfunctions.render(workflow)
     names = names_of(pipeline, account, role_name=role_name)
     tags = {**pipeline.tags, OWNER: pipeline.name}
@@ -50,15 +50,15 @@ def desired(
         policy=permissions.policy(
             workflow,
             account,
-            _runs(workflow, given, unrestricted),
+            _runs(workflow, chosen, unrestricted),
             synchronous=permissions.synchronous(definition),
         ),
         tags=tags,
     )
-    starter, schedule = _scheduled(workflow, account, names, given, tags)
+    starter, schedule = _scheduled(workflow, account, names, chosen, tags)
     return Desired(
         pipeline=pipeline.name,
-        sources=sources.folders(pipeline, given),
+        sources=sources.folders(pipeline, chosen),
         role=role,
         machine=StateMachine(
             name=pipeline.name,
@@ -73,7 +73,7 @@ def desired(
 
 
 def names_of(pipeline: Pipeline, account: Account, *, role_name: str | None = None) -> Names:
-    """Under which names a pipeline is deployed; roles belong to no region, so theirs hold it."""
+    """Name the resources of a pipeline; roles have no region, so their names include it."""
     return Names(
         machine_arn=account.arn("states", f"stateMachine:{pipeline.name}"),
         role=role_name or f"{pipeline.name}-{account.region}-states",
@@ -86,12 +86,12 @@ def _check(
     pipeline: Pipeline,
     workflow: Workflow,
     account: Account,
-    given: Mapping[str, Json],
+    chosen: Mapping[str, Json],
     unrestricted: Collection[str],
 ) -> None:
     specs = workflow.parameters
     known = {spec.name for spec in specs}
-    values = with_defaults(specs, given).keys()
+    values = with_defaults(specs, chosen).keys()
     why: dict[str, list[str]] = {}
     for name in permissions.needed(workflow, account) - values - set(unrestricted):
         why.setdefault(name, []).append("the role's permissions depend on it")
@@ -107,7 +107,7 @@ def _check(
         for name, reasons in sorted(why.items())
     ]
     problems += [
-        f"there is no parameter {name!r} to leave unrestricted{near(name, known)}"
+        f"unknown parameter {name!r} in unrestricted{near(name, known)}"
         for name in unrestricted
         if name not in known
     ]
@@ -116,12 +116,12 @@ def _check(
 
 
 def _runs(
-    workflow: Workflow, given: Mapping[str, Json], unrestricted: Collection[str]
+    workflow: Workflow, chosen: Mapping[str, Json], unrestricted: Collection[str]
 ) -> list[Mapping[str, Json]]:
     anything: dict[str, Json] = dict.fromkeys(unrestricted)
-    runs = [{**with_defaults(workflow.parameters, given), **anything}]
+    runs = [{**with_defaults(workflow.parameters, chosen), **anything}]
     if workflow.schedule is not None:
-        scheduled = {**given, **workflow.schedule.parameters}
+        scheduled = {**chosen, **workflow.schedule.parameters}
         runs.append({**with_defaults(workflow.parameters, scheduled), **anything})
     return list(runs)
 
@@ -130,7 +130,7 @@ def _scheduled(
     workflow: Workflow,
     account: Account,
     names: Names,
-    given: Mapping[str, Json],
+    chosen: Mapping[str, Json],
     tags: Mapping[str, str],
 ) -> tuple[Role | None, Schedule | None]:
     if workflow.schedule is None:
@@ -158,14 +158,14 @@ def _scheduled(
         timezone=workflow.schedule.timezone,
         target_arn=names.machine_arn,
         role_arn=starter.arn,
-        input={**given, **workflow.schedule.parameters},
+        input={**chosen, **workflow.schedule.parameters},
         retry=_RETRY,
     )
     return starter, schedule
 
 
 def _trust(service: str, account: Account) -> dict[str, Any]:
-    """Who may take the role on: the service, and only for this account's own resources.
+    """Let a service assume the role, for resources of this account only.
 
     https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html
     """

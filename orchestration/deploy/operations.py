@@ -1,7 +1,7 @@
-"""Which permissions each operation of AWS needs: one row each, with its source.
+"""The permissions that each operation of AWS needs: one row each, with its source.
 
 Fields in braces come from the request (``{TrainingJobName}``) or from the account (``{region}``).
-What has no row can't be deployed; add one here, with the page that says so.
+An operation without a row can't be deployed; add one here, with the page that documents it.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Grant:
     """Actions on resources, under a condition."""
 
     sid: str
-    """What the statement is called; those on the same resources become one."""
+    """The statement's name; statements on the same resources are merged."""
     actions: tuple[str, ...]
     resources: tuple[str, ...]
     source: str
-    """The page that says so."""
+    """The page that documents it."""
     condition: Condition = field(default_factory=dict)
     where: str | None = None
-    """Only where the request has this field."""
+    """Applies only if the request has this field."""
 
     def fields(self) -> frozenset[str]:
         """The fields of the request that its resources and its condition depend on."""
@@ -117,7 +117,7 @@ _DATA_LINKED = (
         condition=_OWN_REQUEST,
         source=_FSX,
     ),
-    # One service-linked role for each linked file system, which FSx makes and deletes in our name.
+    # One service-linked role per linked file system, which FSx creates and deletes on our behalf.
     Grant(
         sid="FsxReachesLinkedData",
         actions=("iam:CreateServiceLinkedRole", "iam:AttachRolePolicy", "iam:PutRolePolicy"),
@@ -186,7 +186,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
     ("sagemaker", "DescribeEndpoint"): _sagemaker("Endpoints", "DescribeEndpoint", _ENDPOINT),
     ("sagemaker-runtime", "InvokeEndpoint"): _sagemaker("Endpoints", "InvokeEndpoint", _ENDPOINT),
     ("fsx", "CreateFileSystem"): _FILE_SYSTEM_CREATED,
-    # Describing FSx resources knows neither resources nor tags.
+    # Describe operations of FSx support neither resources nor tags.
     ("fsx", "DescribeFileSystems"): (
         _one("DescribeFileSystems", "fsx:DescribeFileSystems", "*", _FSX),
     ),
@@ -230,7 +230,7 @@ SYNCHRONOUS: Final[Mapping[str, tuple[Grant, ...]]] = {
     "createTrainingJob": _followed("TrainingJobs", "TrainingJob", _TRAINING),
     "createProcessingJob": _followed("ProcessingJobs", "ProcessingJob", _PROCESSING),
 }
-"""What ``sagemaker:<operation>.sync`` needs beside the call."""
+"""Permissions that ``sagemaker:<operation>.sync`` needs beside the call."""
 
 PASSED = Grant(
     sid="PassRoleToSageMaker",

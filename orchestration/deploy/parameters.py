@@ -1,4 +1,4 @@
-"""Values of a pipeline's parameters as they are known when it is deployed."""
+"""Values of a pipeline's parameters that are known at deployment."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from orchestration.graph import ParameterSpec
 _BOOLEANS = {"true": True, "false": False}
 
 
-def read(specs: Sequence[ParameterSpec], given: Mapping[str, Json]) -> dict[str, Json]:
-    """The given values in their parameters' types: ``"3"`` may be a number, ``"true"`` a boolean.
+def read(specs: Sequence[ParameterSpec], chosen: Mapping[str, Json]) -> dict[str, Json]:
+    """Convert values to their parameters' types: ``"3"`` may be a number, ``"true"`` a boolean.
 
     A :class:`~orchestration.errors.DeployError` names every unknown parameter and every value that
     does not fit.
@@ -21,27 +21,27 @@ def read(specs: Sequence[ParameterSpec], given: Mapping[str, Json]) -> dict[str,
     known = {spec.name: spec for spec in specs}
     values: dict[str, Json] = {}
     problems = []
-    for name, value in given.items():
+    for name, value in chosen.items():
         if name not in known:
-            problems.append(f"there is no parameter {name!r}{near(name, known)}")
+            problems.append(f"unknown parameter {name!r}{near(name, known)}")
             continue
         try:
             values[name] = _READERS[known[name].type](value)
         except (KeyError, ValueError):
-            problems.append(f"parameter {name!r} has to be a {known[name].type}, not {value!r}")
+            problems.append(f"parameter {name!r}: expected a {known[name].type}, got {value!r}")
     if problems:
         raise refusal("the parameters do not fit the pipeline", problems)
     return values
 
 
 def with_defaults(specs: Sequence[ParameterSpec], values: Mapping[str, Json]) -> dict[str, Json]:
-    """The values of a run that is started with these."""
+    """Complete the values of a run with the defaults."""
     defaults = {spec.name: spec.default for spec in specs if spec.default is not None}
     return {**defaults, **values}
 
 
 def required(specs: Sequence[ParameterSpec]) -> tuple[str, ...]:
-    """The parameters that every run has to give."""
+    """List the parameters without defaults."""
     return tuple(spec.name for spec in specs if spec.default is None)
 
 

@@ -1,7 +1,7 @@
-"""What a request will hold, as far as it is known before any run: text with wildcards.
+"""Patterns of requests, as far as they are known before any run: text with wildcards.
 
-The names that stages derive begin with what never changes (``digits-train-``), so a wildcard at
-their end is as narrow as a policy can be.
+Derived names begin with a constant prefix (``digits-train-``), so a wildcard at their end is as
+narrow as a policy can be.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ ANY = "\0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What is known of every run that a policy has to allow."""
+    """Knowledge about the runs that a policy must allow."""
 
     parameters: Mapping[str, Json]
     listings: Mapping[str, Tree]
-    """The prefix that each listing of S3 asks for: what it finds begins with it."""
+    """The prefix of each listing of S3: every key that it returns begins with it."""
     items: Tree = None
     """The list that the enclosing loop goes over."""
     missing: set[str] = field(default_factory=set)
-    """Parameters that were asked for and have no value; they count as any text."""
+    """Parameters that were read and have no value; they match any text."""
 
     def inside(self, items: Tree) -> Known:
-        """What is known inside a loop over a list."""
+        """Return the knowledge inside a loop over a list."""
         return replace(self, items=items)
 
 
 def listings(graph: Graph) -> dict[str, Tree]:
-    """The prefixes of a graph's listings, by step."""
+    """Return the prefixes of a graph's listings, by step."""
     return {
         step.name: step.operation.request.get("Prefix", "")
         for step in all_steps(graph)
@@ -56,7 +56,7 @@ def listings(graph: Graph) -> dict[str, Tree]:
 
 
 def pattern(tree: Tree, known: Known) -> str:
-    """The text that a tree will be, with :data:`ANY` for what only a run knows."""
+    """Return the text of a tree, with :data:`ANY` for parts that only a run knows."""
     match tree:
         case Join(parts):
             return "".join(pattern(part, known) for part in parts)
@@ -76,17 +76,17 @@ def pattern(tree: Tree, known: Known) -> str:
             return ANY
 
 
-def iam(found: str) -> str:
-    """The pattern as IAM writes it; wildcards in the text itself are no wildcards.
+def iam(pattern: str) -> str:
+    """Write the pattern for IAM, with wildcards in the text itself escaped.
 
     https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html#policy-vars-specialchars
 
     >>> iam("data/a*b/" + ANY)
     'data/a${*}b/*'
     """
-    while ANY * 2 in found:
-        found = found.replace(ANY * 2, ANY)
-    escaped = "".join(f"${{{c}}}" if c in "*?$" else c for c in found)
+    while ANY * 2 in pattern:
+        pattern = pattern.replace(ANY * 2, ANY)
+    escaped = "".join(f"${{{c}}}" if c in "*?$" else c for c in pattern)
     return escaped.replace(ANY, "*")
 
 
@@ -111,7 +111,7 @@ def _applied(function: Function, arguments: Sequence[Tree], known: Known) -> str
         case Function.S3_KEY:
             return _s3(pattern(arguments[0], known))[1]
         case Function.URL_PATH | Function.TEXT:
-            # IAM sees the key itself, not how it is written in a header.
+            # IAM compares the key itself, not its encoding in a header.
             return pattern(arguments[0], known)
         case Function.DIRECTORY:
             return pattern(arguments[0], known).removesuffix("/") + "/"
@@ -123,5 +123,5 @@ def _s3(uri: str) -> tuple[str, str]:
     if not uri.startswith("s3://"):
         return ANY, ANY
     bucket, _, key = uri.removeprefix("s3://").partition("/")
-    # What is any text may hold slashes: then the key begins inside of it.
+    # Any text may contain slashes: then the key begins inside it.
     return (bucket, ANY + key) if ANY in bucket else (bucket, key)

@@ -1,4 +1,4 @@
-"""The permissions of a state machine's role: what its own steps need, and nothing else.
+"""The permissions of a state machine's role: those that its own steps need, and nothing else.
 
 Every operation in the graph has a row in :mod:`orchestration.deploy.operations`; a step without one
 is an :class:`~orchestration.errors.UnsupportedError`.
@@ -27,12 +27,12 @@ from orchestration.expressions import Function, Json, Tree, apply
 from orchestration.graph import Call, ForEach, Graph, Operation, Read, Workflow, bodies, operations
 
 Runs: TypeAlias = Sequence[Mapping[str, Json]]
-"""The parameters of each kind of run that the policy allows; ``None``: it may be anything."""
+"""The parameters of each kind of run that the policy allows; ``None``: any value."""
 
 _FIELD = re.compile(r"\{(\w+)\}")
 _ROLES = ("RoleArn", "ExecutionRoleArn")
 _MOST_CHARACTERS = 10_240
-"""Of all inline policies of a role, blanks aside.
+"""The limit for all inline policies of a role, not counting blanks.
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"""
 
 
@@ -43,10 +43,10 @@ def policy(
     *,
     synchronous: frozenset[str] = frozenset(),
 ) -> dict[str, Any]:
-    """The policy of the role that runs a workflow, as IAM takes it.
+    """Build the policy of the role that runs a workflow, in IAM's form.
 
-    ``synchronous`` are the operations that the definition waits for by ``.sync``. Keys that buckets
-    encrypt with are not known here: let the role use them in their own policies.
+    ``synchronous`` are the operations that the definition waits for by ``.sync``. The keys that
+    buckets are encrypted with are unknown here; their own policies must let the role use them.
     """
     missing: set[str] = set()
     statements = merged(
@@ -56,7 +56,7 @@ def policy(
     )
     if missing:
         raise refusal(
-            "the role's permissions are not known yet",
+            "the role's permissions depend on missing values",
             (f"parameter {name!r} has no value" for name in sorted(missing)),
         )
     used: dict[str, int] = {}
@@ -69,7 +69,7 @@ def policy(
 
 
 def needed(workflow: Workflow, account: Account) -> frozenset[str]:
-    """The parameters that a narrow policy depends on."""
+    """List the parameters that a narrow policy depends on."""
     missing: set[str] = set()
     for _ in _statements(workflow, account, {}, frozenset(), missing):
         pass
@@ -77,19 +77,19 @@ def needed(workflow: Workflow, account: Account) -> frozenset[str]:
 
 
 def synchronous(definition: Mapping[str, Any]) -> frozenset[str]:
-    """The SageMaker operations that a definition waits for by ``.sync``: ``createTrainingJob``."""
-    found = set()
+    """List the SageMaker operations a definition waits for by ``.sync``: ``createTrainingJob``."""
+    operations = set()
     for state in _states(definition):
         resource = str(state.get("Resource", ""))
         if resource.endswith(".sync"):
-            found.add(resource.rpartition(":")[2].removesuffix(".sync"))
-    unknown = found - SYNCHRONOUS.keys()
+            operations.add(resource.rpartition(":")[2].removesuffix(".sync"))
+    unknown = operations - SYNCHRONOUS.keys()
     if unknown:
         raise UnsupportedError(
-            f"it is not known what {name}.sync needs; see orchestration.deploy.operations"
+            f"the permissions of {name}.sync are unknown; add them to deploy/operations.py"
             for name in sorted(unknown)
         )
-    return frozenset(found)
+    return frozenset(operations)
 
 
 def _states(machine: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -154,12 +154,10 @@ def _row_problems(operation: Operation) -> Iterator[str]:
     name = f"{operation.service}:{operation.name}"
     rows = OPERATIONS.get((operation.service, operation.name))
     if rows is None or (any(_keys(operation.request)) and operation.service not in KEYS):
-        yield (
-            f"it is not known which permissions {name} needs; see orchestration.deploy.operations"
-        )
+        yield (f"the permissions of {name} are unknown; add them to deploy/operations.py")
     for field in sorted({field for row in rows or () for field in row.fields()}):
         if field not in operation.request:
-            yield f"{name} without {field} would need wider permissions than the role is given"
+            yield f"{name} without {field} would need wider permissions than the role may have"
 
 
 def _grants(operation: Operation, waited: frozenset[str]) -> Iterator[Grant]:
@@ -216,7 +214,7 @@ def _key(grant: Grant, key: str, place: Mapping[str, str]) -> Statement:
 
 def _filled(grant: Grant, fields: Mapping[str, str]) -> Statement:
     def fill(template: str) -> str:
-        # The template's own wildcards stay what they are.
+        # The template's own wildcards stay wildcards.
         texts_and_fields = _FIELD.split(template)
         return "".join(
             iam(fields[part]) if index % 2 else part for index, part in enumerate(texts_and_fields)
@@ -235,7 +233,7 @@ def _filled(grant: Grant, fields: Mapping[str, str]) -> Statement:
 
 
 def _cases(arn: str) -> set[str]:
-    # SageMaker writes the names in its ARNs in lower case, and IAM tells cases apart.
+    # SageMaker writes names in its ARNs in lower case, and IAM is case-sensitive.
     return {arn, arn.lower()} if ":sagemaker:" in arn else {arn}
 
 
@@ -245,6 +243,6 @@ def _check_size(documents: Sequence[Mapping[str, Any]]) -> None:
     size = len(json.dumps(documents, separators=(",", ":")))
     if size > _MOST_CHARACTERS:
         raise UnsupportedError(
-            f"the role's policy has {size} characters, and IAM takes {_MOST_CHARACTERS}; "
+            f"the role's policy has {size} characters, and IAM allows {_MOST_CHARACTERS}; "
             "split the pipeline into two"
         )

@@ -1,4 +1,4 @@
-"""What an account holds under a pipeline's names: read, nothing changed."""
+"""Reading of the resources with a pipeline's names in an account; changes nothing."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from orchestration.deploy.sources import present
 from orchestration.errors import DeployError
 
 POLICY = "orchestration"
-"""What the inline policy of a role is called."""
+"""The name of a role's inline policy."""
 GROUP = "default"
 """The group of schedules."""
 
 
 def current(session: Clients, names: Names) -> Current:
-    """What an account holds under some names."""
+    """Read the resources with these names in an account."""
     s3 = session.client("s3") if names.sources else None
     iam = session.client("iam")
     machine, kind = _machine(session.client("stepfunctions"), names.machine_arn)
@@ -33,7 +33,7 @@ def current(session: Clients, names: Names) -> Current:
 
 
 def _found(call: Callable[..., Any], absent: str, **request: Any) -> Any:
-    """The response, or ``None`` where the service says that there is no such thing."""
+    """Return the response, or ``None`` if the service says that the resource does not exist."""
     from botocore.exceptions import ClientError
 
     try:
@@ -42,31 +42,33 @@ def _found(call: Callable[..., Any], absent: str, **request: Any) -> Any:
         if error.response["Error"]["Code"].removesuffix("Exception") == absent:
             return None
         raise DeployError(
-            f"what is deployed already can't be read: {error}; reading needs states:Describe*, "
+            f"the current deployment can't be read: {error}; reading needs states:Describe*, "
             "iam:GetRole, iam:GetRolePolicy, scheduler:GetSchedule and s3:ListBucket"
         ) from error
 
 
 def _machine(client: Any, arn: str) -> tuple[StateMachine | None, str]:
-    found = _found(client.describe_state_machine, "StateMachineDoesNotExist", stateMachineArn=arn)
-    if found is None:
+    response = _found(
+        client.describe_state_machine, "StateMachineDoesNotExist", stateMachineArn=arn
+    )
+    if response is None:
         return None, "STANDARD"
     tags = _found(client.list_tags_for_resource, "ResourceNotFound", resourceArn=arn) or {}
     machine = StateMachine(
-        name=found["name"],
+        name=response["name"],
         arn=arn,
-        definition=json.loads(found["definition"]),
-        role_arn=found["roleArn"],
+        definition=json.loads(response["definition"]),
+        role_arn=response["roleArn"],
         tags={tag["key"]: tag["value"] for tag in tags.get("tags", ())},
     )
-    return machine, found.get("type", "STANDARD")
+    return machine, response.get("type", "STANDARD")
 
 
 def _role(client: Any, name: str) -> Role | None:
-    found = _found(client.get_role, "NoSuchEntity", RoleName=name)
-    if found is None:
+    response = _found(client.get_role, "NoSuchEntity", RoleName=name)
+    if response is None:
         return None
-    role = found["Role"]
+    role = response["Role"]
     policy = _found(client.get_role_policy, "NoSuchEntity", RoleName=name, PolicyName=POLICY)
     return Role(
         name=name,
@@ -78,18 +80,18 @@ def _role(client: Any, name: str) -> Role | None:
 
 
 def _schedule(client: Any, name: str) -> Schedule | None:
-    found = _found(client.get_schedule, "ResourceNotFound", Name=name, GroupName=GROUP)
-    if found is None:
+    response = _found(client.get_schedule, "ResourceNotFound", Name=name, GroupName=GROUP)
+    if response is None:
         return None
-    target = found["Target"]
+    target = response["Target"]
     return Schedule(
         name=name,
-        expression=found["ScheduleExpression"],
-        timezone=found.get("ScheduleExpressionTimezone", "UTC"),
+        expression=response["ScheduleExpression"],
+        timezone=response.get("ScheduleExpressionTimezone", "UTC"),
         target_arn=target["Arn"],
         role_arn=target["RoleArn"],
         input=json.loads(target.get("Input", "{}")),
-        state=found.get("State", "ENABLED"),
-        window=found["FlexibleTimeWindow"]["Mode"],
+        state=response.get("State", "ENABLED"),
+        window=response["FlexibleTimeWindow"]["Mode"],
         retry=dict(target.get("RetryPolicy", {})),
     )

@@ -1,4 +1,4 @@
-"""What a deployment consists of, as values: wanted and found alike."""
+"""The resources of a deployment as values, desired and current alike."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Role:
     tags: Mapping[str, str] = field(default_factory=dict)
 
     def aspects(self) -> dict[str, Any]:
-        """Its parts as they are compared and shown."""
+        """Return its parts for comparing and showing."""
         return {"trust": self.trust, "permissions": self.policy, "tags": dict(self.tags)}
 
 
@@ -42,7 +42,7 @@ class StateMachine:
     tags: Mapping[str, str] = field(default_factory=dict)
 
     def aspects(self) -> dict[str, Any]:
-        """Its parts as they are compared and shown."""
+        """Return its parts for comparing and showing."""
         return {"definition": self.definition, "role": self.role_arn, "tags": dict(self.tags)}
 
 
@@ -65,7 +65,7 @@ class Schedule:
     retry: Mapping[str, int] = field(default_factory=dict)
 
     def aspects(self) -> dict[str, Any]:
-        """Its parts as they are compared and shown."""
+        """Return its parts for comparing and showing."""
         return {
             "expression": self.expression,
             "timezone": self.timezone,
@@ -89,7 +89,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """What an account has to hold for a pipeline."""
+    """The desired resources of a pipeline in an account."""
 
     pipeline: str
     sources: tuple[SourceFolder, ...]
@@ -101,7 +101,7 @@ class Desired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """Where in an account to look for what a pipeline has there."""
+    """The names of a pipeline's resources in an account."""
 
     machine_arn: str
     role: str
@@ -112,7 +112,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Current:
-    """What an account holds under a pipeline's names."""
+    """The current resources with a pipeline's names in an account."""
 
     sources: tuple[SourceFolder, ...] = ()
     role: Role | None = None
@@ -131,28 +131,28 @@ class Change:
 
     @property
     def kind(self) -> Literal["create", "update", "delete"]:
-        """What is done."""
+        """The kind of change."""
         if self.before is None:
             return "create"
         return "update" if self.after is not None else "delete"
 
     @property
     def subject(self) -> Resource:
-        """What is to be; where it is deleted, what was."""
+        """The resource after the change; for a deletion, before it."""
         if self.after is not None:
             return self.after
         if self.before is not None:
             return self.before
-        raise DeployError("this changes nothing into nothing")
+        raise DeployError("a change needs a resource before or after it")
 
     @property
     def resource(self) -> str:
-        """What it is done to: ``source``, ``role``, ``state machine`` or ``schedule``."""
+        """The kind of resource: ``source``, ``role``, ``state machine`` or ``schedule``."""
         return _KINDS[type(self.subject)]
 
     @property
     def name(self) -> str:
-        """What that is called."""
+        """The resource's name."""
         subject = self.subject
         return subject.uri if isinstance(subject, SourceFolder) else subject.name
 
@@ -168,13 +168,13 @@ class Change:
 
     @property
     def summary(self) -> str:
-        """One line: ``update state machine digits: definition, tags``."""
+        """Return one line: ``update state machine digits: definition, tags``."""
         parts = f": {', '.join(self.aspects)}" if self.kind == "update" else ""
         return f"{self.kind} {self.resource} {self.name}{parts}"
 
     @property
     def detail(self) -> str:
-        """A unified diff of the two, as JSON."""
+        """Return a unified diff of the two, as JSON."""
         title = f"{self.resource} {self.name}"
         return "\n".join(
             unified_diff(
@@ -188,7 +188,7 @@ class Change:
 
 
 def owned(tags: Mapping[str, str], pipeline: str) -> bool:
-    """Whether something with these tags was deployed for the pipeline."""
+    """Return whether a resource with these tags was deployed for the pipeline."""
     return tags.get(OWNER) == pipeline
 
 

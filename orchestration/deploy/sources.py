@@ -1,7 +1,7 @@
 """The folders of code that a pipeline's containers run, in S3 under their own digests.
 
 ``<workspace>/source/<sha256>/sourcedir.tar.gz`` is for the training toolkit, ``…/files/`` the same
-files one by one for processing jobs. What lies there never changes, so it is sent once.
+files one by one for processing jobs. These objects never change, so they are sent once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ARCHIVE = "sourcedir.tar.gz"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFolder:
-    """A folder of code (or an archive of one), and where it has to lie."""
+    """A folder of code (or an archive of one), and its place in S3."""
 
     used_by: tuple[str, ...]
     """Stages and their fields: ``train.source``."""
@@ -41,17 +41,17 @@ class SourceFolder:
 
     @property
     def uri(self) -> str:
-        """Where it lies."""
+        """The URI of its prefix."""
         return f"s3://{self.bucket}/{self.prefix}"
 
     def contents(self) -> dict[str, bytes]:
-        """What has to lie there, by key; the archive comes last, so where it is, all is."""
+        """Return the objects to send, by key; the archive comes last, so it marks completeness."""
         from orchestration.stages.packing import archive, digest, files
 
         directory = self.directory
         if directory is None or not directory.exists():
             raise DeployError(
-                f"{self.uri}{ARCHIVE} is not there, and neither is the code of "
+                f"{self.uri}{ARCHIVE} is missing, and so is the code of "
                 f"{', '.join(self.used_by)} ({directory}); deploy once where the folder is"
             )
         if digest(directory, runtime=self.runtime) != self.sha256:
@@ -77,7 +77,7 @@ class Uploaded:
 
 
 def folders(pipeline: Pipeline, parameters: Mapping[str, Json]) -> tuple[SourceFolder, ...]:
-    """The folders of a pipeline, each once; what a stage names by ``uri`` is someone else's."""
+    """List the folders of a pipeline, each once, except code that a stage names by ``uri``."""
     by_digest: dict[str, list[tuple[str, Source]]] = {}
     for stage in pipeline.stages:
         for name, source in stage.sources():
@@ -109,35 +109,35 @@ def _folder(
 
 
 def workspace(pipeline: Pipeline, parameters: Mapping[str, Json]) -> tuple[str, str]:
-    """Bucket and key prefix of the workspace; the prefix is empty or ends with a slash."""
+    """Return bucket and key prefix of the workspace; the prefix is empty or ends with a slash."""
     specs = pipeline.parameter_specs()
     values = with_defaults(specs, read(specs, parameters))
     used = {node.name for node in walk(pipeline.workspace) if isinstance(node, Parameter)}
     if missing := sorted(used - values.keys()):
         raise refusal(
-            "the workspace is not known yet",
+            "the workspace depends on missing values",
             (f"parameter {name!r} has no value" for name in missing),
         )
     uri = evaluate(pipeline.workspace, Values({}, values))
     if not isinstance(uri, str) or not uri.startswith("s3://"):
-        raise DeployError(f"the workspace {uri!r} is no S3 URI; it has to be s3://bucket/prefix")
+        raise DeployError(f"the workspace must be s3://bucket/prefix, got {uri!r}")
     bucket, _, prefix = uri.removeprefix("s3://").rstrip("/").partition("/")
     return bucket, f"{prefix}/" if prefix else ""
 
 
 def present(folder: SourceFolder, s3: Any) -> bool:
-    """Whether a folder lies in S3 already."""
+    """Return whether a folder is in S3 already."""
     from botocore.exceptions import ClientError
 
     key = folder.prefix + ARCHIVE
     try:
-        found = s3.list_objects_v2(Bucket=folder.bucket, Prefix=key, MaxKeys=1)
+        listing = s3.list_objects_v2(Bucket=folder.bucket, Prefix=key, MaxKeys=1)
     except ClientError as error:
         raise DeployError(
             f"the workspace's bucket {folder.bucket} can't be read: {error}; create it, or give "
             "the parameter that names it another value"
         ) from error
-    return any(item["Key"] == key for item in found.get("Contents", ()))
+    return any(item["Key"] == key for item in listing.get("Contents", ()))
 
 
 def send(folder: SourceFolder, s3: Any) -> list[Uploaded]:
@@ -150,7 +150,7 @@ def send(folder: SourceFolder, s3: Any) -> list[Uploaded]:
 
 
 def upload(pipeline: Pipeline, parameters: Mapping[str, Json], s3_client: Any) -> list[Uploaded]:
-    """Put the folders of code that a pipeline needs into S3, as far as they are not there yet."""
+    """Put the folders of code that a pipeline needs into S3, except those that are there."""
     return [
         uploaded
         for folder in folders(pipeline, parameters)

@@ -1,4 +1,4 @@
-"""Statements of an IAM policy, and fewer of them that allow the same."""
+"""Statements of an IAM policy, merged where that allows exactly the same."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Statement:
     """Operator, key and values."""
 
     def document(self, sid: str) -> dict[str, Any]:
-        """The statement as IAM takes it."""
+        """Return the statement in IAM's form."""
         written: dict[str, Any] = {
             "Sid": sid,
             "Effect": "Allow",
@@ -31,11 +31,11 @@ class Statement:
 
 
 def merged(statements: Iterable[Statement]) -> list[Statement]:
-    """The same permissions in fewer statements; each step is exact."""
-    found = list(dict.fromkeys(statements))
-    found = _joined(found, "condition")
-    found = _joined(found, "actions")
-    return _joined(found, "resources")
+    """Express the same permissions in fewer statements."""
+    merged = list(dict.fromkeys(statements))
+    merged = _joined(merged, "condition")
+    merged = _joined(merged, "actions")
+    return _joined(merged, "resources")
 
 
 def _joined(
@@ -46,7 +46,7 @@ def _joined(
         match part:
             case "condition":
                 keys = tuple((o, k) for o, k, _ in statement.condition)
-                # Values of several keys can't be united one by one.
+                # Values of several keys can't be merged key by key.
                 alone = statement.condition if len(keys) > 1 else None
                 group: Any = (statement.actions, statement.resources, keys, alone)
             case "actions":

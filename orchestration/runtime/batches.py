@@ -1,10 +1,10 @@
-"""How many samples a step takes, and how many steps an epoch."""
+"""The arithmetic of samples, steps and epochs."""
 
 from __future__ import annotations
 
 
 def cluster_size(instances: int, devices_per_instance: int) -> int:
-    """Devices of a cluster; as many replicas where each device has one.
+    """Count the devices of a cluster: the number of replicas if each device holds one.
 
     >>> cluster_size(4, 8)
     32
@@ -14,10 +14,10 @@ def cluster_size(instances: int, devices_per_instance: int) -> int:
 
 
 def global_batch(replicas: int, per_replica: int, accumulation: int = 1) -> int:
-    """Samples per step of the optimiser.
+    """Compute the number of samples per step of the optimiser.
 
-    `per_replica`: samples that a replica takes forward at a time. `accumulation`: how often it does
-    so before a step.
+    `per_replica`: samples in one forward pass of a replica. `accumulation`: forward and backward
+    passes before a step.
 
     >>> global_batch(32, 8, accumulation=2)
     512
@@ -27,9 +27,9 @@ def global_batch(replicas: int, per_replica: int, accumulation: int = 1) -> int:
 
 
 def accumulation(batch: int, replicas: int, per_replica: int) -> int:
-    """How often each replica goes forward and back per step to make up a global batch.
+    """Compute how many passes each replica accumulates to make up a global batch.
 
-    Raises ValueError where the batch can't be had exactly.
+    Raises ValueError if no whole number of passes gives exactly that batch.
 
     >>> accumulation(512, replicas=16, per_replica=8)
     4
@@ -38,17 +38,17 @@ def accumulation(batch: int, replicas: int, per_replica: int) -> int:
     times, rest = divmod(batch, replicas * per_replica)
     if rest or not times:
         raise ValueError(
-            f"a global batch of {batch} is no multiple of {replicas} replicas x {per_replica} "
+            f"a global batch of {batch} is not a multiple of {replicas} replicas x {per_replica} "
             f"samples; {max(1, times) * replicas * per_replica} is"
         )
     return times
 
 
 def iterations_per_epoch(samples: int, batch: int, *, drop_last: bool) -> int:
-    """Steps of the optimiser in which each sample is seen once.
+    """Count the steps of the optimiser in which each sample is seen once.
 
     `drop_last`: leave out the samples that don't fill a batch (rounds down, and raises ValueError
-    where there is not one whole batch); otherwise the last step takes fewer (rounds up).
+    if there is not one whole batch); otherwise the last step takes fewer (rounds up).
 
     >>> iterations_per_epoch(1_281_167, 8192, drop_last=True)
     156
@@ -66,4 +66,4 @@ def iterations_per_epoch(samples: int, batch: int, *, drop_last: bool) -> int:
 def _positive(**numbers: int) -> None:
     bad = [f"{name}={number}" for name, number in numbers.items() if number < 1]
     if bad:
-        raise ValueError(f"{', '.join(bad)}: has to be at least 1")
+        raise ValueError(f"{', '.join(bad)}: must be at least 1")

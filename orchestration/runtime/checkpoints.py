@@ -1,11 +1,11 @@
-"""Checkpoints that are whole or absent, each a folder with its metrics.
+"""Checkpoints that are complete or absent, each a folder with its metrics.
 
-`<directory>/<prefix><number>/` holds what the script writes, `metrics.json` (a flat object that
-has the number too) and `manifest.json`, written last: every file with its size. It is filled under
-a name that begins with `.tmp-`, which no prefix does, flushed to the disk, then renamed, so a
-process killed at any moment leaves no part of one. SageMaker copies the directory to S3 and back
-file by file, so part of a checkpoint can arrive there; the manifest tells, and such a part is
-passed over.
+`<directory>/<prefix><number>/` holds the script's files, `metrics.json` (a flat object that
+includes the number) and `manifest.json`, written last: every file with its size. The folder is
+filled under a name that begins with `.tmp-`, which no prefix does, flushed to the disk, then
+renamed, so a process killed at any moment leaves no partial checkpoint. SageMaker copies the
+directory to S3 and back file by file, so a partial checkpoint can arrive from there; the manifest
+shows that it is partial, and it is skipped.
 
 https://docs.aws.amazon.com/sagemaker/latest/dg/model-checkpoints.html
 """
@@ -23,12 +23,12 @@ from .errors import CheckpointError
 from .folders import Folders
 from .saved import MANIFEST, METRICS, Best, Checkpoint
 
-# What is being written, what was replaced, and what is being removed. No prefix begins with a dot.
+# Names of folders being written, replaced, and removed. No prefix begins with a dot.
 _NEW = ".tmp-new."
 _OLD = ".tmp-old."
 _GONE = ".tmp-gone."
 _RECEIPTS = ".receipts"
-# Names sort by age on S3 too, where they are text.
+# Padded, so that names sort by age on S3 too, where they are text.
 _DIGITS = 8
 
 Write = Callable[[Path], None]
@@ -38,11 +38,11 @@ class Checkpoints:
     """The checkpoints of a run, seen from one of its processes.
 
     `directory`: SageMaker's checkpoint directory by default. `prefix`: as in
-    `CheckpointEvaluation(checkpoint_prefix=...)`. `counts`: what the numbers count, their name in
-    `metrics.json` (`epoch`). `rank`: of this process; rank 0 alone writes, names and removes.
+    `CheckpointEvaluation(checkpoint_prefix=...)`. `counts`: the unit of the numbers, and their name
+    in `metrics.json` (`epoch`). `rank`: of this process; only rank 0 writes, renames and removes.
     `sha256`: put digests into manifests, which costs reading every file once. `keep_last` and
-    `keep_best`: remove the others from this directory after each save (what was copied to S3 may
-    stay there).
+    `keep_best`: remove the others from this directory after each save (copies on S3 may stay
+    there).
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as disk:
@@ -69,12 +69,14 @@ class Checkpoints:
     ) -> None:
         if not prefix or prefix.startswith(".") or "/" in prefix or prefix[-1].isdigit():
             raise ValueError(
-                f"prefix {prefix!r}: not empty, no '/', no '.' in front and no digit at the end"
+                f"prefix {prefix!r}: must not be empty, hold '/', begin with '.' or end in a digit"
             )
         if keep_last is not None and keep_last < 1:
-            raise ValueError(f"keep_last={keep_last}: at least 1, to have one to go on from")
+            raise ValueError(
+                f"keep_last={keep_last} must be at least 1, to have one to resume from"
+            )
         if keep_best is not None and keep_last is None:
-            raise ValueError("keep_best goes with keep_last: say how many of the newest to keep")
+            raise ValueError("keep_best needs keep_last, the number of newest checkpoints to keep")
         self.directory = Folders.from_environment().checkpoints if directory is None else directory
         self.prefix = prefix
         self.counts = counts
@@ -84,31 +86,31 @@ class Checkpoints:
         self._keep_best = keep_best
 
     def whole(self) -> list[Checkpoint]:
-        """All whole checkpoints, the oldest first."""
+        """List all complete checkpoints, the oldest first."""
         self._recover()
         return [checkpoint for checkpoint in self._named() if checkpoint.is_whole()]
 
     def newest(self, *, verify: bool = False) -> Checkpoint | None:
-        """The whole checkpoint with the greatest number, to go on from; None to begin anew.
+        """Return the complete checkpoint with the greatest number, to resume from, or None.
 
-        With several hosts that have a directory each, ask on rank 0 and broadcast: a copy from S3
-        need not be equally far everywhere. `verify`: compare digests too.
+        If each host has its own directory, call this on rank 0 and broadcast: copies from S3 may
+        have got further on one host than on another. `verify`: compare digests too.
         """
         self._recover()
         checkpoints = reversed(self._named())
-        return next((one for one in checkpoints if one.is_whole(verify=verify)), None)
+        return next((saved for saved in checkpoints if saved.is_whole(verify=verify)), None)
 
     def best(self, metric: str, direction: str) -> Checkpoint | None:
-        """The whole checkpoint with the greatest (`max`) or least (`min`) value of a metric."""
+        """Return the complete checkpoint with the greatest (`max`) or least (`min`) metric."""
         return next(iter(Best(metric, direction).of(self.whole())), None)
 
     def save(
         self, number: int, write: Write, metrics: Mapping[str, float] | None = None
     ) -> Checkpoint | None:
-        """Save a checkpoint; does nothing, and gives None, on other ranks than 0.
+        """Save a checkpoint on rank 0; do nothing and return None on other ranks.
 
-        `number`: step or epoch. `write` fills the folder that it is given. `metrics`: one that is
-        not finite is written as null. An older checkpoint of that number is replaced.
+        `number`: step or epoch. `write` fills the folder passed to it. `metrics`: values that are
+        not finite are written as null. An older checkpoint of that number is replaced.
         """
         entries = _entries(self.counts, number, metrics)
         if self._rank != 0:
@@ -127,14 +129,14 @@ class Checkpoints:
         world_size: int,
         metrics: Mapping[str, float] | None = None,
     ) -> Checkpoint:
-        """Save a checkpoint of which every rank writes files of its own; all ranks call this.
+        """Save a checkpoint to which every rank contributes files; all ranks call this.
 
-        The directory is one that all ranks see: of one host, or FSx. `write` gives its files names
-        that no other rank's have. `barrier` returns when all ranks have called it
-        (`torch.distributed.barrier`). `metrics`: those of rank 0 count.
+        All ranks must share the directory: they run on one host, or it is on FSx. `write` must use
+        file names that no other rank uses. `barrier` returns when all ranks have called it
+        (`torch.distributed.barrier`). `metrics`: only those of rank 0 are saved.
 
-        Raises CheckpointError on every rank, and leaves no checkpoint, where a rank wrote nothing
-        here; the rank whose `write` failed raises what it raised.
+        If a rank did not write here, raises CheckpointError on every rank and leaves no checkpoint;
+        a rank whose `write` failed raises that error.
         """
         entries = _entries(self.counts, number, metrics)
         temporary = self._temporary(number)
@@ -148,7 +150,7 @@ class Checkpoints:
             files.flush_all(temporary)
             files.write(receipts / str(self._rank), "")
         finally:
-            # The others would wait forever for one that failed.
+            # Otherwise the others would wait forever for a rank that failed.
             barrier()
             try:
                 if self._rank == 0:
@@ -156,7 +158,7 @@ class Checkpoints:
             finally:
                 barrier()
         saved = self._checkpoint(self._final(number), number)
-        # One that was not committed is still there under its temporary name.
+        # A checkpoint that was not committed still has its temporary name.
         if temporary.exists() or not saved.is_whole():
             raise CheckpointError(
                 f"{saved.path} was not saved: a rank failed, or does not share {self.directory}"
@@ -164,15 +166,15 @@ class Checkpoints:
         return saved
 
     def prune(self) -> list[Path]:
-        """Remove what is not to be kept, and parts older than the newest whole checkpoint."""
+        """Remove checkpoints not kept, and partial ones older than the newest complete one."""
         whole = self.whole()
         if self._rank != 0 or not whole:
             return []
         keep = set(whole if self._keep_last is None else whole[-self._keep_last :])
         if self._keep_best is not None:
             keep.update(self._keep_best.of(whole))
-        older = (one for one in self._named() if one.number < whole[-1].number)
-        removed = [one.path for one in older if one not in keep]
+        older = (saved for saved in self._named() if saved.number < whole[-1].number)
+        removed = [saved.path for saved in older if saved not in keep]
         for path in removed:
             self._remove(path)
         return removed
@@ -195,7 +197,7 @@ class Checkpoints:
     def _commit(self, temporary: Path, number: int, entries: dict[str, Any]) -> Checkpoint:
         taken = [name for name in (MANIFEST, METRICS) if (temporary / name).exists()]
         if taken:
-            raise CheckpointError(f"{' and '.join(taken)}: checkpoints have files of that name")
+            raise CheckpointError(f"the names {' and '.join(taken)} are reserved in checkpoints")
         files.write(temporary / METRICS, json.dumps(entries, indent=2) + "\n")
         names = files.files_below(temporary)
         manifest: dict[str, Any] = {"files": {name: files.size(temporary / name) for name in names}}
@@ -207,7 +209,7 @@ class Checkpoints:
         final = self._final(number)
         old = self.directory / f"{_OLD}{final.name}"
         if final.exists():
-            # No rename replaces a folder that holds files: the old one goes aside first.
+            # Renaming cannot replace a folder that holds files: move the old one aside first.
             final.rename(old)
         temporary.rename(final)
         files.flush(self.directory)
@@ -216,7 +218,7 @@ class Checkpoints:
         return self._checkpoint(final, number)
 
     def _recover(self) -> None:
-        """Put back what was moved aside for one that was then not finished."""
+        """Restore checkpoints that were moved aside for one that was never finished."""
         if self._rank != 0:
             return
         for old in self._hidden(_OLD):
@@ -227,7 +229,7 @@ class Checkpoints:
                 old.rename(final)
 
     def _remove(self, path: Path) -> None:
-        """Take a checkpoint's name away before its files, so that no part of it has the name."""
+        """Remove a checkpoint, renaming it first so that no partial one keeps its name."""
         aside = self.directory / f"{_GONE}{path.name}"
         shutil.rmtree(aside, ignore_errors=True)
         if path.exists():
@@ -241,7 +243,7 @@ class Checkpoints:
                     yield path
 
     def _named(self) -> list[Checkpoint]:
-        """What is named like a checkpoint, by number, whole or not."""
+        """List folders named like checkpoints, by number, complete or not."""
         if not self.directory.is_dir():
             return []
         ends = (
@@ -249,12 +251,12 @@ class Checkpoints:
             for path in self.directory.iterdir()
             if path.name.startswith(self.prefix) and path.is_dir()
         )
-        found = [
+        named = [
             self._checkpoint(path, int(end))
             for path, end in ends
             if end.isascii() and end.isdigit()
         ]
-        return sorted(found, key=lambda one: (one.number, one.path.name))
+        return sorted(named, key=lambda saved: (saved.number, saved.path.name))
 
     def _checkpoint(self, path: Path, number: int) -> Checkpoint:
         return Checkpoint(path, number, self.counts)
@@ -269,7 +271,7 @@ class Checkpoints:
 def _entries(counts: str, number: int, metrics: Mapping[str, float] | None) -> dict[str, Any]:
     if number < 0:
         raise ValueError(f"checkpoint number {number} is less than 0")
-    # Whole numbers, of samples or tokens, stay whole.
+    # Integers, such as counts of samples or tokens, stay integers.
     values = {
         name: value if type(value) is int else float(value)
         for name, value in (metrics or {}).items()

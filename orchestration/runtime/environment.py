@@ -1,4 +1,4 @@
-"""Reading variables, and noting everything that is wrong with them."""
+"""Environment variables, read with every problem collected."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Variables:
             raise ClusterError(self._problems)
 
     def show(self, *names: str) -> str:
-        """Variables as `A=1, B=2 and C=3`, for messages."""
+        """Format variables as `A=1, B=2 and C=3`, for messages."""
         shown = [f"{name}={self._environ[name]}" for name in names if name in self]
         return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
     def text(self, name: str) -> str | None:
-        """A variable, or None."""
+        """Return a variable, or None."""
         return self._environ.get(name) or None
 
     def number(self, name: str, minimum: int = 0) -> int | None:
-        """A variable that has to be an integer, or None."""
+        """Return a variable that must be an integer, or None."""
         text = self.text(name)
         if text is None:
             return None
@@ -52,40 +52,40 @@ class Variables:
         return number
 
     def numbers(self, *names: str) -> tuple[int, ...] | None:
-        """Variables that only make sense together: all of them, or None.
+        """Return variables that are only meaningful together: all of them, or None.
 
-        Some of them set and others not is a problem.
+        It is a problem if some are set and others are not.
         """
         values = [self.number(name) for name in names]
         if all(value is None for value in values):
             return None
         missing = [name for name in names if name not in self]
         if missing:
-            given = self.show(*names)
-            self.object(f"{given} without {' and '.join(missing)}")
+            present = self.show(*names)
+            self.object(f"{present} without {' and '.join(missing)}")
         return tuple(0 if value is None else value for value in values)
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """A variable that holds a JSON object; empty where it is unset."""
+        """Return a variable that holds a JSON object; an empty one if it is unset."""
         value = self._json(name, "{}")
         if not isinstance(value, dict):
-            self.object(f"{name} has to be a JSON object, not {value!r}")
+            self.object(f"{name} must be a JSON object, got {value!r}")
             return {}
         return value
 
     def words(self, name: str) -> tuple[str, ...]:
-        """A variable that holds a JSON list of strings; empty where it is unset."""
+        """Return a variable that holds a JSON list of strings; an empty one if it is unset."""
         return self.strings(self._json(name, "[]"), name)
 
     def strings(self, value: Any, name: str) -> tuple[str, ...]:
-        """A value that has to be a list of strings."""
+        """Return a value that must be a list of strings."""
         if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-            self.object(f"{name} has to be a JSON list of strings, not {value!r}")
+            self.object(f"{name} must be a JSON list of strings, got {value!r}")
             return ()
         return tuple(value)
 
     def agree(self, names: Sequence[str]) -> None:
-        """Require that those of the variables that are set hold the same number."""
+        """Require that all of these variables that are set hold the same number."""
         present = [name for name in names if name in self]
         if len({self.number(name) for name in present}) > 1:
             self.object(f"{self.show(*present)} contradict each other")

@@ -1,4 +1,4 @@
-"""What goes wrong inside a training container.
+"""Errors inside a training container.
 
 ValueError
 └── ClusterError          the launcher's variables contradict each other
@@ -8,7 +8,7 @@ RuntimeError
 TimeoutError
 └── PreparationTimeout    another process is still preparing
 SystemExit
-└── Stopped               the container was told to stop before training was complete
+└── Stopped               the container received a stop signal before training was complete
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from typing import Iterable
 
 
 class ClusterError(ValueError):
-    """What the environment says of the cluster is incomplete or contradicts itself."""
+    """The environment's description of the cluster is incomplete or contradictory."""
 
     problems: tuple[str, ...]
     """Everything that is wrong, each naming the variables it is about."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(("the environment describes no cluster:", *self.problems)))
+        super().__init__(
+            "\n".join(("the environment does not describe a cluster:", *self.problems))
+        )
 
 
 class PreparationError(RuntimeError):
@@ -40,7 +42,7 @@ class CheckpointError(RuntimeError):
 
 
 class Stopped(SystemExit):
-    """Ends an interrupted run with an exit status that is not 0: 128 + the signal's number."""
+    """End an interrupted run with a non-zero exit status: 128 + the signal's number."""
 
     def __init__(self, signal_number: int) -> None:
         self.signal_number = signal_number

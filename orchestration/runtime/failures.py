@@ -1,4 +1,4 @@
-"""The reason of a failure, where SageMaker looks for it.
+"""The reason for a failure, written where SageMaker looks for it.
 
 https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-running-container.html
 """
@@ -20,9 +20,9 @@ _MAX_CHARACTERS = 1024
 def write_failure(reason: str, path: Path | None = None) -> bool:
     """Write why training failed; DescribeTrainingJob shows it as FailureReason.
 
-    At most 1024 characters, as SageMaker shows no more; of a longer reason the middle is left out.
-    The first reason stays: the ranks that fail because of it come later. Returns whether this was
-    the first. `path`: `/opt/ml/output/failure` by default.
+    SageMaker shows at most 1024 characters; a longer reason loses its middle. The first reason is
+    kept, since ranks that fail because of it fail later. Returns whether this was the first.
+    `path`: `/opt/ml/output/failure` by default.
     """
     path = Folders.from_environment().failure if path is None else path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def write_failure(reason: str, path: Path | None = None) -> bool:
 
 
 def shortened(reason: str, characters: int = _MAX_CHARACTERS) -> str:
-    """A text of at most so many characters, without its middle where it has more.
+    """Shorten a text to a number of characters by cutting out its middle.
 
     >>> shortened("It is a long way to Tipperary", 17)
     'It is a … pperary'
@@ -44,9 +44,9 @@ def shortened(reason: str, characters: int = _MAX_CHARACTERS) -> str:
 
 @contextlib.contextmanager
 def reported_failures(path: Path | None = None) -> Iterator[None]:
-    """Write the reason of an exception that leaves the block, which goes on as it was.
+    """Write the reason for an exception that leaves the block, then let it propagate unchanged.
 
-    Being stopped is no failure, nor is exit status 0. Also a decorator of `main`.
+    A stop is not a failure, and neither is exit status 0. Also works as a decorator of `main`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as disk:
@@ -80,7 +80,7 @@ def _reason(error: BaseException) -> str:
 def _exit_text(error: SystemExit) -> str:
     if not isinstance(error.code, int):
         return str(error.code)
-    # A script that prints an error and exits, as argparse does, has it in hand still.
+    # When a script prints an error and exits, as argparse does, the error is still attached.
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return f"exit status {error.code}" + (f": {_text(cause)}" if cause else "")
 

@@ -1,4 +1,4 @@
-"""Files and folders that are there in full or not at all."""
+"""Files and folders that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PIECE_BYTES = 1 << 20
 
 
 def files_below(folder: Path) -> list[str]:
-    """The files in a folder, by their POSIX path in it, in order."""
+    """List the files in a folder by their POSIX path in it, sorted."""
     return sorted(
         path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
     )
@@ -44,9 +44,9 @@ def write(path: Path, content: str) -> None:
 
 
 def create(path: Path, content: str) -> bool:
-    """Make a file with its content at once; False if there is one already.
+    """Create a file together with its content; return False if it exists already.
 
-    The file system has to know hard links.
+    The file system must support hard links.
     """
     with _beside(path, content) as temporary:
         try:
@@ -57,13 +57,13 @@ def create(path: Path, content: str) -> bool:
 
 
 def replace(path: Path, content: str) -> None:
-    """Write a file whose earlier content stays until all of the new one is there."""
+    """Replace a file's content; until the new content is complete, the old one stays."""
     with _beside(path, content) as temporary:
         os.replace(str(temporary), str(path))
 
 
 def load(path: Path) -> Any:
-    """What a JSON file holds; None where it is missing or not JSON."""
+    """Load a JSON file; return None if it is missing or not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -71,7 +71,7 @@ def load(path: Path) -> Any:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
+    """Compute the SHA-256 of a file, in hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         for piece in iter(lambda: file.read(_PIECE_BYTES), b""):
@@ -80,7 +80,7 @@ def sha256(path: Path) -> str:
 
 
 def size(path: Path) -> int | None:
-    """Bytes of a file, or None."""
+    """Return a file's size in bytes, or None."""
     try:
         return path.stat().st_size if path.is_file() else None
     except OSError:

@@ -1,4 +1,4 @@
-"""Where a SageMaker container keeps things.
+"""The folders of a SageMaker container.
 
 https://docs.aws.amazon.com/sagemaker/latest/dg/amazon-sagemaker-toolkits.html
 """
@@ -15,7 +15,7 @@ _CHANNEL = "SM_CHANNEL_"
 
 @dataclass(frozen=True)
 class Folders:
-    """The folders of a training container: below `/opt/ml`, or SAGEMAKER_BASE_DIR where it is set.
+    """The folders of a training container: below `/opt/ml`, or below SAGEMAKER_BASE_DIR.
 
     >>> Folders.from_environment({"SAGEMAKER_BASE_DIR": "/jobs/7"}).checkpoints.as_posix()
     '/jobs/7/checkpoints'
@@ -33,7 +33,7 @@ class Folders:
     failure: Path
     """A file: what DescribeTrainingJob shows as FailureReason."""
     channels: Mapping[str, Path] = field(default_factory=dict, hash=False)
-    """What SM_CHANNEL_* say, by the variable's end: TRAINING."""
+    """The values of SM_CHANNEL_*, by the rest of the variable's name: TRAINING."""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Folders:
@@ -55,7 +55,7 @@ class Folders:
         )
 
     def channel(self, name: str) -> Path:
-        """Where the data of an input channel is: SM_CHANNEL_NAME, else a folder of `inputs`.
+        """Return the folder of an input channel: SM_CHANNEL_NAME, else a folder of `inputs`.
 
         >>> Folders.from_environment({"SM_CHANNEL_TRAINING": "data"}).channel("training").as_posix()
         'data'

@@ -1,4 +1,4 @@
-"""What each launcher tells the processes that it starts.
+"""The variables that each launcher sets for the processes it starts.
 
 https://docs.pytorch.org/docs/stable/elastic/run.html#environment-variables
 https://docs.open-mpi.org/en/main/tuning-apps/environment-var.html
@@ -37,7 +37,7 @@ _ROLES = {
 
 @dataclass(frozen=True)
 class Place:
-    """A process's place among those of its launcher; None where the launcher doesn't say."""
+    """A process's place among those of its launcher; None where the launcher gives no value."""
 
     launcher: str
     rank: int
@@ -56,7 +56,7 @@ class Place:
 
 
 def launched(variables: Variables) -> Place | None:
-    """The place that a launcher gave this process; None if it was started by itself."""
+    """Return the place that a launcher gave this process; None without a launcher."""
     nested = _torchrun_inside_mpirun(variables)
     if "RANK" in variables and not nested:
         for names in (_RANKS, _SIZES, _LOCAL_RANKS, _LOCAL_SIZES):
@@ -72,7 +72,7 @@ def launched(variables: Variables) -> Place | None:
 
 
 def _torchrun_inside_mpirun(variables: Variables) -> bool:
-    """Whether mpirun started one torchrun per host, whose ranks are then those of hosts."""
+    """Return whether mpirun started one torchrun per host; its ranks then count hosts."""
     inside = "TORCHELASTIC_RUN_ID" in variables and "OMPI_COMM_WORLD_SIZE" in variables
     return inside and (
         variables.number("OMPI_COMM_WORLD_SIZE") == variables.number("GROUP_WORLD_SIZE")
@@ -104,7 +104,7 @@ def _torchrun(variables: Variables) -> Place | None:
 
 
 def _lightning(variables: Variables) -> Place | None:
-    """PyTorch Lightning, which starts a process for each device and gives them no RANK."""
+    """Read PyTorch Lightning, which starts a process per device without setting RANK."""
     names = ("LOCAL_RANK", "WORLD_SIZE")
     if any(name not in variables for name in names):
         return None
@@ -125,7 +125,7 @@ def _lightning(variables: Variables) -> Place | None:
 
 
 def _open_mpi(variables: Variables) -> Place | None:
-    # OMPI_COMM_WORLD_NODE_RANK is not the rank of the node but of the process on it.
+    # OMPI_COMM_WORLD_NODE_RANK is the rank of the process on its node, not that of the node.
     names = tuple(
         f"OMPI_COMM_WORLD_{word}" for word in ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE")
     )
@@ -145,7 +145,7 @@ def _open_mpi(variables: Variables) -> Place | None:
 
 
 def _pmi(variables: Variables) -> Place | None:
-    """MPICH and Intel MPI."""
+    """Read MPICH and Intel MPI."""
     world = variables.numbers("PMI_RANK", "PMI_SIZE")
     if world is None:
         return None
@@ -160,7 +160,7 @@ def _pmi(variables: Variables) -> Place | None:
 
 
 def _xrt(variables: Variables) -> Place | None:
-    """PyTorch/XLA's xla_spawn; a process that has yet to spawn stands for its host."""
+    """Read PyTorch/XLA's xla_spawn; a process that has yet to spawn represents its host."""
     host = variables.number("XRT_HOST_ORDINAL")
     names = ("XRT_SHARD_ORDINAL", "XRT_SHARD_WORLD_SIZE")
     if host is None and names[0] not in variables:
@@ -190,13 +190,13 @@ def _xrt(variables: Variables) -> Place | None:
 
 
 def _tf_config(variables: Variables) -> Place | None:
-    """TensorFlow's description of its cluster: parameter servers or mirrored workers."""
+    """Read TensorFlow's description of its cluster: parameter servers or mirrored workers."""
     config = variables.mapping("TF_CONFIG")
     cluster, task = config.get("cluster"), config.get("task")
     if not cluster:
         return None
     if not isinstance(cluster, dict) or not isinstance(task, dict):
-        variables.object("TF_CONFIG has to hold the objects 'cluster' and 'task'")
+        variables.object("TF_CONFIG must hold the objects 'cluster' and 'task'")
         return None
     kind, index = task.get("type"), task.get("index")
     members = {str(name): _members(variables, name, cluster[name]) for name in cluster}
@@ -228,7 +228,7 @@ def _members(variables: Variables, name: object, addresses: Any) -> list[tuple[s
 
 
 def _among(workers: list[tuple[str, int]], position: int, role: str, host: str | None) -> Place:
-    """The place of a worker, or of another process, in a list of addresses."""
+    """Find the place of a worker, or of another process, in a list of addresses."""
     processes: dict[str, list[int]] = {}
     for rank, (name, _port) in enumerate(workers):
         processes.setdefault(name, []).append(rank)
@@ -253,12 +253,12 @@ def _among(workers: list[tuple[str, int]], position: int, role: str, host: str |
 
 
 def _dmlc(variables: Variables) -> Place | None:
-    """MXNet's parameter server, one worker per host."""
+    """Read MXNet's parameter server, with one worker per host."""
     kind = variables.text("DMLC_ROLE")
     if kind is None:
         return None
     if kind not in ("worker", "server", "scheduler"):
-        variables.object(f"DMLC_ROLE={kind!r} is none of worker, server and scheduler")
+        variables.object(f"DMLC_ROLE={kind!r} is not worker, server or scheduler")
     size = variables.number("DMLC_NUM_WORKER", 1)
     if size is None:
         variables.object(f"DMLC_ROLE={kind} without DMLC_NUM_WORKER")

@@ -1,4 +1,4 @@
-"""Learning rates for larger batches, and how they change while training goes on.
+"""Learning rates for larger batches, and their schedule during training.
 
 Goyal et al. 2017, Accurate, Large Minibatch SGD: https://arxiv.org/abs/1706.02677
 Li et al. 2024, Surge Phenomenon in Optimal Learning Rate: https://arxiv.org/abs/2405.14578
@@ -14,7 +14,7 @@ _DECAYS = ("constant", "linear", "cosine", "stepwise")
 
 
 def scaled_linearly(rate: float, batch: float, new_batch: float) -> float:
-    """Scale a rate that is good for `batch` samples per step, for SGD: k times the batch, k times.
+    """Scale a good rate linearly with the batch, for SGD: k times the batch, k times the rate.
 
     Holds up to a batch of about 8192 on ImageNet, and only with a warm-up from `rate` (Goyal et
     al. take 5 epochs). https://arxiv.org/abs/1706.02677 section 2.1
@@ -29,11 +29,11 @@ def scaled_linearly(rate: float, batch: float, new_batch: float) -> float:
 def scaled_by_root(
     rate: float, batch: float, new_batch: float, *, critical_batch: float | None = None
 ) -> float:
-    """Scale a rate that is good for `batch` samples per step, for Adam and its kind.
+    """Scale a good rate with the square root of the batch, for Adam and similar optimisers.
 
-    The best rate grows with the root of the batch while that is small, is greatest at the critical
-    batch (the gradient's noise scale, in samples) and falls beyond. Without `critical_batch` it is
-    taken to be far away. https://arxiv.org/abs/2405.14578 theorem 3
+    The best rate grows with the root of a small batch, peaks at the critical batch (the gradient's
+    noise scale, in samples) and falls beyond it. Without `critical_batch`, all batches count as
+    small. https://arxiv.org/abs/2405.14578 theorem 3
 
     >>> scaled_by_root(3e-4, 256, 1024)
     0.0006
@@ -48,7 +48,7 @@ def scaled_by_root(
 
 
 def _surge(relative_batch: float) -> float:
-    """The best rate for a batch in units of the critical one, in units of the greatest."""
+    """Compute the best rate, relative to the greatest, for a batch relative to the critical."""
     root = math.sqrt(relative_batch)
     return 2 / (root + 1 / root)
 
@@ -57,7 +57,7 @@ def _surge(relative_batch: float) -> float:
 class Schedule:
     """The learning rate at each step, from 0: a linear warm-up, then a decay.
 
-    A pure function of the step, so that a resumed run goes on as if it had not stopped.
+    A pure function of the step, so a resumed run continues as if it had never stopped.
 
     >>> rate = Schedule(peak=3.2, start=0.1, warmup_steps=5, total_steps=105, decay="cosine")
     >>> [round(rate(step), 3) for step in (0, 4, 5, 55, 105)]
@@ -66,14 +66,14 @@ class Schedule:
 
     peak: float
     total_steps: int
-    """The floor is reached at this step, and kept."""
+    """The rate reaches the floor at this step, and stays there."""
     warmup_steps: int = 0
-    """The rate is `peak` from the last of them."""
+    """After these steps the rate is `peak`."""
     start: float = 0.0
-    """Where the warm-up sets out: the rate for the small batch (Goyal et al.), or 0. More than
-    `peak`, as on a cluster smaller than that batch was for, counts as `peak`."""
+    """The rate that the warm-up starts from: the rate for the small batch (Goyal et al.), or 0. A
+    greater one than `peak`, as on a small cluster, counts as `peak`."""
     floor: float = 0.0
-    """What a linear decay or a half cosine ends at."""
+    """The rate at the end of a linear decay or a half cosine."""
     decay: str = "constant"
     """`constant`, `linear`, `cosine` (half a cosine) or `stepwise`."""
     milestones: tuple[int, ...] = ()
@@ -84,26 +84,26 @@ class Schedule:
     def __post_init__(self) -> None:
         problems = []
         if self.decay not in _DECAYS:
-            problems.append(f"decay {self.decay!r} is none of {', '.join(_DECAYS)}")
+            problems.append(f"unknown decay {self.decay!r}, expected one of {', '.join(_DECAYS)}")
         if not 0 <= self.warmup_steps <= self.total_steps or self.total_steps < 1:
             problems.append(
                 f"warmup_steps={self.warmup_steps}, total_steps={self.total_steps}: "
-                "0 <= warmup_steps <= total_steps and 1 <= total_steps have to hold"
+                "expected 0 <= warmup_steps <= total_steps and 1 <= total_steps"
             )
         if not (0 <= self.start < math.inf and 0 <= self.floor <= self.peak < math.inf):
             problems.append(
                 f"start={self.start}, floor={self.floor}, peak={self.peak}: "
-                "finite, not negative, and the floor not above the peak"
+                "expected finite, non-negative rates and floor <= peak"
             )
         if list(self.milestones) != sorted(set(self.milestones)):
-            problems.append(f"milestones {self.milestones} have to grow")
+            problems.append(f"milestones must increase, got {self.milestones}")
         if bool(self.milestones) != (self.decay == "stepwise"):
             problems.append("milestones and decay='stepwise' belong together")
         if problems:
             raise ValueError("; ".join(problems))
 
     def __call__(self, step: int) -> float:
-        """The learning rate of a step."""
+        """Return the learning rate of a step."""
         if step < 0:
             raise ValueError(f"step {step} is less than 0")
         if step < self.warmup_steps:
@@ -120,7 +120,7 @@ class Schedule:
         return self.floor * (1 - share) + self.peak * share
 
     def relative(self, step: int) -> float:
-        """The rate as a share of `peak`, as `torch.optim.lr_scheduler.LambdaLR` wants it.
+        """Return the rate as a share of `peak`, for `torch.optim.lr_scheduler.LambdaLR`.
 
         >>> Schedule(peak=0.5, total_steps=10, decay="linear").relative(5)
         0.5
@@ -128,7 +128,7 @@ class Schedule:
         return self(step) / self.peak if self.peak else 0.0
 
     def _left(self, step: int) -> float:
-        """How much of the decay is still to come, from 1 to 0."""
+        """Return the share of the decay that is still ahead, from 1 to 0."""
         length = self.total_steps - self.warmup_steps
         return max(0.0, (self.total_steps - step) / length) if length else 0.0
 
@@ -136,4 +136,4 @@ class Schedule:
 def _positive(**numbers: float) -> None:
     bad = [f"{name}={number}" for name, number in numbers.items() if not 0 < number < math.inf]
     if bad:
-        raise ValueError(f"{', '.join(bad)}: has to be positive and finite")
+        raise ValueError(f"{', '.join(bad)}: must be positive and finite")

@@ -1,4 +1,4 @@
-"""The cluster as PyTorch Lightning wants to be told of it.
+"""The cluster, described to PyTorch Lightning.
 
 https://lightning.ai/docs/pytorch/stable/extensions/plugins.html#cluster-environments
 """
@@ -17,16 +17,16 @@ _MODULES = (
     "lightning_fabric.plugins.environments",
     "pytorch_lightning.plugins.environments",
 )
-# These start a process for each device; in the others Lightning does.
+# These start one process per device; with the others, Lightning starts them.
 _STARTS_ALL = ("torchrun", "mpirun", "smddp", "xla")
 
 
 def lightning_environment(cluster: Cluster | None = None) -> Any:
-    """A Lightning ClusterEnvironment, for `Trainer(plugins=[lightning_environment()])`.
+    """Create a Lightning ClusterEnvironment, for `Trainer(plugins=[lightning_environment()])`.
 
     Lightning itself knows torchrun and takes SageMaker's mpirun and SMDDP for a single process.
-    `cluster`: that of `os.environ` by default; raises ClusterError where that contradicts itself,
-    and ImportError where Lightning is not installed.
+    `cluster`: that of `os.environ` by default. Raises ClusterError if the environment contradicts
+    itself, and ImportError if Lightning is not installed.
     """
     return _environment_class()(Cluster.from_environment() if cluster is None else cluster)
 
@@ -41,55 +41,55 @@ class _Environment:
 
     @property
     def creates_processes_externally(self) -> bool:
-        """Whether the launcher started a process for every device."""
+        """True if the launcher started a process for every device."""
         return self._cluster.launcher in _STARTS_ALL
 
     @property
     def main_address(self) -> str:
-        """Where rank 0 listens."""
+        """The address of rank 0."""
         return self._cluster.master_address
 
     @property
     def main_port(self) -> int:
-        """The port where rank 0 listens."""
+        """The port that rank 0 listens on."""
         return self._cluster.master_port
 
     @staticmethod
     def detect() -> bool:
-        """Whether a launcher or SageMaker described the cluster."""
+        """Return whether a launcher or SageMaker described the cluster."""
         return Cluster.from_environment().launcher != "none"
 
     def world_size(self) -> int:
-        """Processes that train together."""
+        """Return the number of processes that train together."""
         return self._world_size
 
     def set_world_size(self, size: int) -> None:
-        """Take Lightning's count where Lightning starts the processes."""
+        """Accept Lightning's count if Lightning starts the processes."""
         if not self.creates_processes_externally:
             self._world_size = size
 
     def global_rank(self) -> int:
-        """This process among all."""
+        """Return this process's rank among all."""
         return self._rank
 
     def set_global_rank(self, rank: int) -> None:
-        """Take Lightning's rank where Lightning starts the processes."""
+        """Accept Lightning's rank if Lightning starts the processes."""
         if not self.creates_processes_externally:
             self._rank = rank
 
     def local_rank(self) -> int:
-        """This process on its host."""
+        """Return this process's rank on its host."""
         if self.creates_processes_externally:
             return self._cluster.local_rank
-        # Lightning tells the processes that it starts.
+        # Set by Lightning for the processes that it starts.
         return int(os.environ.get("LOCAL_RANK") or 0)
 
     def node_rank(self) -> int:
-        """This host among all."""
+        """Return this host's rank among the hosts."""
         return self._cluster.node_rank
 
     def validate_settings(self, num_devices: int, num_nodes: int) -> None:
-        """Refuse a Trainer made for another cluster, where ranks would not fit."""
+        """Refuse a Trainer for a cluster of another size, whose ranks would not match."""
         here = self._cluster
         fits = not self.creates_processes_externally or num_devices == here.local_size
         if not fits or num_nodes != here.host_count:
@@ -101,7 +101,7 @@ class _Environment:
 
 @functools.lru_cache(maxsize=None)
 def _environment_class() -> Any:
-    # A parent that only exists where Lightning does.
+    # The base class exists only if Lightning is installed.
     return type("SageMakerEnvironment", (_Environment, _interface()), {})
 
 

@@ -1,4 +1,4 @@
-"""What SageMaker tells a container of the machines of its job.
+"""The machines of a job, as SageMaker describes them to a container.
 
 https://github.com/aws/sagemaker-training-toolkit/blob/master/ENVIRONMENT_VARIABLES.md
 https://docs.aws.amazon.com/sagemaker/latest/dg/train-heterogeneous-cluster.html
@@ -34,14 +34,14 @@ class Machines:
 
     @classmethod
     def read(cls, variables: Variables) -> Machines:
-        """Read SM_HOSTS, SM_CURRENT_HOST, SM_RESOURCE_CONFIG, SM_NUM_GPUS and their kin."""
+        """Read SM_HOSTS, SM_CURRENT_HOST, SM_RESOURCE_CONFIG, SM_NUM_GPUS and related variables."""
         resources = variables.mapping("SM_RESOURCE_CONFIG")
-        told = variables.strings(resources.get("hosts", []), "SM_RESOURCE_CONFIG's hosts")
-        hosts = variables.words("SM_HOSTS") or told
-        if told and sorted(told) != sorted(hosts):
+        configured = variables.strings(resources.get("hosts", []), "SM_RESOURCE_CONFIG's hosts")
+        hosts = variables.words("SM_HOSTS") or configured
+        if configured and sorted(configured) != sorted(hosts):
             variables.object(
-                f"SM_HOSTS={list(hosts)} and SM_RESOURCE_CONFIG's hosts {list(told)} contradict "
-                "each other"
+                f"SM_HOSTS={list(hosts)} and SM_RESOURCE_CONFIG's hosts {list(configured)} "
+                "contradict each other"
             )
         gpus, neurons = (
             variables.number("SM_NUM_GPUS") or 0,
@@ -57,14 +57,14 @@ class Machines:
         )
 
     def group_of(self, host: str | None) -> InstanceGroup | None:
-        """The instance group that a host belongs to."""
+        """Return the instance group of a host."""
         return next((group for group in self.groups if host in group.hosts), None)
 
     def training_with(self, host: str | None) -> tuple[str, ...]:
-        """The hosts that a launcher on this host starts processes on, in its order.
+        """List the hosts on which a launcher on this host starts processes, in its order.
 
-        The toolkit takes the groups that the distribution names; a group that it doesn't name is
-        alone.
+        The toolkit launches across the groups that the distribution names; any other group trains
+        by itself.
         """
         own = self.group_of(host)
         if len(self.groups) < 2 or own is None:
@@ -78,12 +78,14 @@ class Machines:
 def _current_host(
     variables: Variables, resources: dict[str, Any], hosts: tuple[str, ...]
 ) -> str | None:
-    told = resources.get("current_host")
-    current = variables.text("SM_CURRENT_HOST") or (told if isinstance(told, str) else None)
-    if told is not None and told != current:
+    configured = resources.get("current_host")
+    current = variables.text("SM_CURRENT_HOST") or (
+        configured if isinstance(configured, str) else None
+    )
+    if configured is not None and configured != current:
         variables.object(
-            f"SM_CURRENT_HOST={current} and SM_RESOURCE_CONFIG's current_host {told!r} contradict "
-            "each other"
+            f"SM_CURRENT_HOST={current} and SM_RESOURCE_CONFIG's current_host {configured!r} "
+            "contradict each other"
         )
     if current is not None and hosts and current not in hosts:
         variables.object(f"SM_CURRENT_HOST={current} is not in SM_HOSTS={list(hosts)}")
@@ -97,7 +99,7 @@ def _groups(
 ) -> tuple[InstanceGroup, ...]:
     described = resources.get("instance_groups") or []
     if not isinstance(described, list) or not all(isinstance(group, dict) for group in described):
-        variables.object("SM_RESOURCE_CONFIG's instance_groups has to be a list of objects")
+        variables.object("SM_RESOURCE_CONFIG's instance_groups must be a list of objects")
         return ()
     groups: list[InstanceGroup] = []
     for group in described:

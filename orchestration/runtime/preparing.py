@@ -1,7 +1,8 @@
 """Data that one process of a host prepares while the others wait.
 
-Who wants the lock makes a file of its own, then looks for those of others: whoever was later sees
-the earlier one's and withdraws, so two never both go on. Files of processes that died don't count.
+A process that wants the lock creates its own file, then looks for files of others: the later of two
+sees the earlier one's file and withdraws, so they never both proceed. Files of dead processes are
+ignored.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ def prepare_once(
     timeout_s: float = 3600.0,
     poll_s: float = 0.1,
 ) -> Path:
-    """Have one process fill a directory, and give it to all that call this.
+    """Have one process fill a directory, and return it in every process that calls this.
 
-    `prepare` fills the empty directory that it is given, which is moved to `directory` when it
-    returns; `directory` is on a disk of this host. What an earlier run left there is used as it is
-    if it was prepared with the same `fingerprint` (of the data's version, the settings), else
-    replaced. If the process that prepares dies, another one begins anew. It needs no torch and no
-    process group; the processes only have to see the same disk.
+    `prepare` fills an empty directory, which is moved to `directory` (on a disk of this host) when
+    it returns. A directory left by an earlier run is reused if it was prepared with the same
+    `fingerprint` (of the data's version, the settings), else replaced. If the preparing process
+    dies, another one starts over. Needs neither torch nor a process group, only a disk that all
+    processes share.
 
-    Raises what `prepare` raised in the process that called it; PreparationError in those that
-    waited for it, and where something else is at `directory`; PreparationTimeout after
-    `timeout_s` seconds of waiting for others.
+    If `prepare` raises, its process raises that error and the waiting ones PreparationError; so do
+    all if `directory` holds something else. Raises PreparationTimeout after waiting `timeout_s`
+    seconds for others.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as disk:
@@ -69,9 +70,9 @@ def prepare_once(
             raise PreparationTimeout(
                 f"process {holder.pid} on host {holder.host} has not finished preparing "
                 f"{directory} within {timeout_s:g} s; "
-                f"if it is not running any more, remove {lock.pattern}"
+                f"if it is no longer running, remove {lock.pattern}"
             )
-        # Of two that withdrew at once, one has to come back first.
+        # If two withdrew at the same time, one must come back before the other.
         time.sleep(poll_s * random.uniform(0.5, 1.5))  # noqa: S311  # no secret
     return directory
 
@@ -86,7 +87,7 @@ class _Lock:
         self.pattern = self._folder / f"{self._prefix}*"
 
     def acquire(self) -> Owner | None:
-        """Take the lock, or tell which living process has it."""
+        """Take the lock, or return the living process that holds it."""
         holder = self._holder()
         if holder is None and files.create(self._path, json.dumps(self._own.record())):
             holder = self._holder()
@@ -96,7 +97,7 @@ class _Lock:
 
     @contextlib.contextmanager
     def held(self, waited_for: Owner | None) -> Iterator[None]:
-        """Release the lock at the end, and tell those who wait of a failure."""
+        """Release the lock at the end, and leave the reason of a failure for those who wait."""
         try:
             if waited_for is not None:
                 self.raise_failure(waited_for)
@@ -114,7 +115,7 @@ class _Lock:
             self._path.unlink()
 
     def raise_failure(self, owner: Owner) -> None:
-        """Raise what the process that we waited for left, if it failed."""
+        """Raise the failure that the other process left, if it failed."""
         failure = files.load(self._failure)
         if isinstance(failure, dict) and failure.get("token") == owner.token:
             raise PreparationError(
@@ -142,7 +143,7 @@ def _is_prepared(directory: Path, fingerprint: str) -> bool:
 def _prepare(directory: Path, prepare: Callable[[Path], None], fingerprint: str) -> None:
     if directory.exists() and not (directory / _DONE).exists() and any(directory.iterdir()):
         raise PreparationError(
-            f"{directory} holds something that was not prepared here; name another directory"
+            f"{directory} holds files that prepare_once did not write; choose another directory"
         )
     temporary = directory.with_name(f".tmp-{directory.name}")
     shutil.rmtree(temporary, ignore_errors=True)

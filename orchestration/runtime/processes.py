@@ -1,4 +1,4 @@
-"""Who holds a lock, and whether that process still lives."""
+"""The holder of a lock, and a check whether that process is still alive."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Owner:
-    """A process, told apart from any that later has its number."""
+    """A process, distinguishable from later ones with the same number."""
 
     pid: int
     host: str
     boot: str
-    """The kernel's boot and the process-number space, or empty where there is no /proc."""
+    """The kernel's boot and the process-number space, or empty without /proc."""
     started: str
     """When the process started, in the kernel's ticks since boot, or empty."""
     token: str
 
     @classmethod
     def current(cls) -> Owner:
-        """This process, with a new token."""
+        """Describe this process, with a new token."""
         pid = os.getpid()
         return cls(pid, socket.gethostname(), _boot(), _started(pid) or "", uuid.uuid4().hex)
 
     @classmethod
     def read(cls, value: Any) -> Owner | None:
-        """What `record` gave; None for anything else."""
+        """Read what `record` returned; None for anything else."""
         try:
             return cls(**value)
         except TypeError:
             return None
 
     def record(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the owner as JSON."""
         return asdict(self)
 
     def is_gone(self) -> bool:
-        """Whether the process has certainly ended.
+        """Return whether the process has certainly ended.
 
-        A process on another host can't be asked, and counts as living. One of an earlier boot of
-        this host, or of an earlier container that had this host's name, has ended.
+        A process on another host cannot be checked and counts as alive. One from an earlier boot of
+        this host, or from an earlier container with the same host name, has ended.
         """
         if self.host != socket.gethostname():
             return False
@@ -54,7 +54,7 @@ class Owner:
             return True
         if not _lives(self.pid):
             return True
-        # The number may have been given to another process.
+        # Another process may have the number by now.
         return bool(self.started) and _started(self.pid) != self.started
 
 
@@ -77,7 +77,7 @@ def _boot() -> str:
 
 
 def _fields(pid: int) -> list[str] | None:
-    """What follows the command in /proc/PID/stat; the command may hold blanks and brackets."""
+    """Read the fields after the command in /proc/PID/stat; it may hold blanks and brackets."""
     try:
         return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:

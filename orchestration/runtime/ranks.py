@@ -1,4 +1,4 @@
-"""Which of the processes that train together this one is."""
+"""This process's place among those that train together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .environment import Variables
 from .launchers import Place, launched
 from .machines import InstanceGroup, Machines
 
-# What SageMaker's PyTorch container sets MASTER_PORT to before it launches anything.
+# SageMaker's PyTorch container sets MASTER_PORT to this before it launches anything.
 _SAGEMAKER_PORT = 7777
 # PyTorch's and TensorFlow's examples, and torchrun's default.
 _LOCAL_PORT = 29500
@@ -45,38 +45,38 @@ class Cluster:
     node_rank: int
     """This host among the hosts; -1 if it holds no process that trains."""
     hosts: tuple[str, ...]
-    """The hosts that train together; empty where nobody says what several hosts are called."""
+    """The hosts that train together; empty if there are several and their names are unknown."""
     current_host: str | None
     master_address: str
     master_port: int
     devices_per_host: int
-    """GPUs or Neuron devices; 0 on CPUs, and where SageMaker doesn't say."""
+    """GPUs or Neuron devices; 0 on CPUs, and if SageMaker does not state it."""
     accelerator: str
     """`gpu`, `neuron` or `none`."""
     role: str = "worker"
     """`worker`, `server`, `scheduler` or `evaluator`."""
     groups: tuple[InstanceGroup, ...] = ()
-    """All instance groups of the job, also those that do something else."""
+    """All instance groups of the job, including those that do not train with this one."""
     group: str | None = None
     """The instance group of this host."""
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the one process that writes what exists once."""
+        """True in the one process that writes shared results."""
         return self.rank == 0
 
     @property
     def is_first_on_host(self) -> bool:
-        """Whether this is the one process that does what each host needs once."""
+        """True in the one process per host that does work needed once per host."""
         return self.local_rank == 0
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Cluster:
-        """Read the variables of whichever launcher there is; a pure function of `environ`.
+        """Read the variables of the launcher in use; a pure function of `environ`.
 
         `environ`: `os.environ` by default.
 
-        Raises ClusterError, with all problems, where they are incomplete or contradict each other.
+        Raises ClusterError, with all problems, if they are incomplete or contradict each other.
         """
         variables = Variables(os.environ if environ is None else environ)
         machines = Machines.read(variables)
@@ -88,7 +88,7 @@ class Cluster:
 
 
 def cluster() -> Cluster:
-    """Tell which of the processes that train together this one is.
+    """Return this process's place among those that train together.
 
     >>> cluster().world_size >= 1
     True
@@ -97,7 +97,7 @@ def cluster() -> Cluster:
 
 
 def _alone(machines: Machines, variables: Variables) -> Place:
-    """One process per host, without a launcher."""
+    """Place one process per host, without a launcher."""
     hosts = machines.training_with(machines.current_host)
     if not hosts:
         return Place("none", 0, 1, 0, 1, 0, 1, hosts=("localhost",), current_host="localhost")
@@ -150,7 +150,7 @@ def _seated(place: Place, machines: Machines, variables: Variables) -> Cluster:
 
 
 def _completed(place: Place, hosts: tuple[str, ...], variables: Variables) -> Place:
-    """Fill in what follows where every host has as many processes."""
+    """Fill in what follows if every host runs the same number of processes."""
     given = variables.show(*place.named)
     host_count, local_size, world = place.host_count, place.local_size, place.world_size
     if host_count is None and local_size and world % local_size == 0:
@@ -170,7 +170,7 @@ def _completed(place: Place, hosts: tuple[str, ...], variables: Variables) -> Pl
 
 
 def _node_rank(place: Place, variables: Variables) -> int:
-    """Which host a process is on, from how ranks are dealt to hosts."""
+    """Find the host of a process from the way ranks are assigned to hosts."""
     rank, local_rank = place.rank, place.local_rank or 0
     local_size, host_count = place.local_size or 1, place.host_count or 1
     if local_size * host_count == place.world_size:

@@ -1,4 +1,4 @@
-"""Checkpoints on the disk: whether they are whole, and which are best."""
+"""Checkpoints on the disk: complete ones, and the best by a metric."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Checkpoint:
     number: int
     """The step or epoch after which it was saved."""
     counts: str = "step"
-    """What the number counts: its name in `metrics.json`."""
+    """The unit of the number, and its name in `metrics.json`."""
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -37,9 +37,9 @@ class Checkpoint:
         }
 
     def is_whole(self, *, verify: bool = False) -> bool:
-        """Whether every file of the manifest is there in its full size.
+        """Return whether every file of the manifest exists in its full size.
 
-        `verify`: and has its SHA-256, where the manifest was written with one.
+        `verify`: also compare SHA-256 digests, if the manifest has them.
         """
         manifest = files.load(self.path / MANIFEST)
         try:
@@ -55,8 +55,8 @@ class Checkpoint:
     def copy_to(self, folder: Path, *, without: Iterable[str] = ()) -> None:
         """Copy the files to a folder, such as the model's, beside what is there.
 
-        The manifest stays, and so does what has a name in `without`: what only training needs, as
-        the optimiser's state.
+        The manifest is not copied, nor are files named in `without`: those that only training
+        needs, such as the optimiser's state.
         """
         left = shutil.ignore_patterns(*without)
 
@@ -69,7 +69,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Best:
-    """The checkpoints to keep beside the newest: the best `count` by a metric."""
+    """A rule that keeps the best `count` checkpoints by a metric, beside the newest."""
 
     metric: str
     direction: str
@@ -78,15 +78,17 @@ class Best:
 
     def __post_init__(self) -> None:
         if self.direction not in ("max", "min") or self.count < 1:
-            raise ValueError(f"{self}: direction is 'max' or 'min', and count at least 1")
+            raise ValueError(f"{self}: direction must be 'max' or 'min', and count at least 1")
 
     def of(self, checkpoints: list[Checkpoint]) -> list[Checkpoint]:
-        """The best first; of equals the newer. One without the metric is never among them."""
+        """List the best first, newer before equal older; those without the metric are left out."""
         sign = 1 if self.direction == "max" else -1
-        measured = [(one.metrics.get(self.metric), one) for one in checkpoints]
-        ranked = [(sign * value, one.number, one) for value, one in measured if value is not None]
+        measured = [(saved.metrics.get(self.metric), saved) for saved in checkpoints]
+        ranked = [
+            (sign * value, saved.number, saved) for value, saved in measured if value is not None
+        ]
         ranked.sort(key=lambda entry: entry[:2], reverse=True)
-        return [one for _value, _number, one in ranked[: self.count]]
+        return [saved for _value, _number, saved in ranked[: self.count]]
 
 
 def _is_inside(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Being told to stop.
+"""Graceful stops on SIGTERM.
 
 SageMaker sends SIGTERM and, 120 seconds later, SIGKILL: for StopTrainingJob, at the end of
 MaxRuntimeInSeconds, and when a spot instance is taken back.
@@ -18,12 +18,12 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 from .errors import Stopped
 
 _SAGEMAKER_GRACE_S = 120.0
-# What torchrun grants its processes after it was told to stop (--shutdown-timeout).
+# torchrun's time limit for its processes after it received SIGTERM (--shutdown-timeout).
 _TORCHRUN_GRACE_S = 30.0
 
 
 def default_grace_s(environ: Mapping[str, str] | None = None) -> float:
-    """Seconds from SIGTERM to SIGKILL: 120, but 30 below torchrun, which kills by itself.
+    """Return the seconds from SIGTERM to SIGKILL: 120, or torchrun's own 30 below it.
 
     TORCH_ELASTIC_SHUTDOWN_TIMEOUT, torchrun's own variable (2.8 and later), raises its 30 seconds.
 
@@ -43,7 +43,7 @@ def default_grace_s(environ: Mapping[str, str] | None = None) -> float:
 
 
 class StopSignal:
-    """Whether this process was told to stop; true in a condition once it was."""
+    """The stop signal of this process; true in a condition once it was received."""
 
     def __init__(self, grace_s: float) -> None:
         self.grace_s = grace_s
@@ -58,22 +58,22 @@ class StopSignal:
 
     @property
     def remaining_s(self) -> float:
-        """Seconds until the process is killed; infinite before the signal, never less than 0."""
+        """The seconds until the process is killed; infinite before the signal, never negative."""
         if self.signal_number is None:
             return float("inf")
         return max(0.0, self._received_at + self.grace_s - time.monotonic())
 
     def agreed(self, any_rank: Callable[[bool], bool]) -> bool:
-        """Whether any rank was told to stop: the same answer on all, which leave the loop together.
+        """Return whether any rank received the signal: the same answer on all ranks.
 
-        Signals don't reach all ranks in the same step, and one that leaves alone lets the others
-        wait for it. `any_rank` is an all-reduce (maximum), called by every rank each time.
+        Signals don't reach all ranks in the same step, and a rank that leaves the loop alone would
+        keep the others waiting. `any_rank` is an all-reduce (maximum), called by every rank.
         """
         self._agreed = any_rank(bool(self) or self._agreed)
         return self._agreed
 
     def complete(self) -> None:
-        """Say that training is complete, so that a stop from now on, or before, cut off nothing."""
+        """Declare training complete: a stop, earlier or later, then interrupts nothing."""
         self.is_complete = True
 
     def _receive(self, number: int) -> None:
@@ -84,7 +84,7 @@ class StopSignal:
     def _interrupted_by(self) -> int | None:
         if self.is_complete:
             return None
-        # A rank that stops because another one was told to was interrupted just as well.
+        # A rank that stops because another received the signal was interrupted, too.
         return self.signal_number or (signal.SIGTERM if self._agreed else None)
 
 
@@ -92,13 +92,13 @@ class StopSignal:
 def graceful_stop(
     grace_s: float | None = None, *, signals: Sequence[int] = (signal.SIGTERM,)
 ) -> Iterator[StopSignal]:
-    """Note a signal to stop instead of dying of it, and leave the block when it suits.
+    """Record a stop signal instead of dying from it, so that the block can end in its own time.
 
-    A handler that was there before is called too, and is back after the block. An interrupted run
-    never ends with status 0: the block ends by raising Stopped (status 143 for SIGTERM), also
-    where the script exited with 0, unless `complete()` was called. Exceptions stay what they are.
-    For the main thread of a process; raises RuntimeError elsewhere. `grace_s`: seconds until
-    SIGKILL, `default_grace_s()` by default.
+    An earlier handler is called too, and is restored after the block. An interrupted run never ends
+    with status 0: unless `complete()` was called, the block raises Stopped (status 143 for
+    SIGTERM), even if the script exited with 0. Other exceptions propagate unchanged. Works in the
+    main thread only; raises RuntimeError elsewhere. `grace_s`: seconds until SIGKILL,
+    `default_grace_s()` by default.
 
     >>> with graceful_stop() as stop:
     ...     for step in range(3):
@@ -110,7 +110,7 @@ def graceful_stop(
     inf
     """
     if threading.current_thread() is not threading.main_thread():
-        raise RuntimeError("graceful_stop belongs in the main thread: signals arrive only there")
+        raise RuntimeError("graceful_stop must run in the main thread: signals arrive only there")
     stop = StopSignal(default_grace_s() if grace_s is None else grace_s)
     earlier: dict[int, Any] = {}
 
@@ -132,7 +132,7 @@ def graceful_stop(
         raise Stopped(interrupted_by) from error
     finally:
         for number, handler in earlier.items():
-            # None: a handler that was not installed from Python, which can't be put back.
+            # None: a handler that was not installed from Python, which cannot be restored.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
     interrupted_by = stop._interrupted_by()
     if interrupted_by is not None:

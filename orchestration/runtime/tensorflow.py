@@ -15,10 +15,10 @@ _SERVER_PORT = 2223
 
 
 def tf_config(cluster: Cluster, *, parameter_servers: bool = False) -> dict[str, Any]:
-    """What `TF_CONFIG` has to hold (as JSON) on this host, a worker on each host.
+    """Build the content of `TF_CONFIG` (as JSON) on this host, with a worker on each host.
 
-    `parameter_servers`: beside it a server on each host too, and the first worker is the master,
-    as SageMaker's `parameter_server` has it. Raises ValueError where hosts have no names.
+    `parameter_servers`: add a server on each host and make the first worker the master, like
+    SageMaker's `parameter_server`. Raises ValueError if the names of the hosts are unknown.
 
     >>> two = {"SM_HOSTS": '["algo-1", "algo-2"]', "SM_CURRENT_HOST": "algo-2"}
     >>> tf_config(Cluster.from_environment(two))["task"]
@@ -26,7 +26,7 @@ def tf_config(cluster: Cluster, *, parameter_servers: bool = False) -> dict[str,
     """
     hosts = cluster.hosts
     if not hosts or cluster.node_rank < 0:
-        raise ValueError("nobody says what the hosts are called, or this one does not train")
+        raise ValueError("the names of the hosts are unknown, or this host does not train")
     workers = [f"{host}:{_WORKER_PORT}" for host in hosts]
     if not parameter_servers or len(hosts) == 1:
         task = {"type": "worker", "index": cluster.node_rank}

@@ -88,7 +88,7 @@ def test_every_mistake_is_named(request_file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(None, "can't read"), ("{", "is no JSON"), ("[]", "config")]
+    ("content", "message"), [(None, "can't read"), ("{", "is not JSON"), ("[]", "config")]
 )
 def test_a_configuration_that_can_not_be_read(
     request_file: Path, content: str | None, message: str
@@ -169,13 +169,13 @@ def test_a_pipeline_s_plans_are_shown_and_pinned_on_demand(
 def test_what_can_not_be_pinned_or_chosen(
     request_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(typer.BadParameter, match="a request of its own"):
+    with pytest.raises(typer.BadParameter, match="is a planning request"):
         run(request_file, update=True)
     path = in_a_pipeline(request_file)
     with pytest.raises(typer.BadParameter, match="there is no 'trian'; did you mean 'train'"):
         run(path, stage="trian")
     path.write_text(path.read_text().replace("kind: auto", "kind: none"))
-    with pytest.raises(PipelineError, match="asks for a plan"):
+    with pytest.raises(PipelineError, match="nothing to plan"):
         run(path)
 
 

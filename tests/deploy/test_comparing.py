@@ -109,7 +109,7 @@ def test_parameters_that_do_not_fit_are_all_named() -> None:
     with pytest.raises(DeployError) as caught:
         desired(pipelines.copying(), ACCOUNT, parameters=given)
     assert "did you mean 'bucket'?" in str(caught.value)
-    assert "'data' has to be a string, not 3" in str(caught.value)
+    assert "'data': expected a string, got 3" in str(caught.value)
 
 
 def test_a_misspelled_schedule_is_the_pipelines_problem() -> None:

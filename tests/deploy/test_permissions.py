@@ -245,7 +245,7 @@ def test_operations_without_a_row_are_all_refused_by_their_steps() -> None:
     ]
     with pytest.raises(UnsupportedError) as caught:
         permissions.policy(Workflow(name="w", graph=Graph(tuple(calls))), ACCOUNT, [{}])
-    assert "some.publish: it is not known which permissions sns:Publish" in str(caught.value)
+    assert "some.publish: the permissions of sns:Publish are unknown" in str(caught.value)
     assert "some.subscribe" in str(caught.value)
 
 

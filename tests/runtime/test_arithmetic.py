@@ -135,7 +135,7 @@ def test_a_cosine_is_halfway_down_in_the_middle() -> None:
 
 
 def test_schedule_says_all_that_is_wrong() -> None:
-    with pytest.raises(ValueError, match=r"decay.*warmup_steps=5.*floor=2.0.*grow.*belong"):
+    with pytest.raises(ValueError, match=r"decay.*warmup_steps=5.*floor=2.0.*increase.*belong"):
         Schedule(1.0, 3, 5, floor=2.0, decay="cosin", milestones=(2, 1))
     with pytest.raises(ValueError, match="less than 0"):
         Schedule(1.0, 3)(-1)

@@ -152,7 +152,7 @@ def test_an_empty_directory_is_filled_and_a_full_one_of_others_is_not(tmp_path: 
     prepare_once(data, _write("1"))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/letter").touch()
-    with pytest.raises(PreparationError, match="not prepared here"):
+    with pytest.raises(PreparationError, match="prepare_once did not write"):
         prepare_once(tmp_path / "mine", _write("1"))
     assert (tmp_path / "mine/letter").exists()
 

@@ -432,5 +432,5 @@ def test_tf_config_describes_the_same_cluster(
 
 
 def test_tf_config_wants_names() -> None:
-    with pytest.raises(ValueError, match="nobody says"):
+    with pytest.raises(ValueError, match="names of the hosts are unknown"):
         tf_config(Cluster.from_environment(torchrun(3, 4, 2)))
