@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 from orchestration.errors import OrchestrationError
@@ -103,6 +103,8 @@ class _Driver:
             raise Aborted
         if isinstance(effect, Together):
             return self._together(effect)
+        if isinstance(effect, Follow):
+            effect = replace(effect, ending=self.told)
         try:
             return self.edge.answer(effect)
         except Aborted:

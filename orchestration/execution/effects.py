@@ -178,6 +178,9 @@ class Follow:
     """Wait for a job; answered with its :data:`Verdict`, or :class:`Aborted`."""
 
     watch: Watch
+    ending: bool = False
+    """Whether the performance was aborted before: what is waited for is part of a clean-up, and is
+    waited for to its end. The driver says so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class ScriptedEdge:
     def _job(self, effect: Follow | Stop) -> Any:
         if isinstance(effect, Stop):
             return driven(stopped(effect.watch), self, aborting=True)
-        return driven(followed(effect.watch), self)
+        return driven(followed(effect.watch), self, aborting=effect.ending)
 
     def _plain(self, effect: Effect) -> Any:  # noqa: C901 - one arm for each effect
         match effect:

@@ -188,6 +188,27 @@ def test_an_abort_stops_the_job_and_releases(last: str) -> None:
     assert aws.operations.count("CreateModel") == 1
 
 
+def test_a_clean_up_is_waited_for_after_an_abort() -> None:
+    guard = guarded(job())
+    deletion = Call(
+        name="g.release",
+        operation=Operation("s", "DeleteModel", {"Id": Result("g.acquire", "id")}),
+        until=Until(
+            poll=Operation("s", "DescribeModel", {}),
+            status=("Status",),
+            success=frozenset(["Deleted"]),
+            failure=frozenset(),
+        ),
+    )
+    left: list[Answer] = [{"Status": "Deleting"}, {"Status": "Deleting"}, {"Status": "Deleted"}]
+    aws = edge(CreateModel={"Id": "1"}, DescribeTrainingJob=RUNS, DescribeModel=left)
+    aws.abort_at = "DescribeTrainingJob"
+    with pytest.raises(Aborted):
+        run(replace(guard, cleanup=Graph((deletion,))), edge=aws)
+    assert aws.operations[-4:] == ["DeleteModel", *["DescribeModel"] * 3]
+    assert "g.release" in aws.finished
+
+
 def test_what_was_finished_before_is_not_done_again() -> None:
     aws = edge(DescribeTrainingJob=DONE)
     aws.kept = {"train.job": {"model": "s3://b/old"}}
