@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from orchestration.direct import run
     from orchestration.errors import (
         DeployError,
         ExpressionError,
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
         ReferenceUseError,
         RequestError,
         RunError,
+        StartError,
         UnsupportedError,
     )
     from orchestration.expressions import join, parameter, run_id
@@ -115,6 +117,7 @@ _MODULES = {
     "Schedule": "orchestration.pipeline",
     "SmokeTest": "orchestration.stages",
     "Source": "orchestration.stages",
+    "StartError": "orchestration.errors",
     "TensorBoard": "orchestration.stages",
     "Threshold": "orchestration.stages",
     "TorchDistributed": "orchestration.strategies",
@@ -123,6 +126,7 @@ _MODULES = {
     "Vpc": "orchestration.stages",
     "join": "orchestration.expressions",
     "parameter": "orchestration.expressions",
+    "run": "orchestration.direct",
     "run_id": "orchestration.expressions",
 }
 """Where each public name lives; what nobody asks for is not loaded."""
@@ -191,6 +195,7 @@ __all__ = [
     "Schedule",
     "SmokeTest",
     "Source",
+    "StartError",
     "TensorBoard",
     "Threshold",
     "TorchDistributed",
@@ -200,5 +205,6 @@ __all__ = [
     "__version__",
     "join",
     "parameter",
+    "run",
     "run_id",
 ]

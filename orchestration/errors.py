@@ -11,6 +11,7 @@
     ├── UnsupportedError   (ValueError)    a backend can't do what the graph asks for
     ├── DeployError        (RuntimeError)  a deployment can't go on
     ├── LocalError         (RuntimeError)  the embedded AWS can't go on
+    ├── StartError         (RuntimeError)  a run from this process can't start or go on
     └── RunError           (RuntimeError)  a run failed; carries error and cause as they came
 """
 
@@ -116,6 +117,10 @@ class DeployError(OrchestrationError, RuntimeError):
 
 class LocalError(OrchestrationError, RuntimeError):
     """The embedded AWS can't go on."""
+
+
+class StartError(OrchestrationError, RuntimeError):
+    """A run from this process can't start, or can't go on under its run id."""
 
 
 class RunError(OrchestrationError, RuntimeError):

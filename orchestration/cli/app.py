@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from orchestration.cli.output import Commands, say, use_json
-from orchestration.cli.rendering import Backend, Format
+from orchestration.cli.rendering import Backend, Driver, Format
 
 app = typer.Typer(
     cls=Commands,
@@ -196,28 +196,61 @@ def vendor_runtime(
 @app.command()
 def run(
     pipeline: Pipeline,
-    on: Annotated[
-        Backend, typer.Option("--on", help="Backend to run it with.", show_default=False)
-    ],
+    on: Annotated[Driver, typer.Option("--on", help="What runs it.")] = Driver.DIRECT,
     parameters: Parameters = None,
     uploads: Annotated[
         list[str] | None,
         typer.Option("--upload", metavar="LOCAL=S3URI", help="File or folder to put into S3."),
     ] = None,
+    run_id: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Name of the run; that of one whose process died goes on."),
+    ] = None,
+    aws: Annotated[
+        bool, typer.Option("--aws", help="In an account at AWS, which costs; only directly.")
+    ] = False,
+    region: Region = None,
+    profile: Profile = None,
     time_scale: Annotated[
         float, typer.Option(min=0.0001, max=1.0, help="Real seconds per second of AWS.")
     ] = 0.02,
     as_json: Json = False,
 ) -> None:
-    """Run it on this machine.
+    """Run it from this machine.
 
     On an embedded AWS: no account, no cost. SageMaker's jobs really run, as local processes. The
-    parameter `role` is optional.
+    parameter `role` is optional. With `--aws` in your own account instead: this process starts the
+    jobs, follows them and cleans up. Ctrl-C stops what runs; a second one leaves at once. After a
+    crash, the same command with the same `--run-id` goes on, and pays nothing twice.
     """
+    if aws:
+        from orchestration.cli import account
+
+        account.check_options(on, uploads or ())
+        account.run(
+            pipeline,
+            parameters or (),
+            run_id=run_id,
+            region=region,
+            profile=profile,
+            as_json=as_json,
+        )
+        return
+    if region or profile:
+        raise typer.BadParameter(
+            "is for runs in your own account: give --aws too",
+            param_hint=("--region" if region else "--profile"),
+        )
     from orchestration.cli import running
 
     running.run(
-        pipeline, on, parameters or (), uploads or (), time_scale=time_scale, as_json=as_json
+        pipeline,
+        on,
+        parameters or (),
+        uploads or (),
+        run_id=run_id,
+        time_scale=time_scale,
+        as_json=as_json,
     )
 
 

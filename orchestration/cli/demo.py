@@ -13,14 +13,15 @@ import typer
 
 from orchestration.cli.output import FAILED, console, document, note, require, say
 from orchestration.cli.progress import following
-from orchestration.cli.rendering import BACKENDS, Backend
-from orchestration.cli.running import on, require_backend, table, tell_failure
+from orchestration.cli.rendering import Driver
+from orchestration.cli.running import require_driver, table, tell_failure
 from orchestration.errors import OrchestrationError
 
 if TYPE_CHECKING:
     from orchestration.local.run.report import RunReport
     from orchestration.pipeline import Pipeline
 
+_DRIVERS = (Driver.STEP_FUNCTIONS, Driver.AIRFLOW)
 _PIPELINE = Path("dags/digits.yaml")
 _DATA = Path("examples/digits/data")
 _EXTRAS = {"torch": "demo", "numpy": "demo", "sagemaker_training": "demo"}
@@ -60,7 +61,7 @@ class Outcome:
 def demo(*, as_json: bool) -> None:
     """Run the digits pipeline as a state machine, then as an Airflow DAG, and compare."""
     checkout = _checkout(Path.cwd())
-    require_backend(*BACKENDS)
+    require_driver(*_DRIVERS)
     require({**_EXTRAS, **_EXTRAS_TOOLKIT}, what="the demo")
     from orchestration.pipeline import Pipeline
 
@@ -69,7 +70,7 @@ def demo(*, as_json: bool) -> None:
         "label"
     ]
     uploads = _uploads(checkout / _DATA)
-    outcome = Outcome(tuple(_run(pipeline, backend, uploads) for backend in BACKENDS), label)
+    outcome = Outcome(tuple(_run(pipeline, driver, uploads) for driver in _DRIVERS), label)
     if as_json:
         document(outcome.data())
     else:
@@ -109,15 +110,15 @@ def _uploads(data: Path) -> dict[str, Path]:
     }
 
 
-def _run(pipeline: Pipeline, backend: Backend, uploads: Mapping[str, Path]) -> RunReport:
+def _run(pipeline: Pipeline, driver: Driver, uploads: Mapping[str, Path]) -> RunReport:
     from orchestration.local.run import run
 
-    title = f"{pipeline.name} on {backend.value}"
+    title = f"{pipeline.name} on {driver.value}"
     with following(title, [stage.name for stage in pipeline.stages]) as on_progress:
         # Each gets its own account, so that both start empty.
         return run(
             pipeline,
-            on=on(backend),
+            on=driver.value,
             parameters=_PARAMETERS,
             uploads=uploads,
             on_progress=on_progress,

@@ -74,7 +74,7 @@ class Commands(TyperGroup):
             _report(error, as_json=_JSON in ctx.meta)
             raise typer.Exit(FAILED) from error
         except KeyboardInterrupt as error:
-            note("interrupted; jobs and processes of the run are stopped")
+            note(str(error) or "interrupted; jobs and processes of the run are stopped")
             raise typer.Exit(INTERRUPTED) from error
 
 

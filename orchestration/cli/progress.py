@@ -12,7 +12,7 @@ from orchestration.cli.output import console, note
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from orchestration.local.run.report import OnProgress, Progress, StepState
+    from orchestration.direct.progress import OnProgress, Progress, StepState
 
 _REFRESH_PER_S = 8
 _MARKS = {"running": "…", "succeeded": "✓", "failed": "✗", "skipped": "–"}

@@ -24,6 +24,14 @@ class Backend(StrEnum):
     AIRFLOW = "airflow"
 
 
+class Driver(StrEnum):
+    """What runs a pipeline."""
+
+    DIRECT = "direct"
+    STEP_FUNCTIONS = "step-functions"
+    AIRFLOW = "airflow"
+
+
 class Format(StrEnum):
     """A format of pictures."""
 

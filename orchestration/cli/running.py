@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -11,7 +14,7 @@ from orchestration.cli import values
 from orchestration.cli.naming import named
 from orchestration.cli.output import FAILED, console, document, note, require
 from orchestration.cli.progress import following
-from orchestration.cli.rendering import Backend, locked
+from orchestration.cli.rendering import Driver, locked
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,10 +28,11 @@ _AIRFLOW = {"airflow.sdk": "airflow", "airflow.providers.amazon": "airflow"}
 
 def run(
     pipeline: str,
-    backend: Backend,
+    driver: Driver,
     parameters: Sequence[str],
     uploads: Sequence[str],
     *,
+    run_id: str | None,
     time_scale: float,
     as_json: bool,
 ) -> None:
@@ -37,17 +41,19 @@ def run(
     loaded = which.load()
     chosen = values.parameters(loaded.parameter_specs(), parameters, filled=("role",))
     files = values.uploads(uploads)
-    require_backend(backend)
+    require_driver(driver)
     locked(which)
     from orchestration.local.run import run as run_locally
 
-    title = f"{loaded.name} on {backend.value}"
-    with following(title, [stage.name for stage in loaded.stages]) as on_progress:
+    title = f"{loaded.name} on {driver.value}"
+    stages = [stage.name for stage in loaded.stages]
+    with terminable(), following(title, stages) as on_progress:
         report = run_locally(
             loaded,
-            on=on(backend),
+            on=driver.value,
             parameters=chosen,
             uploads=files,
+            run_id=run_id,
             on_progress=on_progress,
             time_scale=time_scale,
         )
@@ -60,14 +66,23 @@ def run(
         raise typer.Exit(FAILED)
 
 
-def on(backend: Backend) -> Literal["step-functions", "airflow"]:
-    """Translate the backend into the embedded AWS's name for it."""
-    return "airflow" if backend is Backend.AIRFLOW else "step-functions"
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Take SIGTERM for a Ctrl-C, so that jobs are stopped and clean-ups run."""
+
+    def interrupt(_: int, __: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
-def require_backend(*backends: Backend) -> None:
-    """Raise an error that names the extras to install if a backend cannot run here."""
-    airflow = _AIRFLOW if Backend.AIRFLOW in backends else {}
+def require_driver(*drivers: Driver) -> None:
+    """Raise an error that names the extras to install if a driver cannot run here."""
+    airflow = _AIRFLOW if Driver.AIRFLOW in drivers else {}
     require({**_MODULES, **airflow}, what="running pipelines on this machine")
 
 

@@ -13,7 +13,7 @@ from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.run import On, Progress, run
 from tests.cli.conftest import Command
 
-BACKENDS: tuple[On, ...] = ("step-functions", "airflow")
+BACKENDS: tuple[On, ...] = ("direct", "step-functions", "airflow")
 REFUSED = Fault(
     service="s3", operation="CopyObject", error_code="AccessDenied", message="not yours", status=403
 )
@@ -44,7 +44,8 @@ def test_a_run_is_reported_by_stage(aws: EmbeddedAws, staging: Path, data: Path,
     assert report.outputs is not None
     outputs: Any = report.outputs["staging"]
     assert outputs["location"].startswith(f"s3://workspace-{on}/copying/")
-    assert {call.operation for call in report.calls} == {"ListObjectsV2", "CopyObject"}
+    journal = {"PutObject"} if on == "direct" else set()
+    assert {call.operation for call in report.calls} == {"ListObjectsV2", "CopyObject"} | journal
     # Copying is over when its last object is; what came before the run is not among its calls.
     order = [change.step for change in changes if change.state == "succeeded"]
     assert order.index("staging.list") < order.index("staging.copy") < order.index("staging.verify")
@@ -82,11 +83,12 @@ def test_mistakes_in_parameters_come_before_anything_runs(aws: EmbeddedAws, stag
         run(pipeline, on="airflow", parameters={"bucket": "workspace"}, aws=aws)
 
 
+@pytest.mark.parametrize("on", [(), ("--on", "step-functions")], ids=["directly", "states"])
 def test_the_command_prints_what_the_run_came_to(
-    orchestrate: Command, staging: Path, data: Path
+    orchestrate: Command, staging: Path, data: Path, on: tuple[str, ...]
 ) -> None:
     said = orchestrate(
-        *("run", staging, "--on", "step-functions", "--time-scale", "0.005"),
+        *("run", staging, *on, "--time-scale", "0.005"),
         *("-p", "bucket=workspace", "-p", "data=s3://dataset/set"),
         *("--upload", f"{data}=s3://dataset/set"),
     )
@@ -149,6 +151,29 @@ def test_uploads_are_checked_first(
     )
     assert said.status == 2
     assert message in said.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--aws", "--on", "airflow"), "in your own account a pipeline is run directly"),
+        (("--aws", "--upload", "a=s3://b/d"), "is for the embedded AWS"),
+        (("--profile", "research"), "is for runs in your own account: give --aws too"),
+        (("--region", "us-east-1"), "is for runs in your own account: give --aws too"),
+    ],
+)
+def test_what_needs_an_account_or_the_embedded_one_is_said(
+    orchestrate: Command, staging: Path, options: tuple[str, ...], message: str
+) -> None:
+    said = orchestrate("run", staging, "-p", "bucket=b", "-p", "data=s3://b/d", *options)
+    assert said.status == 2
+    assert message in " ".join(said.err.split())
+
+
+def test_a_run_in_an_account_needs_its_role(orchestrate: Command, staging: Path) -> None:
+    said = orchestrate("run", staging, "--aws", "-p", "bucket=b", "-p", "data=s3://b/d")
+    assert said.status == 2
+    assert "role is required" in said.err
 
 
 def test_the_demo_says_where_it_can_run(

@@ -16,6 +16,8 @@ _TIMES = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
 # The toolkit reads a script's last words in pieces, and breaks lines where a piece happens to end.
 _TOLD = re.compile(r"AlgorithmError.*?exit code")
 _BREAKS = re.compile(r"(?:\\+n|[\s:])+")
+JOURNAL = "/.journal/"
+"""In keys of what the direct driver keeps for itself."""
 ORCHESTRATORS = ("states", "stepfunctions", "iam", "sts", "logs")
 
 
@@ -26,12 +28,18 @@ def anonymous(value: Any) -> str:
     return _TIMES.sub("<time>", _GENERATED.sub("<id>", text))
 
 
+def own(call: Any) -> bool:
+    """Return whether a call is an orchestrator's own business."""
+    key = str(call.request.get("Key") or call.request.get("Prefix") or "")
+    return call.service in ORCHESTRATORS or JOURNAL in key
+
+
 def changes(calls: Iterable[Any]) -> Counter[str]:
     """The calls that change the account, however often each was sent."""
     return Counter(
         f"{call.service}:{call.operation} {anonymous(call.request)} -> {call.error_code}"
         for call in calls
-        if not call.operation.startswith(READING) and call.service not in ORCHESTRATORS
+        if not call.operation.startswith(READING) and not own(call)
     )
 
 
@@ -40,7 +48,7 @@ def questions(calls: Iterable[Any]) -> set[str]:
     return {
         f"{call.service}:{call.operation} {anonymous(call.request)}"
         for call in calls
-        if call.operation.startswith(READING) and call.service not in ORCHESTRATORS
+        if call.operation.startswith(READING) and not own(call)
     }
 
 
@@ -56,6 +64,8 @@ _MEASURED = re.compile(r"Time$|TimeInSeconds$|^SecondaryStatusTransitions$|^Time
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
     if isinstance(value, Mapping):
         for key, item in value.items():
+            if JOURNAL in key:
+                continue
             # An archive holds the times of its files.
             clocked = _MEASURED.search(key) or (path and path[-1].endswith(".tar.gz"))
             if not clocked:

@@ -1,4 +1,4 @@
-"""The pipelines that both backends have to do the same with."""
+"""The pipelines that every driver must do the same with."""
 
 from __future__ import annotations
 

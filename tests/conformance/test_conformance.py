@@ -1,4 +1,4 @@
-"""Both backends do the same: the same calls with the same requests, and the same account after."""
+"""Every driver does the same: the same calls and requests, and the same account after."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.conformance import normal, pipelines
 pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
-Backend = Literal["step-functions", "airflow"]
-BACKENDS: tuple[Backend, Backend] = ("step-functions", "airflow")
+Backend = Literal["step-functions", "airflow", "direct"]
+BACKENDS: tuple[Backend, ...] = ("step-functions", "airflow", "direct")
 
 
 class Outcome:
@@ -85,7 +85,7 @@ def airflow() -> Iterator[LocalAirflow]:
 
 
 @pytest.fixture
-def both(tmp_path: Path, airflow: LocalAirflow) -> Compare:
+def everywhere(tmp_path: Path, airflow: LocalAirflow) -> Compare:
     folder = data(tmp_path)
 
     def compare(
@@ -110,14 +110,15 @@ def both(tmp_path: Path, airflow: LocalAirflow) -> Compare:
 
 def agree(outcomes: dict[Backend, Outcome]) -> None:
     """The law: the same changes, the same questions, the same account, the same end."""
-    states, airflow = (outcomes[backend] for backend in BACKENDS)
-    assert normal.changes(states.calls) == normal.changes(airflow.calls)
-    assert normal.questions(states.calls) == normal.questions(airflow.calls)
-    assert normal.account(states.state) == normal.account(airflow.state)
-    assert [r.state for r in states.reports] == [r.state for r in airflow.reports]
-    assert states.last.error == airflow.last.error
-    assert normal.anonymous(states.last.cause) == normal.anonymous(airflow.last.cause)
-    assert normal.anonymous(states.last.outputs) == normal.anonymous(airflow.last.outputs)
+    states, *others = (outcomes[backend] for backend in BACKENDS)
+    for other in others:
+        assert normal.changes(states.calls) == normal.changes(other.calls)
+        assert normal.questions(states.calls) == normal.questions(other.calls)
+        assert normal.account(states.state) == normal.account(other.state)
+        assert [r.state for r in states.reports] == [r.state for r in other.reports]
+        assert states.last.error == other.last.error
+        assert normal.anonymous(states.last.cause) == normal.anonymous(other.last.cause)
+        assert normal.anonymous(states.last.outputs) == normal.anonymous(other.last.outputs)
 
 
 def in_order(pipeline: Pipeline, calls: list[Any]) -> None:
@@ -138,8 +139,8 @@ def jobs(outcome: Outcome, operation: str) -> list[Any]:
     return [c for c in outcome.calls if c.operation == operation and c.error_code is None]
 
 
-def test_two_candidates_train_side_by_side_with_literal_strings(both: Compare) -> None:
-    for outcome in both(pipelines.candidates()).values():
+def test_two_candidates_train_side_by_side_with_literal_strings(everywhere: Compare) -> None:
+    for outcome in everywhere(pipelines.candidates()).values():
         assert outcome.last.state == "succeeded", outcome.last.cause
         assert outcome.outputs["evaluate_small"]["best_metric"] == 0.6
         assert outcome.outputs["evaluate_large"]["best_metric"] == 0.5
@@ -153,23 +154,23 @@ def test_two_candidates_train_side_by_side_with_literal_strings(both: Compare) -
         assert requests["large"]["Environment"]["LITERAL"] == "{{ x }} $.y {% z %}"
 
 
-def test_a_missed_gate_fails_the_run_and_deploys_nothing(both: Compare) -> None:
-    for outcome in both(pipelines.gated("fail")).values():
+def test_a_missed_gate_fails_the_run_and_deploys_nothing(everywhere: Compare) -> None:
+    for outcome in everywhere(pipelines.gated("fail")).values():
         assert outcome.last.state == "failed"
         assert outcome.last.error == "BelowThreshold"
         assert "0.7" in str(outcome.last.cause)
         assert not jobs(outcome, "CreateModel")
 
 
-def test_a_gate_that_stops_ends_well_and_deploys_nothing(both: Compare) -> None:
-    for outcome in both(pipelines.gated("stop")).values():
+def test_a_gate_that_stops_ends_well_and_deploys_nothing(everywhere: Compare) -> None:
+    for outcome in everywhere(pipelines.gated("stop")).values():
         assert outcome.last.state == "succeeded", outcome.last.cause
         assert outcome.outputs["evaluate"]["passed"] is False
         assert not jobs(outcome, "CreateModel")
 
 
-def test_a_second_run_updates_the_endpoint(both: Compare) -> None:
-    for outcome in both(pipelines.served(), times=2).values():
+def test_a_second_run_updates_the_endpoint(everywhere: Compare) -> None:
+    for outcome in everywhere(pipelines.served(), times=2).values():
         assert [report.state for report in outcome.reports] == ["succeeded"] * 2
         assert len(jobs(outcome, "CreateEndpoint")) == 1
         assert len(jobs(outcome, "UpdateEndpoint")) == 1
@@ -177,8 +178,8 @@ def test_a_second_run_updates_the_endpoint(both: Compare) -> None:
         assert outcome.outputs["deploy"]["answer"]["asked"] == {"text": pipelines.LITERAL}
 
 
-def test_a_file_system_lives_only_while_it_is_read(both: Compare) -> None:
-    for outcome in both(pipelines.file_system()).values():
+def test_a_file_system_lives_only_while_it_is_read(everywhere: Compare) -> None:
+    for outcome in everywhere(pipelines.file_system()).values():
         assert outcome.last.state == "succeeded", outcome.last.cause
         [deleted] = jobs(outcome, "DeleteFileSystem")
         [evaluated] = jobs(outcome, "CreateProcessingJob")
@@ -186,18 +187,20 @@ def test_a_file_system_lives_only_while_it_is_read(both: Compare) -> None:
         assert outcome.state["fsx"]["FileSystems"] == {}
 
 
-def test_a_failed_job_leaves_no_file_system(both: Compare) -> None:
-    for outcome in both(pipelines.file_system(fail="on purpose")).values():
+def test_a_failed_job_leaves_no_file_system(everywhere: Compare) -> None:
+    for outcome in everywhere(pipelines.file_system(fail="on purpose")).values():
         assert outcome.last.state == "failed"
         assert "on purpose" in str(outcome.last.cause)
         assert len(jobs(outcome, "DeleteFileSystem")) == 1
         assert not jobs(outcome, "CreateProcessingJob")
 
 
-def test_digits_trains_on_two_hosts_and_serves_the_best(both: Compare, tmp_path: Path) -> None:
+def test_digits_trains_on_two_hosts_and_serves_the_best(
+    everywhere: Compare, tmp_path: Path
+) -> None:
     folder = layout(ROOT / "examples/digits/data", tmp_path / "digits", "*.csv.gz")
     pipeline = Pipeline.load(ROOT / "dags/digits.yaml")
-    outcomes = both(
+    outcomes = everywhere(
         pipeline,
         folder=folder,
         time_scale=0.02,
@@ -210,10 +213,10 @@ def test_digits_trains_on_two_hosts_and_serves_the_best(both: Compare, tmp_path:
         assert outcome.outputs["deploy"]["answer"]["predictions"][0]["label"] == 2
 
 
-def test_llm_trains_on_two_hosts_over_lustre(both: Compare, tmp_path: Path) -> None:
+def test_llm_trains_on_two_hosts_over_lustre(everywhere: Compare, tmp_path: Path) -> None:
     folder = layout(ROOT / "examples/llm_fsx/data", tmp_path / "corpus", "*.txt")
     small = {"layers": 2, "width": 32, "heads": 2, "context": 64, "max_steps": 12}
-    outcomes = both(
+    outcomes = everywhere(
         Pipeline.load(ROOT / "dags/llm_fsx.yaml"),
         folder=folder,
         time_scale=0.02,

@@ -1,4 +1,4 @@
-"""Want of capacity leads to the next machines, on both backends with the same calls, paid once."""
+"""A lack of capacity leads to the next machines, everywhere with the same calls, paid once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from orchestration.graph import (
 )
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
-from orchestration.local.run import executions
+from orchestration.local.run import direct_runs, executions
+from orchestration.local.run.report import Followed
 from tests.conformance import normal, pipelines
 from tests.conformance.test_conformance import BACKENDS, Backend, agree, data, jobs
 from tests.conformance.test_faults import endure as endured
@@ -154,18 +155,19 @@ def airflow() -> Iterator[LocalAirflow]:
 
 
 @pytest.fixture
-def both(airflow: LocalAirflow, request: pytest.FixtureRequest) -> Suffer:
+def everywhere(airflow: LocalAirflow, request: pytest.FixtureRequest) -> Suffer:
     run_name = re.sub(r"\W+", "-", request.node.name)[:60].strip("-")
 
     def suffer(call: Call, *faults: Fault) -> dict[Backend, Ended]:
         outcomes = {b: endure(workflow(call), b, run_name, airflow, faults) for b in BACKENDS}
-        states, dag = (outcomes[backend] for backend in BACKENDS)
-        assert normal.changes(states.calls) == normal.changes(dag.calls)
-        assert normal.questions(states.calls) == normal.questions(dag.calls)
-        assert normal.account(states.account) == normal.account(dag.account)
-        assert (states.state, states.error) == (dag.state, dag.error)
-        assert normal.anonymous(states.cause) == normal.anonymous(dag.cause)
-        assert normal.anonymous(states.outputs) == normal.anonymous(dag.outputs)
+        states, *others = (outcomes[backend] for backend in BACKENDS)
+        for other in others:
+            assert normal.changes(states.calls) == normal.changes(other.calls)
+            assert normal.questions(states.calls) == normal.questions(other.calls)
+            assert normal.account(states.account) == normal.account(other.account)
+            assert (states.state, states.error) == (other.state, other.error)
+            assert normal.anonymous(states.cause) == normal.anonymous(other.cause)
+            assert normal.anonymous(states.outputs) == normal.anonymous(other.outputs)
         return outcomes
 
     return suffer
@@ -184,19 +186,27 @@ def endure(
             state = "succeeded" if ended.state == "success" else "failed"
             told = (ended.outputs, ended.error or "", ended.cause or "")
         else:
-            followed = executions.follow(aws, made, {"token": "t"}, name, lambda _: None)
+            followed = follow(on, aws, made, name)
             state = followed.state
             told = (followed.outputs, followed.error or "", followed.cause or "")
         calls = [call for call in aws.calls() if call.sequence > before]
         return Ended(state, *told, calls, aws.state())
 
 
+def follow(on: Backend, aws: EmbeddedAws, made: Workflow, name: str) -> Followed:
+    values = {"token": "t"}
+    if on == "direct":
+        place = "s3://workspace"
+        return direct_runs.follow(aws, made, values, name, lambda _: None, workspace=place)
+    return executions.follow(aws, made, values, name, lambda _: None)
+
+
 @pytest.mark.parametrize("stopping", [{}, POLLED], ids=["followed", "polled"])
 def test_the_next_machines_are_asked_for_where_the_first_have_no_capacity(
-    both: Suffer, stopping: dict[str, int]
+    everywhere: Suffer, stopping: dict[str, int]
 ) -> None:
     fault = Fault.capacity(instance_type=TYPES[0], after_s=60)
-    for ended in both(training(*TYPES, stopping=stopping), fault).values():
+    for ended in everywhere(training(*TYPES, stopping=stopping), fault).values():
         assert ended.state == "succeeded", ended.cause
         assert ended.outputs["type"] == TYPES[1]
         assert ended.outputs["name"].endswith("-b")
@@ -205,9 +215,9 @@ def test_the_next_machines_are_asked_for_where_the_first_have_no_capacity(
 
 
 @pytest.mark.parametrize("stopping", [{}, POLLED], ids=["followed", "polled"])
-def test_a_quota_leads_to_the_next_machines(both: Suffer, stopping: dict[str, int]) -> None:
+def test_a_quota_leads_to_the_next_machines(everywhere: Suffer, stopping: dict[str, int]) -> None:
     call = training(*TYPES, stopping=stopping)
-    for ended in both(call, Fault.quota(TYPES[0]), Fault.quota(TYPES[1])).values():
+    for ended in everywhere(call, Fault.quota(TYPES[0]), Fault.quota(TYPES[1])).values():
         assert ended.state == "succeeded", ended.cause
         assert ended.outputs["type"] == TYPES[2]
         refused = "ResourceLimitExceeded"
@@ -217,7 +227,7 @@ def test_a_quota_leads_to_the_next_machines(both: Suffer, stopping: dict[str, in
 
 @pytest.mark.parametrize("stopping", [{}, POLLED], ids=["followed", "polled"])
 def test_where_nothing_has_capacity_the_step_tells_of_each(
-    both: Suffer, stopping: dict[str, int]
+    everywhere: Suffer, stopping: dict[str, int]
 ) -> None:
     call = training(*TYPES, stopping=stopping)
     faults = [
@@ -225,7 +235,7 @@ def test_where_nothing_has_capacity_the_step_tells_of_each(
         Fault.quota(TYPES[1]),
         Fault.capacity(instance_type=TYPES[2]),
     ]
-    for ended in both(call, *faults).values():
+    for ended in everywhere(call, *faults).values():
         assert ended.error == "NoCapacity"
         assert len(re.findall(r"fit-t-[0-9a-f]{12}", ended.cause)) == 3
         first, second, third = ended.cause.split("; ")
@@ -246,10 +256,10 @@ def test_where_nothing_has_capacity_the_step_tells_of_each(
     ],
 )
 def test_a_job_that_failed_for_another_reason_starts_no_second(
-    both: Suffer, stopping: dict[str, int], reason: str
+    everywhere: Suffer, stopping: dict[str, int], reason: str
 ) -> None:
     faults = [Fault.job("fit-", reason=reason), Fault.capacity(instance_type=TYPES[1])]
-    for ended in both(training(*TYPES, stopping=stopping), *faults).values():
+    for ended in everywhere(training(*TYPES, stopping=stopping), *faults).values():
         assert ended.error == "JobFailed"
         assert ended.cause.endswith(f"ended as Failed: {reason}")
         assert ended.created == [TYPES[0]]
@@ -267,23 +277,27 @@ def test_another_refusal_starts_no_second() -> None:
 
 @pytest.mark.parametrize("stopping", [{}, POLLED], ids=["followed", "polled"])
 def test_a_lost_response_is_adopted_though_its_own_job_uses_up_the_quota(
-    both: Suffer, stopping: dict[str, int]
+    everywhere: Suffer, stopping: dict[str, int]
 ) -> None:
     lost = Fault(
         *("sagemaker", "CreateTrainingJob", "ThrottlingException", "Rate exceeded"),
         after_effect=True,
     )
     # Met by the second call, for the job that the first one started.
-    for ended in both(training(*TYPES, stopping=stopping), lost, Fault.quota(TYPES[0])).values():
+    for ended in everywhere(
+        training(*TYPES, stopping=stopping), lost, Fault.quota(TYPES[0])
+    ).values():
         assert ended.state == "succeeded", ended.cause
         assert ended.jobs == {TYPES[0]: "Completed"}
         errors = ("ThrottlingException", "ResourceLimitExceeded")
         assert ended.created == [f"{TYPES[0]} {error}" for error in errors]
 
 
-def test_each_alternative_survives_a_lost_response(both: Suffer) -> None:
+def test_each_alternative_survives_a_lost_response(everywhere: Suffer) -> None:
     lost = Fault("sagemaker", "CreateTrainingJob", "InternalFailure", "x", 500, 2, True)
-    for ended in both(training(*TYPES), lost, Fault.capacity(instance_type=TYPES[0])).values():
+    for ended in everywhere(
+        training(*TYPES), lost, Fault.capacity(instance_type=TYPES[0])
+    ).values():
         assert ended.state == "succeeded", ended.cause
         assert ended.jobs == {TYPES[0]: "Failed", TYPES[1]: "Completed"}
 

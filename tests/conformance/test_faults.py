@@ -1,4 +1,4 @@
-"""Whatever goes wrong, both backends do the same: pay once, leave nothing behind, go no further."""
+"""Whatever goes wrong, every driver does the same: pay once, leave nothing, go no further."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def both(folder: Path, airflow: LocalAirflow) -> Suffer:
+def everywhere(folder: Path, airflow: LocalAirflow) -> Suffer:
     def suffer(pipeline: Pipeline, *runs: list[Fault]) -> dict[Backend, Outcome]:
         outcomes = {b: endure(pipeline, b, folder, airflow, runs) for b in BACKENDS}
         for outcome in outcomes.values():
@@ -145,9 +145,9 @@ def failed(operation: str, outcome: Outcome) -> list[str]:
     return [c.error_code for c in outcome.calls if c.operation == operation and c.error_code]
 
 
-def test_lost_responses_and_throttled_polls_cost_nothing(both: Suffer) -> None:
+def test_lost_responses_and_throttled_polls_cost_nothing(everywhere: Suffer) -> None:
     polls = [throttled(*poll) for poll in POLLS]
-    outcomes = both(pipelines.file_system(), [*all_lost(), *polls])
+    outcomes = everywhere(pipelines.file_system(), [*all_lost(), *polls])
     agree(outcomes)
     for outcome in outcomes.values():
         assert outcome.last.state == "succeeded", outcome.last.cause
@@ -158,8 +158,8 @@ def test_lost_responses_and_throttled_polls_cost_nothing(both: Suffer) -> None:
         assert names == {"staging": 0, "train": 1, "evaluate": 1}
 
 
-def test_an_endpoint_survives_lost_responses_and_tells_of_a_roll_back(both: Suffer) -> None:
-    outcomes = both(
+def test_an_endpoint_survives_lost_responses_and_tells_of_a_roll_back(everywhere: Suffer) -> None:
+    outcomes = everywhere(
         pipelines.deployed(),
         [*all_lost(), throttled("sagemaker", "DescribeEndpoint")],
         all_lost(),
@@ -174,9 +174,9 @@ def test_an_endpoint_survives_lost_responses_and_tells_of_a_roll_back(both: Suff
     agree(outcomes)
 
 
-def test_a_job_without_capacity_leaves_no_file_system(both: Suffer) -> None:
+def test_a_job_without_capacity_leaves_no_file_system(everywhere: Suffer) -> None:
     calls = [throttled("sagemaker", "DescribeTrainingJob"), throttled("fsx", "DeleteFileSystem", 7)]
-    outcomes = both(pipelines.file_system(), [Fault.capacity("train"), *calls])
+    outcomes = everywhere(pipelines.file_system(), [Fault.capacity("train"), *calls])
     agree(outcomes)
     for outcome in outcomes.values():
         assert outcome.last.error == "JobFailed"
@@ -184,16 +184,16 @@ def test_a_job_without_capacity_leaves_no_file_system(both: Suffer) -> None:
         assert not jobs(outcome, "CreateProcessingJob")
 
 
-def test_an_outage_of_polls_is_waited_through(both: Suffer) -> None:
+def test_an_outage_of_polls_is_waited_through(everywhere: Suffer) -> None:
     outage = throttled("fsx", "DescribeDataRepositoryAssociations", 12)
-    outcomes = both(pipelines.file_system(), [outage, Fault.capacity("train")])
+    outcomes = everywhere(pipelines.file_system(), [outage, Fault.capacity("train")])
     agree(outcomes)
     for outcome in outcomes.values():
         assert "CapacityError" in str(outcome.last.cause)
 
 
-def test_a_file_system_that_fails_is_deleted_and_nothing_is_trained(both: Suffer) -> None:
-    outcomes = both(pipelines.file_system(), [Fault.job("fs-", operation="CreateFileSystem")])
+def test_a_file_system_that_fails_is_deleted_and_nothing_is_trained(everywhere: Suffer) -> None:
+    outcomes = everywhere(pipelines.file_system(), [Fault.job("fs-", operation="CreateFileSystem")])
     agree(outcomes)
     for outcome in outcomes.values():
         assert outcome.last.error == "JobFailed"
@@ -201,10 +201,10 @@ def test_a_file_system_that_fails_is_deleted_and_nothing_is_trained(both: Suffer
         assert not jobs(outcome, "CreateTrainingJob")
 
 
-def test_a_refused_job_fails_the_run_and_leaves_no_file_system(both: Suffer) -> None:
+def test_a_refused_job_fails_the_run_and_leaves_no_file_system(everywhere: Suffer) -> None:
     refused = Fault("sagemaker", "CreateTrainingJob", "ResourceLimitExceeded", "limit is 0")
     unanswered = replace(lost("fsx", "CreateFileSystem"), times=6)
-    outcomes = both(pipelines.file_system(), [refused, unanswered])
+    outcomes = everywhere(pipelines.file_system(), [refused, unanswered])
     for outcome in outcomes.values():
         assert outcome.last.state == "failed"
         assert "ResourceLimitExceeded" in str(outcome.last.error)

@@ -58,7 +58,8 @@ def origin(user_agent: str) -> str | None:
     mark = _MARK.search(user_agent)
     if mark:
         return mark["origin"]
-    return "airflow" if "airflow" in user_agent.lower() else None
+    marks = {"airflow": "airflow", "orchestration-direct": "direct"}
+    return next((name for text, name in marks.items() if text in user_agent.lower()), None)
 
 
 def error_code(status: int, headers: Mapping[str, str], body: bytes) -> str | None:

@@ -19,7 +19,7 @@ JOB_OPERATION = "(job)"
 class RecordedCall:
     """One AWS API call as it arrived on the wire.
 
-    `request` has botocore's member names whatever the wire format was. `origin` is
+    `request` has botocore's member names whatever the wire format was. `origin` is `"direct"`,
     `"step-functions"`, `"airflow"`, `"job"` or `"client"` where the caller said so (its user
     agent), else None.
     """

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from orchestration.direct.progress import OnProgress, Progress, StepRun, StepState
 from orchestration.expressions import Json
 from orchestration.graph import Workflow, all_steps
 from orchestration.local import airflow as local
 from orchestration.local.airflow import LocalAirflow, TaskState
-from orchestration.local.run.report import Followed, OnProgress, Progress, StepRun, StepState
+from orchestration.local.run.report import Followed
 
 if TYPE_CHECKING:
     from orchestration.local.server.embedded import EmbeddedAws

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from orchestration.direct.progress import OnProgress, Progress, StepRun, StepState
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
 from orchestration.graph import Workflow, all_steps
 from orchestration.local.run import report
-from orchestration.local.run.report import Followed, OnProgress, Progress, StepRun, StepState
+from orchestration.local.run.report import Followed
 
 if TYPE_CHECKING:
     from orchestration.local.server.embedded import EmbeddedAws

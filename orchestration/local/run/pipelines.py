@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestration.direct.pipelines import workspace
+from orchestration.direct.progress import OnProgress, Progress
 from orchestration.errors import LocalError
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
 from orchestration.graph import Workflow
-from orchestration.local.run import executions, report
+from orchestration.local.run import direct_runs, executions, report
 from orchestration.local.run.preparation import prepare
-from orchestration.local.run.report import Followed, On, OnProgress, Progress, RunReport
+from orchestration.local.run.report import Followed, On, RunReport
 from orchestration.local.server.embedded import EmbeddedAws
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ _ROLE = "EmbeddedSageMakerExecution"
 def run(
     pipeline: Pipeline,
     *,
-    on: On,
+    on: On = "direct",
     parameters: Mapping[str, str | float | bool] | None = None,
     aws: EmbeddedAws | None = None,
     uploads: Mapping[str, Path] | None = None,
@@ -60,6 +62,7 @@ def run(
             aws=account,
             workflow=workflow,
             values=values,
+            workspace=workspace(pipeline, values),
             run_id=run_id or f"local-{_now():%Y%m%dT%H%M%S-%f}",
             on_progress=on_progress or _ignore,
             airflow=airflow,
@@ -74,6 +77,7 @@ class _Attempt:
     aws: EmbeddedAws
     workflow: Workflow
     values: Mapping[str, Json]
+    workspace: str
     run_id: str
     on_progress: OnProgress
     airflow: LocalAirflow | None
@@ -99,6 +103,15 @@ class _Attempt:
         )
 
     def _followed(self, on: On) -> Followed:
+        if on == "direct":
+            return direct_runs.follow(
+                self.aws,
+                self.workflow,
+                self.values,
+                self.run_id,
+                self.on_progress,
+                workspace=self.workspace,
+            )
         if on == "step-functions":
             return executions.follow(
                 self.aws, self.workflow, self.values, self.run_id, self.on_progress

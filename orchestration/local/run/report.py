@@ -1,13 +1,14 @@
-"""What a run on the embedded AWS came to, in words that both backends share."""
+"""What a run on the embedded AWS came to, in words that all backends share."""
 
 from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from orchestration.direct.progress import StepRun
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
 from orchestration.local.account.records import RecordedCall
@@ -15,40 +16,11 @@ from orchestration.local.account.records import RecordedCall
 if TYPE_CHECKING:
     from orchestration.local.server.embedded import EmbeddedAws
 
-On = Literal["step-functions", "airflow"]
-StepState = Literal["running", "succeeded", "failed", "skipped"]
+On = Literal["direct", "step-functions", "airflow"]
 StageState = Literal["succeeded", "failed", "skipped", "not reached"]
 RunState = Literal["succeeded", "failed"]
 
 _JOBS = {"CreateTrainingJob": "TrainingJobName", "CreateProcessingJob": "ProcessingJobName"}
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """A change of a step while a run goes on."""
-
-    step: str
-    state: StepState
-    elapsed_s: float
-    """Real seconds since the run began."""
-
-    @property
-    def stage(self) -> str:
-        """The stage that the step belongs to."""
-        return self.step.partition(".")[0]
-
-
-OnProgress = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class StepRun:
-    """What became of a step, its repetitions in a loop taken together."""
-
-    step: str
-    state: StepState
-    started: datetime.datetime | None
-    ended: datetime.datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +78,7 @@ class RunReport:
     """The orchestrators' calls that arrived in the account during the run, in order; where others
     run at the same time, theirs too."""
     log: str = ""
-    """The last of what Airflow wrote; empty for a state machine."""
+    """The last of what Airflow wrote; empty for the others."""
 
     @property
     def duration_s(self) -> float:

@@ -122,9 +122,12 @@ class EmbeddedAws:
         refuse_real_aws(made)
         return made
 
-    def client(self, service: str) -> Any:
-        """A boto3 client for this account, whatever the user's own AWS configuration says."""
-        return self._client(service)
+    def client(self, service: str, *, config: Any = None) -> Any:
+        """A boto3 client for this account, whatever the user's own AWS configuration says.
+
+        Calls through it are not among `calls()`, unless `config` has a user agent of its own.
+        """
+        return self._client(service) if config is None else self._new_client(service, config)
 
     def calls(
         self, *, service: str | None = None, include_jobs: bool = False
@@ -161,7 +164,7 @@ class EmbeddedAws:
         """Make the next matching calls, or the next matching job, fail."""
         self._get("faults", fault.to_json())
 
-    def _new_client(self, service: str) -> Any:
+    def _new_client(self, service: str, config: Any = None) -> Any:
         import boto3
         import botocore.session
         from botocore.config import Config
@@ -173,17 +176,18 @@ class EmbeddedAws:
                 "credentials_file": (None, None, os.devnull, None),
             }
         )
+        own = Config(
+            user_agent_extra="orchestration-local-client",
+            ignore_configured_endpoint_urls=True,
+            proxies={},
+        )
         return boto3.session.Session(botocore_session=session).client(
             service,
             endpoint_url=self.endpoint_url,
             region_name=self.region,
             aws_access_key_id=ACCESS_KEY,
             aws_secret_access_key=SECRET_KEY,
-            config=Config(
-                user_agent_extra="orchestration-local-client",
-                ignore_configured_endpoint_urls=True,
-                proxies={},
-            ),
+            config=own if config is None else own.merge(config),
         )
 
     def _get(self, what: str, data: Any = None) -> Any:

@@ -1,0 +1,102 @@
+"""``orchestrate run --aws``: a pipeline run from this process, in an account at AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from orchestration.cli import values
+from orchestration.cli.naming import named
+from orchestration.cli.output import FAILED, console, document, note, require
+from orchestration.cli.progress import following
+from orchestration.cli.rendering import Driver, locked
+from orchestration.cli.running import terminable
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from orchestration.direct import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Profile:
+    """A session that reads credentials anew for each client, so that a new login is noticed."""
+
+    name: str | None
+    region: str | None
+
+    def client(self, service_name: str, /, *, config: Any) -> Any:
+        import boto3
+
+        session = boto3.Session(profile_name=self.name, region_name=self.region)
+        return session.client(service_name, config=config)
+
+
+def check_options(driver: Driver, uploads: Sequence[str]) -> None:
+    """Refuse what only the embedded AWS can do."""
+    if driver is not Driver.DIRECT:
+        raise typer.BadParameter(
+            "in your own account a pipeline is run directly; to run it there on Airflow or Step "
+            "Functions, deploy it",
+            param_hint="--on",
+        )
+    if uploads:
+        raise typer.BadParameter(
+            "is for the embedded AWS; put data into your own account with `aws s3 cp`",
+            param_hint="--upload",
+        )
+
+
+def run(
+    pipeline: str,
+    parameters: Sequence[str],
+    *,
+    run_id: str | None,
+    region: str | None,
+    profile: str | None,
+    as_json: bool,
+) -> None:
+    """Run it, show what it came to, and exit with 1 where it failed."""
+    which = named(pipeline)
+    loaded = which.load()
+    given = values.parameters(loaded.parameter_specs(), parameters)
+    require({"boto3": "aws"}, what="running pipelines in your account")
+    locked(which)
+    from orchestration.direct.pipelines import new_run_id, outcome_of
+
+    name = run_id or new_run_id()
+    title = f"{loaded.name}, run {name}"
+    stages = [stage.name for stage in loaded.stages]
+    with terminable(), following(title, stages) as on_progress:
+        outcome = outcome_of(
+            loaded,
+            given,
+            session=_Profile(profile, region),
+            run_id=name,
+            on_progress=on_progress,
+        )
+    if as_json:
+        document(outcome.to_json())
+    else:
+        console().print(_table(outcome))
+    if outcome.state == "failed":
+        note(f"error: run {name} of {outcome.workflow} failed: {outcome.error}: {outcome.cause}")
+        raise typer.Exit(FAILED)
+
+
+def _table(outcome: Outcome) -> Table:
+    """Show the steps that the run reached, and their seconds."""
+    from rich.table import Table
+
+    table = Table(
+        title=f"{outcome.workflow}, run {outcome.run_id}: {outcome.state}", title_justify="left"
+    )
+    for heading in ("step", "state", "seconds"):
+        table.add_column(heading, justify="right" if heading == "seconds" else "left")
+    for step in outcome.steps:
+        seconds = "" if step.duration_s is None else f"{step.duration_s:.1f}"
+        table.add_row(step.step, step.state, seconds)
+    return table

@@ -1,0 +1,73 @@
+"""boto3 clients, made when they are needed and again when their credentials have expired."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Protocol
+
+from orchestration.execution.clients import keep_copy_source, method, one_attempt
+from orchestration.execution.driving import MOST_THREADS
+from orchestration.execution.effects import Request, ServiceError
+from orchestration.execution.sending import native, service_error
+from orchestration.expressions import Json
+
+USER_AGENT = "orchestration-direct"
+
+
+class Session(Protocol):
+    """Whatever makes boto3 clients: a ``boto3.Session``, or the embedded AWS."""
+
+    def client(self, service_name: str, /, *, config: Any) -> Any:
+        """Return a client for a service."""
+
+
+class Clients:
+    """The clients of one run; threads share them."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._lock = threading.Lock()
+        self._clients: dict[str, Any] = {}
+
+    def of(self, service: str) -> Any:
+        """Return the client for a service."""
+        # Making one changes the session, which threads may not do at the same time.
+        with self._lock:
+            if service not in self._clients:
+                self._clients[service] = self._new(service)
+            return self._clients[service]
+
+    def send(self, request: Request) -> Json:
+        """Send a request; once more with new credentials where the old ones have expired.
+
+        Raises :class:`~orchestration.execution.effects.ServiceError`.
+        """
+        client = self.of(request.service)
+        try:
+            return _sent(client, request)
+        except ServiceError as error:
+            if not error.expired:
+                raise
+        self._discard(request.service, client)
+        return _sent(self.of(request.service), request)
+
+    def _discard(self, service: str, client: Any) -> None:
+        with self._lock:
+            if self._clients.get(service) is client:
+                del self._clients[service]
+
+    def _new(self, service: str) -> Any:
+        config = one_attempt(user_agent_extra=USER_AGENT, max_pool_connections=MOST_THREADS)
+        client = self._session.client(service, config=config)
+        if service == "s3":
+            keep_copy_source(client)
+        return client
+
+
+def _sent(client: Any, request: Request) -> Json:
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        return native(method(client, request)(**request.parameters))
+    except (ClientError, BotoCoreError) as error:
+        raise service_error(error) from error

@@ -1,0 +1,136 @@
+"""The edge that acts for the direct driver: blocking, in as many threads as the run needs."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from orchestration.direct.clients import Clients
+from orchestration.direct.interrupting import Interruption
+from orchestration.direct.journal import Journal
+from orchestration.direct.progress import Board
+from orchestration.execution import timing
+from orchestration.execution.driving import driven
+from orchestration.execution.effects import (
+    Begun,
+    Broke,
+    Deadline,
+    Effect,
+    Finished,
+    Follow,
+    Note,
+    Pause,
+    Recall,
+    Rest,
+    Resume,
+    Send,
+    Started,
+    Stop,
+    Together,
+    Verdict,
+    Watch,
+)
+from orchestration.execution.verdicts import followed, stopped
+
+_log = logging.getLogger("orchestration.direct")
+_jitter = random.SystemRandom()
+
+
+@dataclass(slots=True)
+class DirectEdge:
+    """Answers the effects of one run."""
+
+    clients: Clients
+    journal: Journal
+    board: Board
+    interruption: Interruption
+    time_scale: float
+    """Real seconds per second of AWS."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _watched: dict[str, Watch] = field(default_factory=dict)
+    """The jobs that are being waited for, by the path of their step."""
+    stopped: list[str] = field(default_factory=list)
+    """What was told to stop."""
+
+    def aborted(self) -> bool:
+        """Return whether the run was interrupted."""
+        return self.interruption.asked.is_set()
+
+    def running(self) -> list[str]:
+        """Return the jobs that may still run; what cannot be stopped is no job."""
+        with self._lock:
+            return [w.subject for w in self._watched.values() if w.stop is not None]
+
+    def answer(self, effect: Effect) -> Any:  # noqa: C901 - one arm for each effect
+        """Answer an effect, however long that takes."""
+        self.interruption.check()
+        match effect:
+            case Send(request):
+                return self.clients.send(request)
+            case Pause():
+                self.interruption.pause(self._seconds(effect))
+            case Rest(_, seconds):
+                self.interruption.pause(timing.pause(seconds, time_scale=self.time_scale))
+            case Deadline(seconds):
+                return time.monotonic() + timing.limit(seconds, time_scale=self.time_scale)
+            case Recall(path):
+                return self.apart(self.journal.recalled(path))
+            case Resume() | Started():
+                pass
+            case Follow():
+                return self._followed(effect)
+            case Stop(watch):
+                self._stopped(watch)
+            case Begun() | Broke():
+                self.board.change(effect)
+            case Finished():
+                return self._finished(effect)
+            case Note(text):
+                _log.info("%s", text)
+            case Together():
+                raise TypeError("the driver itself performs side by side")
+            case _:
+                assert_never(effect)
+        return None
+
+    def apart(self, performance: Any) -> Any:
+        """Perform what goes on after an interruption too: the journal, and stopping."""
+        return driven(performance, self, aborting=True)
+
+    def _seconds(self, pause: Pause) -> float:
+        seconds = timing.pause(pause.seconds, time_scale=self.time_scale)
+        if pause.jitter:
+            seconds *= _jitter.uniform(0.5, 1.0)
+        if pause.deadline is not None:
+            seconds = min(seconds, max(0.0, pause.deadline - time.monotonic()))
+        return seconds
+
+    def _followed(self, follow: Follow) -> Verdict:
+        with self._lock:
+            self._watched[follow.watch.path] = follow.watch
+        verdict = driven(followed(follow.watch), self, aborting=follow.ending)
+        self._forget(follow.watch)
+        return verdict
+
+    def _stopped(self, watch: Watch) -> None:
+        with self._lock:
+            self._watched[watch.path] = watch
+        if self.apart(stopped(watch)):
+            self._forget(watch)
+            with self._lock:
+                self.stopped.append(watch.subject)
+
+    def _forget(self, watch: Watch) -> None:
+        with self._lock:
+            self._watched.pop(watch.path, None)
+
+    def _finished(self, effect: Finished) -> Any:
+        kept = None
+        if effect.keep:
+            kept = self.apart(self.journal.kept(effect.path, effect.outputs))
+        self.board.change(effect)
+        return kept

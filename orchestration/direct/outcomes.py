@@ -1,0 +1,46 @@
+"""How a run ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from orchestration.direct.progress import StepRun
+from orchestration.expressions import Json
+
+ABORTED = "Aborted"
+"""The error of a run that its user interrupted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The end of a run, as the journal keeps it."""
+
+    workflow: str
+    run_id: str
+    state: Literal["succeeded", "failed"]
+    error: str | None = None
+    cause: str | None = None
+    outputs: Mapping[str, Json] | None = None
+    """What the pipeline has to show, by stage; ``None`` where it failed."""
+    steps: tuple[StepRun, ...] = ()
+    """The steps that were reached by the process that ended the run."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "workflow": self.workflow,
+            "run_id": self.run_id,
+            "state": self.state,
+            "error": self.error,
+            "cause": self.cause,
+            "outputs": self.outputs,
+            "steps": [step.to_json() for step in self.steps],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Outcome:
+        """Return what ``to_json`` wrote down."""
+        steps = tuple(StepRun.from_json(step) for step in data["steps"])
+        return cls(**{**data, "steps": steps})

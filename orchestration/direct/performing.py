@@ -1,0 +1,190 @@
+"""One run of a workflow, from its first step or from where an earlier process died."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from orchestration.direct.clients import Clients, Session
+from orchestration.direct.edge import DirectEdge
+from orchestration.direct.identity import check_same, identity
+from orchestration.direct.interrupting import Interrupted, Interruption, attended
+from orchestration.direct.journal import journal
+from orchestration.direct.outcomes import ABORTED, Outcome
+from orchestration.direct.progress import Board, OnProgress, StepRun
+from orchestration.errors import ExpressionError, RunError, StartError
+from orchestration.execution import timing, wording
+from orchestration.execution.driving import driven
+from orchestration.execution.effects import Aborted, ServiceError
+from orchestration.execution.parameters import problems
+from orchestration.execution.places import Attempt
+from orchestration.execution.scope import Scope
+from orchestration.execution.steps import performed
+from orchestration.expressions import Json, evaluate
+from orchestration.expressions.evaluate import Values, run_token
+from orchestration.graph import Guarded, Workflow, all_steps
+
+_log = logging.getLogger("orchestration.direct")
+
+
+def perform(
+    workflow: Workflow,
+    parameters: Mapping[str, Json],
+    *,
+    session: Session,
+    run_id: str,
+    workspace: str,
+    on_progress: OnProgress | None = None,
+    prepare: Callable[[], object] | None = None,
+    time_scale: float | None = None,
+) -> Outcome:
+    """Run a workflow, or go on with the run of this id whose process died; returns how it ended.
+
+    ``workspace`` is the S3 URI under which the run keeps its journal; ``prepare`` is called before
+    the first step. A run that has ended is not run again. Raises
+    :class:`~orchestration.errors.StartError` where the run id stands for another run, and
+    :class:`Interrupted` where the user interrupted it.
+    """
+    refusal = refused(workflow, parameters, run_id)
+    if refusal is not None:
+        return refusal
+    token = run_token(f"{workflow.name}/{run_id}")
+    edge = DirectEdge(
+        clients=Clients(session),
+        journal=journal(workspace, token),
+        board=Board(on_progress),
+        interruption=Interruption(),
+        time_scale=timing.scale() if time_scale is None else time_scale,
+    )
+    values = _with_defaults(workflow, parameters)
+    return _Run(workflow, values, run_id, token, edge, prepare).attended()
+
+
+def refused(workflow: Workflow, parameters: Mapping[str, Json], run_id: str) -> Outcome | None:
+    """Return the end of a run whose parameters are wrong; ``None`` where they are right."""
+    wrong = problems(workflow.parameters, _with_defaults(workflow, parameters))
+    if not wrong:
+        return None
+    return _failed(workflow, run_id, wording.INVALID_INPUT, wording.SEPARATOR.join(wrong))
+
+
+def _with_defaults(workflow: Workflow, parameters: Mapping[str, Json]) -> dict[str, Json]:
+    defaults = {s.name: s.default for s in workflow.parameters if s.default is not None}
+    return {**defaults, **parameters}
+
+
+@dataclass(frozen=True)
+class _Run:
+    workflow: Workflow
+    values: Mapping[str, Json]
+    run_id: str
+    token: str
+    edge: DirectEdge
+    prepare: Callable[[], object] | None
+
+    def attended(self) -> Outcome:
+        """Perform it, and take interruptions meanwhile."""
+        interruption = self.edge.interruption
+        outcome = attended(self._outcome, interruption, self._left)
+        if outcome.error == ABORTED and interruption.asked.is_set():
+            raise Interrupted(outcome.cause)
+        return outcome
+
+    def _outcome(self) -> Outcome:
+        ended = self._opened()
+        if ended is not None:
+            return ended
+        if self.prepare is not None:
+            self.prepare()
+        return self._kept(self._performed())
+
+    def _opened(self) -> Outcome | None:
+        """Open the journal; returns the outcome where the run has ended already."""
+        kept, run = self.edge.journal, identity(self.workflow, self.run_id, self.values)
+        try:
+            check_same(run, self.edge.apart(kept.opened(run)))
+            ended = self.edge.apart(kept.ending())
+        except ServiceError as error:
+            raise StartError(
+                f"the journal s3://{kept.bucket}/{kept.prefix} of run {self.run_id!r} cannot be "
+                f"read and written: {error}"
+            ) from error
+        return None if ended is None else Outcome.from_json(ended)
+
+    def _performed(self) -> Outcome:
+        attempt = Attempt(first=not self.edge.journal.resumed)
+        try:
+            driven(performed(self.workflow.graph, self._scope, attempt), self.edge)
+            outputs = {n: evaluate(tree, self._scope) for n, tree in self.workflow.outputs.items()}
+        except Aborted:
+            return self._ended(ABORTED, self._stopped())
+        except RunError as error:
+            return self._ended(error.error, error.cause)
+        except ExpressionError as error:
+            return self._ended(wording.EXPRESSION_ERROR, str(error))
+        return Outcome(
+            workflow=self.workflow.name,
+            run_id=self.run_id,
+            state="succeeded",
+            outputs=outputs,
+            steps=self.edge.board.steps(),
+        )
+
+    @cached_property
+    def _scope(self) -> Scope:
+        return Scope(Values({}, self.values, self.token))
+
+    def _ended(self, error: str, cause: str) -> Outcome:
+        steps = self.edge.board.steps()
+        return _failed(self.workflow, self.run_id, error, cause, steps)
+
+    def _kept(self, outcome: Outcome) -> Outcome:
+        """Keep the outcome; returns the one that counts, which another process may have kept."""
+        try:
+            kept = self.edge.apart(self.edge.journal.ended(outcome.to_json()))
+        except ServiceError as error:
+            _log.warning("the outcome of run %r could not be kept: %s", self.run_id, error)
+            return outcome
+        return Outcome.from_json(kept)
+
+    def _stopped(self) -> str:
+        """Say what an interruption came to."""
+        stopped = f"stopped {', '.join(self.edge.stopped)}" if self.edge.stopped else "no job ran"
+        left = self._left_behind()
+        cleaned = f"; may still exist: {', '.join(left)}" if left else ", and clean-ups have run"
+        return f"run {self.run_id!r} of {self.workflow.name} was interrupted: {stopped}{cleaned}"
+
+    def _left(self) -> str:
+        """Say what a second interruption leaves."""
+        left = ", ".join(self._left_behind()) or "nothing that is known"
+        return (
+            f"left run {self.run_id!r} of {self.workflow.name} at once; what may still run or "
+            f"exist: {left}. To go on with it, start it again under this run id"
+        )
+
+    def _left_behind(self) -> list[str]:
+        """Return the jobs that were not stopped, and what was acquired and not released."""
+        state = self.edge.board.state
+        guards = (step for step in all_steps(self.workflow.graph) if isinstance(step, Guarded))
+        kept = [
+            f"what {guard.acquire.name} made"
+            for guard in guards
+            if state(guard.acquire.name) == "succeeded"
+            and any(state(step.name) != "succeeded" for step in guard.cleanup.steps)
+        ]
+        return [*self.edge.running(), *kept]
+
+
+def _failed(
+    workflow: Workflow, run_id: str, error: str, cause: str, steps: tuple[StepRun, ...] = ()
+) -> Outcome:
+    return Outcome(
+        workflow=workflow.name,
+        run_id=run_id,
+        state="failed",
+        error=error,
+        cause=cause,
+        steps=steps,
+    )

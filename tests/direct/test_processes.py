@@ -1,0 +1,126 @@
+"""Processes that run a pipeline directly: interrupted, killed, two at once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orchestration.local import Fault
+from tests.direct.conftest import Account, Launch, until
+from tests.patience import PATIENCE_S
+
+pytestmark = [pytest.mark.slow]
+
+MOMENTS: dict[str, Callable[[Account], object]] = {
+    "journal": lambda account: account.journal(),
+    "file system": lambda account: account.file_systems(),
+    "association": lambda account: account.sent("CreateDataRepositoryAssociation"),
+    "job": lambda account: account.sent("CreateTrainingJob"),
+    "job's end": lambda account: account.job() == "Completed",
+    "deletion": lambda account: account.sent("DeleteFileSystem"),
+}
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=PATIENCE_S)
+    return process.returncode, out, err
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_stops_the_job_and_deletes_the_file_system(
+    account: Account, launch: Launch, training: Path, sent: signal.Signals
+) -> None:
+    process = launch(training)
+    until(lambda: account.job() == "InProgress")
+    process.send_signal(sent)
+    status, _, err = ended(process)
+    assert status == 130, err
+    assert "run 'nightly' of sleeping was interrupted: stopped CreateTrainingJob sleeping-t" in err
+    assert "and clean-ups have run" in err
+    until(lambda: account.job() == "Stopped")
+    assert account.file_systems() == []
+    calls = len(account.aws.calls())
+    status, out, _ = ended(launch(training))
+    assert (status, json.loads(out)["error"]) == (1, "Aborted")
+    assert [c.service for c in account.aws.calls()[calls:]] == ["s3"] * 4
+
+
+def test_a_second_interruption_leaves_at_once_and_the_run_can_go_on(
+    account: Account, launch: Launch, training: Path
+) -> None:
+    process = launch(training)
+    until(lambda: account.job() == "InProgress")
+    # Deleting is tried again for long, so that the clean-up is still under way.
+    busy = Fault("fsx", "DeleteFileSystem", "ThrottlingException", "Rate exceeded", times=9)
+    account.aws.inject(busy)
+    process.send_signal(signal.SIGINT)
+    until(lambda: any(c.operation == "DeleteFileSystem" for c in account.aws.calls()))
+    process.send_signal(signal.SIGINT)
+    status, _, err = ended(process)
+    assert status == 130
+    assert "interrupt again to leave at once" in err
+    assert "what may still run or exist: what staging.create made" in err
+    assert "Traceback" not in err
+    assert len(account.file_systems()) == 1
+
+    status, out, err = ended(launch(training))
+    assert (status, json.loads(out)["error"]) == (1, "JobFailed"), err
+    assert account.job() == "Stopped"
+    assert account.file_systems() == []
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_run_whose_process_was_killed_goes_on_and_pays_once(
+    account: Account, launch: Launch, training: Path, moment: str
+) -> None:
+    process = launch(training, "seconds=2")
+    until(lambda: MOMENTS[moment](account) or process.poll() is not None)
+    kill(process)
+    status, out, err = ended(launch(training, "seconds=2"))
+    assert status == 0, err
+    assert json.loads(out)["state"] == "succeeded"
+    assert account.job() == "Completed"
+    assert account.sent("CreateTrainingJob") == 1
+    systems = {
+        call.request["ClientRequestToken"]
+        for call in account.aws.calls(service="fsx")
+        if call.operation == "CreateFileSystem"
+    }
+    assert len(systems) == 1
+    assert account.file_systems() == []
+
+
+def test_two_processes_with_one_run_id_pay_once_and_agree(
+    account: Account, launch: Launch, training: Path
+) -> None:
+    both = [launch(training, "seconds=2") for _ in range(2)]
+    ends = [ended(process) for process in both]
+    assert [status for status, _, _ in ends] == [0, 0], ends
+    first, second = (json.loads(out) for _, out, _ in ends)
+    assert first == second
+    assert account.job() == "Completed"
+    assert account.sent("CreateTrainingJob") == 1
+    assert account.file_systems() == []
+
+
+def test_what_was_listed_before_the_process_died_stays_decided(
+    account: Account, launch: Launch, copying: Path
+) -> None:
+    account.aws.inject(Fault("s3", "CopyObject", "SlowDown", "later", status=503, times=6))
+    process = launch(copying)
+    until(lambda: any("staging.list" in key for key in account.journal()))
+    kill(process)
+    account.aws.client("s3").put_object(Bucket="incoming", Key="set/three.csv", Body=b"3")
+    status, out, err = ended(launch(copying))
+    assert status == 0, err
+    assert json.loads(out)["outputs"]["staging"]["object_count"] == 2
