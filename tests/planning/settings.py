@@ -14,23 +14,23 @@ LLAMA = ModelShape(
 )  # fmt: skip
 
 
-def machine(devices: int = 8, accelerator: str = "a100-80", **given: object) -> Machine:
-    """Nodes of eight devices with the network of a p4de."""
-    facts: dict[str, object] = {
+def machine(devices: int = 8, accelerator: str = "a100-80", **changes: object) -> Machine:
+    """Return nodes of eight devices with the network of a p4de."""
+    usual: dict[str, object] = {
         "devices_per_node": 8,
         "device_memory_gib": 80.0,
         "network_gbps": 400.0,
     }
-    return Machine(accelerator=accelerator, devices=devices, **(facts | given))  # type: ignore[arg-type]  # fields by name
+    return Machine(accelerator=accelerator, devices=devices, **(usual | changes))  # type: ignore[arg-type]  # fields by name
 
 
-def setting(model: ModelShape = LLAMA, **given: object) -> Configuration:
-    """FSDP of a Llama on one node."""
-    facts: dict[str, object] = {
+def setting(model: ModelShape = LLAMA, **changes: object) -> Configuration:
+    """Return FSDP of a Llama on one node."""
+    usual: dict[str, object] = {
         "machine": machine(),
         "sequence": 4096,
         "global_batch": 64,
         "micro_batch": 1,
         "zero": 3,
     }
-    return Configuration(model=model, **(facts | given))  # type: ignore[arg-type]  # fields by name
+    return Configuration(model=model, **(usual | changes))  # type: ignore[arg-type]  # fields by name

@@ -1,16 +1,16 @@
-"""Fit the planner's coefficients to measured rows, and say how well that generalises.
+"""Fit the planner's coefficients to measured rows, and show how well they generalise.
 
     python tools/planning/fit.py [FILE.csv] [--cross-validate] [--write]
 
-The rows are tests/data/planner/benchmarks.csv unless given. `--cross-validate` fits once more for
-every source, without it, and scores the predictions of what was left out. `--write` puts the
-values into orchestration/planning/cost/coefficients.csv; the 80 % intervals hold four in five of
-the errors made on sources and on models that were left out.
+The default rows are tests/data/planner/benchmarks.csv. `--cross-validate` fits again without each
+source, and scores the predictions for it. `--write` puts the values into
+orchestration/planning/cost/coefficients.csv; the 80 % intervals hold four in five of the errors on
+sources and models that were left out.
 
-A coefficient is pulled towards what is known of it without the rows (its prior, as wide as its
-spread) and stays inside its bounds. The error is that of the logarithm, with a robust loss; rows of
-one configuration share one vote, and a source of many rows counts for less than their number. The
-coefficients are fitted in stages, so that odd regimes do not bend what the dense rows say.
+A prior (with a spread) pulls each coefficient towards a best guess without the rows, and bounds
+limit it. Errors are those of the logarithm, with a robust loss. Rows of one configuration share one
+vote, and a source with many rows counts for less than their number. Regimes of their own are fitted
+after the dense rows, so that they do not distort their coefficients.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ TABLE = ROOT / "orchestration/planning/cost/coefficients.csv"
 NOISE = 0.08
 """Standard deviation of the logarithm of a measurement around a good model."""
 HUBER = 1.5
-"""Standard deviations from which on an error counts linearly."""
+"""Standard deviations beyond which an error counts linearly."""
 CROWD = 20
-"""Rows of one source at which each has lost half its weight's square."""
+"""Rows of a source at which the squared weight of each is halved."""
 
 MEMORY = ("context_gib", "fragmentation", "logit_memory_bytes", "zero_buffer_bytes",
           "gathered_layers")  # fmt: skip
@@ -58,7 +58,7 @@ STAGES: Sequence[tuple[frozenset[Regime], tuple[str, ...]]] = (
     (frozenset({"offload"}), ("host_optimizer_gps",)),
     (frozenset({"neuron"}), ("matmul_neuron",)),
 )  # fmt: skip
-"""Regimes with coefficients of their own, fitted with all others fixed."""
+"""Regimes with coefficients of their own, fitted while all others are fixed."""
 
 INTERVALS: Mapping[str, Regime] = {
     "interval_data": "data", "interval_model": "model", "interval_bits": "bits",
@@ -90,8 +90,8 @@ class Sample:
 
 
 def samples(path: Path) -> list[Sample]:
-    """The rows of a file that can be predicted."""
-    found = []
+    """Return the rows of a file that can be predicted."""
+    readable = []
     with path.open(newline="", encoding="utf-8") as file:
         for row in map(complete, csv.DictReader(file)):
             try:
@@ -99,71 +99,71 @@ def samples(path: Path) -> list[Sample]:
             except OrchestrationError as error:
                 print(f"left out: {row['id']}: {error}", file=sys.stderr)
                 continue
-            found.append(Sample(row, setting, regime(setting)))
-    return found
+            readable.append(Sample(row, setting, regime(setting)))
+    return readable
 
 
 def fit(rows: Sequence[Sample], start: Values | None = None) -> Values:
-    """All coefficients, fitted to these rows."""
+    """Fit all coefficients to some rows."""
     known = facts()
     values = {
         name: fact.value if name.startswith("interval") else fact.prior
         for name, fact in known.items()
     } | (start or {})
-    timed = [one for one in rows if not math.isnan(one.seconds) and not one.noisy]
+    timed = [sample for sample in rows if not math.isnan(sample.seconds) and not sample.noisy]
     apart = {name for _, names in STAGES for name in names}
     core = [n for n in known if n not in apart and n not in MEMORY and not n.startswith("interval")]
-    values = _fit_memory([one for one in rows if _means_need(one)], values)
-    dense = [one for one in timed if one.regime in DENSE]
+    values = _fit_memory([sample for sample in rows if _means_need(sample)], values)
+    dense = [sample for sample in timed if sample.regime in DENSE]
     values = _fit_time(dense, core, values)
     for regimes, names in STAGES:
-        values = _fit_time([one for one in timed if one.regime in regimes], names, values)
+        values = _fit_time([sample for sample in timed if sample.regime in regimes], names, values)
     return values
 
 
 def cross_validate(
     rows: Sequence[Sample], values: Values, group: Callable[[Sample], object]
 ) -> list[Scored]:
-    """Predictions of every row by coefficients that have not seen its group."""
+    """Predict every row with coefficients that were fitted without its group."""
     left_out = []
     for name in dict.fromkeys(map(group, rows)):
-        kept = fit([one for one in rows if group(one) != name], values)
+        kept = fit([sample for sample in rows if group(sample) != name], values)
         trusted = coefficients(kept | {interval: values[interval] for interval in INTERVALS})
-        left_out += [score(one.row, trusted) for one in rows if group(one) == name]
+        left_out += [score(sample.row, trusted) for sample in rows if group(sample) == name]
     return left_out
 
 
-def source(one: Sample) -> str:
-    """The publication that a row is from."""
-    return one.row["source"]
+def source(sample: Sample) -> str:
+    """Return the publication of a row."""
+    return sample.row["source"]
 
 
-def model(one: Sample) -> tuple[str, str]:
-    """The model of a row, in its publication."""
-    return one.row["source_id"], one.row["model"]
+def model(sample: Sample) -> tuple[str, str]:
+    """Return the publication and the model of a row."""
+    return sample.row["source_id"], sample.row["model"]
 
 
 def intervals(left_out: Iterable[Scored], values: Values) -> Values:
-    """Half widths that hold four in five of the rows left out."""
-    found, rows = dict(values), list(left_out)
+    """Set the half widths that hold four in five of the rows left out."""
+    fitted, rows = dict(values), list(left_out)
     for name, kind in INTERVALS.items():
         errors = [
-            abs(math.log(one.time_s / one.measured_time_s))
-            for one in rows
-            if one.regime == kind and one.measured_time_s
+            abs(math.log(row.time_s / row.measured_time_s))
+            for row in rows
+            if row.regime == kind and row.measured_time_s
         ]
-        found[name] = _bounded(name, float(np.quantile(errors, 0.8)))
+        fitted[name] = _bounded(name, float(np.quantile(errors, 0.8)))
     errors = [
-        abs(math.log(one.reading_gib / one.measured_memory_gib))
-        for one in rows
-        if one.measured_memory_gib
+        abs(math.log(row.reading_gib / row.measured_memory_gib))
+        for row in rows
+        if row.measured_memory_gib
     ]
-    found["interval_memory"] = _bounded("interval_memory", float(np.quantile(errors, 0.8)))
-    return found
+    fitted["interval_memory"] = _bounded("interval_memory", float(np.quantile(errors, 0.8)))
+    return fitted
 
 
 def write(values: Values) -> None:
-    """Put values into the table, four digits each."""
+    """Write the values into the table, with four digits."""
     with TABLE.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     with TABLE.open("w", newline="", encoding="utf-8") as file:
@@ -173,18 +173,24 @@ def write(values: Values) -> None:
 
 
 def _fit_time(rows: Sequence[Sample], names: Sequence[str], values: Values) -> Values:
-    settings = [(one.setting, sizes(one.setting.model, one.setting.sequence)) for one in rows]
+    settings = [
+        (sample.setting, sizes(sample.setting.model, sample.setting.sequence)) for sample in rows
+    ]
 
     def predicted(k: Coefficients) -> list[float]:
         return [step_time(c, s, k).total for c, s in settings]
 
-    return _solve(rows, [one.seconds for one in rows], predicted, names, values)
+    return _solve(rows, [sample.seconds for sample in rows], predicted, names, values)
 
 
 def _fit_memory(rows: Sequence[Sample], values: Values) -> Values:
     settings = [
-        (one.setting, sizes(one.setting.model, one.setting.sequence), one.row["mem_kind"])
-        for one in rows
+        (
+            sample.setting,
+            sizes(sample.setting.model, sample.setting.sequence),
+            sample.row["mem_kind"],
+        )
+        for sample in rows
     ]
 
     def predicted(k: Coefficients) -> list[float]:
@@ -194,7 +200,7 @@ def _fit_memory(rows: Sequence[Sample], values: Values) -> Values:
             for use, kind in uses
         ]
 
-    return _solve(rows, [one.reading_gib for one in rows], predicted, MEMORY, values)
+    return _solve(rows, [sample.reading_gib for sample in rows], predicted, MEMORY, values)
 
 
 def _solve(
@@ -204,7 +210,7 @@ def _solve(
     names: Sequence[str],
     values: Values,
 ) -> Values:
-    """The named coefficients that fit the rows best, the others as they are."""
+    """Fit the named coefficients to the rows, and keep the others."""
     known = facts()
     if not rows:  # `values` may have been fitted to rows that are left out now
         return values | {name: known[name].prior for name in names}
@@ -227,19 +233,19 @@ def _solve(
 
 
 def _weights(rows: Sequence[Sample]) -> np.ndarray:
-    """Roots of how much rows count: 0.6 on average, as no two rows of a source are independent."""
-    sources = Counter(one.row["source"] for one in rows)
-    same = Counter(one.setting for one in rows)
+    """Return the roots of the rows' weights: 0.6 on average, as rows of a source are related."""
+    sources = Counter(sample.row["source"] for sample in rows)
+    same = Counter(sample.setting for sample in rows)
     roots = np.array([
-        (1 / same[one.setting] * CROWD / (CROWD + sources[one.row["source"]])) ** 0.5
-        for one in rows
+        (1 / same[sample.setting] * CROWD / (CROWD + sources[sample.row["source"]])) ** 0.5
+        for sample in rows
     ])  # fmt: skip
     weights: np.ndarray = roots / roots.mean() * 0.6
     return weights
 
 
-def _means_need(one: Sample) -> bool:
-    return bool(one.row["mem_gib_per_gpu"]) and "reserved" not in one.row["mem_kind"]
+def _means_need(sample: Sample) -> bool:
+    return bool(sample.row["mem_gib_per_gpu"]) and "reserved" not in sample.row["mem_kind"]
 
 
 def _limits(fact: Fact) -> tuple[float, float]:
@@ -256,14 +262,14 @@ def main() -> int:
     parser.add_argument("file", type=Path, nargs="?", default=ROWS)
     parser.add_argument("--cross-validate", action="store_true")
     parser.add_argument("--write", action="store_true")
-    given = parser.parse_args()
-    rows = samples(given.file)
+    options = parser.parse_args()
+    rows = samples(options.file)
     values = fit(rows)
-    if given.write:
-        quiet = [one for one in rows if not one.noisy]
+    if options.write:
+        quiet = [sample for sample in rows if not sample.noisy]
         errors = cross_validate(quiet, values, source) + cross_validate(quiet, values, model)
         values = intervals(errors, values)
-    if given.cross_validate:
+    if options.cross_validate:
         print("Every source predicted without having seen it:\n")
         print(table(cross_validate(rows, values, source), {}))
     for name, fact in facts().items():
@@ -273,8 +279,8 @@ def main() -> int:
         )
     print("\nOn the rows that the coefficients were fitted on:\n")
     known = coefficients(values)
-    print(table([score(one.row, known) for one in rows], {}))
-    if given.write:
+    print(table([score(sample.row, known) for sample in rows], {}))
+    if options.write:
         write(values)
     return 0
 

@@ -117,7 +117,7 @@ def score(row: Row, coefficients: Coefficients | None = None) -> Scored:
     cores = cores_per_chip(row)
     reading = _positive(row["mem_gib_per_gpu"])
     return Scored(
-        row=row["id"],
+        id=row["id"],
         source=row["source_id"],
         model=row["model"],
         accelerator=c.machine.accelerator,
@@ -221,7 +221,7 @@ def _write(path: Path, scored: Iterable[Scored], refused: Mapping[str, str]) -> 
         writer.writeheader()
         for row in scored:
             writer.writerow({
-                "id": row.row,
+                "id": row.id,
                 "regime": row.regime,
                 "step_time_s": f"{row.time_s:.6g}",
                 "low_s": f"{row.low_s:.6g}",

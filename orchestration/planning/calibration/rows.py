@@ -80,16 +80,14 @@ def configuration(row: Row) -> Configuration:
     data = max(1, machine.devices // max(1, tensor * pipeline * context))
     micro = integer(row, "micro_batch_seqs", _micro_batch(row, data))
     accumulation = number(row, "grad_accum", 1)
-    zero = _zero(row)
     shape = model(row)
-    precision = _precision(row)
     result = Configuration(
         model=shape,
         machine=machine,
         sequence=integer(row, "seq_len"),
         global_batch=int(number(row, "global_batch_seqs", micro * accumulation * data)),
         micro_batch=micro,
-        precision=precision,
+        precision=_precision(row),
         tensor=tensor,
         sequence_parallel=spellings.flag(row["sequence_parallel"]) is True
         or framework.sequence_parallel,
@@ -97,23 +95,31 @@ def configuration(row: Row) -> Configuration:
         interleave=integer(row, "vpp", 1),
         context=context,
         expert=integer(row, "ep", 1),
-        zero=zero,
+        zero=_zero(row),
         shard=integer(row, "shard_degree", 0) or None,
         offload=_offload(row),
         recompute=recompute,
         recompute_share=share,
         attention=_attention(row, framework, year),
         kernels=_kernels(row, framework.kernels),
-        loss=framework.loss,
-        dropout=framework.dropout,
-        overlap_data=framework.overlap_sharded if zero >= 3 else framework.overlap_data,
-        overlap_tensor=framework.overlap_tensor,
-        gradient_bytes=2 if precision == "bf16_pure" else framework.gradient_bytes,
         trainable=trainable(row, shape),
         optimizer=spellings.optimizer(row["optimizer"]),
+    )
+    result = _with_defaults(result, framework)
+    return _recomputing(result) if row["act_ckpt"].lower() == "unknown" else result
+
+
+def _with_defaults(c: Configuration, framework: Recipe) -> Configuration:
+    """Add the settings that tables never have."""
+    return replace(
+        c,
+        loss=framework.loss,
+        dropout=framework.dropout,
+        overlap_data=framework.overlap_sharded if c.zero >= 3 else framework.overlap_data,
+        overlap_tensor=framework.overlap_tensor,
+        gradient_bytes=2 if c.precision == "bf16_pure" else framework.gradient_bytes,
         deepspeed=framework.deepspeed,
     )
-    return _recomputing(result) if row["act_ckpt"].lower() == "unknown" else result
 
 
 def _recomputing(c: Configuration) -> Configuration:

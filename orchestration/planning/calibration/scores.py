@@ -19,7 +19,7 @@ _APART = 0.02
 class Scored:
     """A row with predictions and measurements; ``None``: not measured."""
 
-    row: str
+    id: str
     source: str
     model: str
     accelerator: str
@@ -156,7 +156,7 @@ def _regrets(rows: Iterable[Scored]) -> list[float]:
     for group in _choices(rows):
         if len({row.setting for row in group}) < 2:
             continue
-        chosen = min(group, key=lambda row: (_predicted(row), row.row)).setting
+        chosen = min(group, key=lambda row: (_predicted(row), row.id)).setting
         time = mean(_measured(row) for row in group if row.setting == chosen)
         regrets.append(max(0.0, time / min(map(_measured, group)) - 1))
     return regrets

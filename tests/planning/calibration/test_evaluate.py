@@ -11,7 +11,7 @@ import pytest
 
 from orchestration.planning.calibration.evaluate import main, score_rows
 from orchestration.planning.calibration.rows import COLUMNS, Row, complete
-from orchestration.planning.calibration.scores import Scored, headline, scores
+from orchestration.planning.calibration.scores import headline, scores
 from tests.planning.calibration.example_rows import FILE, GOOD
 
 MEASURED = (
@@ -34,28 +34,28 @@ def test_every_row_is_predicted(rows: list[Row]) -> None:
 
 def test_goals_are_met_on_the_rows_at_hand(rows: list[Row]) -> None:
     """Leaving whole sources out is the harder test: see test_fit."""
-    found = scores(headline(score_rows(rows)[0]))
-    assert found.time_mape <= 0.06
-    assert found.time_median <= 0.04
-    assert found.time_within_20 >= 0.95
-    assert found.pairs_right >= 0.82
-    assert found.regret_mean <= 0.03
-    assert found.memory_mape <= 0.08
-    assert found.out_of_memory_recall >= 0.8
-    assert found.fit_recall >= 0.95
+    results = scores(headline(score_rows(rows)[0]))
+    assert results.time_mape <= 0.06
+    assert results.time_median <= 0.04
+    assert results.time_within_20 >= 0.95
+    assert results.pairs_right >= 0.82
+    assert results.regret_mean <= 0.03
+    assert results.memory_mape <= 0.08
+    assert results.out_of_memory_recall >= 0.8
+    assert results.fit_recall >= 0.95
 
 
 @pytest.mark.parametrize("regime", ["bits", "experts", "offload", "neuron"])
 def test_odd_regimes_are_within_fifteen_percent(rows: list[Row], regime: str) -> None:
     scored, _ = score_rows(rows)
-    kept = [one for one in scored if one.regime == regime and not one.noisy]
+    kept = [row for row in scored if row.regime == regime and not row.noisy]
     assert scores(kept).time_mape <= 0.15
 
 
 def test_nothing_measured_is_read(rows: list[Row]) -> None:
     def predictions(table: Sequence[Row]) -> list[object]:
         scored, _ = score_rows(table)
-        return [(s.row, s.setting, s.time_s, s.low_s, s.memory_gib, s.fits) for s in scored]
+        return [(s.id, s.setting, s.time_s, s.low_s, s.memory_gib, s.fits) for s in scored]
 
     emptied = [{**row, **dict.fromkeys(MEASURED, "")} for row in rows]
     assert predictions(emptied) == predictions(rows)
@@ -73,9 +73,9 @@ def test_command_writes_json_and_predictions(
 ) -> None:
     out = tmp_path / "predictions.csv"
     assert main([str(FILE), "--json", "--predictions", str(out)]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["overall"]["all"]["rows"] == len(rows)
-    assert found["source"]["litgpt_lora"]["time_mape"] is None
+    report = json.loads(capsys.readouterr().out)
+    assert report["overall"]["all"]["rows"] == len(rows)
+    assert report["source"]["litgpt_lora"]["time_mape"] is None
     with out.open(newline="", encoding="utf-8") as file:
         written = list(csv.DictReader(file))
     assert [row["id"] for row in written] == [row["id"] for row in rows]
@@ -94,8 +94,8 @@ def test_rows_that_lack_too_much_are_named() -> None:
         {**GOOD, "id": "endless", "seq_len": "inf"},
     ]
     scored, refused = score_rows([GOOD, *bad])
-    assert [one.row for one in scored] == ["good"]
-    assert set(refused) == {one["id"] for one in bad}
+    assert [row.id for row in scored] == ["good"]
+    assert set(refused) == {row["id"] for row in bad}
     assert "did you mean 'full'" in refused["mode"]
     assert "tp: expected a number, got 'two'" in refused["word"]
     assert "did you mean 'DeepSeekV3'" in refused["name"]
@@ -105,7 +105,7 @@ def test_rows_that_lack_too_much_are_named() -> None:
 
 def test_command_takes_tables_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "odd.csv"
-    columns = [*(one for one in COLUMNS if one not in ("id", "notes", "cp")), "extra"]
+    columns = [*(column for column in COLUMNS if column not in ("id", "notes", "cp")), "extra"]
     with table.open("w", newline="", encoding="utf-8-sig") as file:
         writer = csv.DictWriter(file, columns, extrasaction="ignore", restval="x")
         writer.writeheader()
@@ -130,13 +130,3 @@ def test_a_file_that_is_not_there_is_an_error_of_usage(
     with pytest.raises(SystemExit):
         main([str(tmp_path / "none.csv")])
     assert "can't read" in capsys.readouterr().err
-
-
-def scored(time_s: float, measured_s: float | None, **given: object) -> Scored:
-    facts: dict[str, object] = {
-        "row": str(time_s), "source": "s", "model": "m", "accelerator": "a100-80",
-        "regime": "data", "noisy": False, "setting": time_s, "sequence": 2048,
-        "chip_tokens": 1.0, "low_s": time_s / 1.1, "high_s": time_s * 1.1, "memory_gib": 10.0,
-        "reading_gib": 10.0, "measured_memory_gib": None, "fits": True, "out_of_memory": False,
-    }  # fmt: skip
-    return Scored(time_s=time_s, measured_time_s=measured_s, **(facts | given))  # type: ignore[arg-type]  # fields by name

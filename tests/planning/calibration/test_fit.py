@@ -43,21 +43,21 @@ def test_sources_not_seen_are_predicted(fit: ModuleType) -> None:
     left_out = fit.cross_validate(
         rows, {name: fact.value for name, fact in facts().items()}, fit.source
     )
-    found = scores(headline(left_out))
-    assert found.time_mape <= 0.08
-    assert found.time_median <= 0.05
-    assert found.time_within_20 >= 0.90
-    assert found.pairs_right >= 0.85
-    assert found.regret_mean <= 0.03
-    assert found.memory_mape <= 0.08
-    assert found.fit_recall >= 0.95
-    assert 0.74 <= found.interval_holds <= 0.86
-    apart = grouped([one for one in left_out if not one.noisy], lambda one: one.regime)
+    results = scores(headline(left_out))
+    assert results.time_mape <= 0.08
+    assert results.time_median <= 0.05
+    assert results.time_within_20 >= 0.90
+    assert results.pairs_right >= 0.85
+    assert results.regret_mean <= 0.03
+    assert results.memory_mape <= 0.08
+    assert results.fit_recall >= 0.95
+    assert 0.74 <= results.interval_holds <= 0.86
+    apart = grouped([row for row in left_out if not row.noisy], lambda row: row.regime)
     assert all(apart[name].time_mape <= 0.15 for name in ("bits", "experts", "offload", "neuron"))
 
 
 def test_without_rows_a_coefficient_is_what_was_known_before(fit: ModuleType) -> None:
-    rows = [one for one in fit.samples(fit.ROWS) if one.regime == "data"][:40]
+    rows = [row for row in fit.samples(fit.ROWS) if row.regime == "data"][:40]
     values = fit.fit(rows, {name: fact.value for name, fact in facts().items()})
     for name in ("matmul_neuron", "expert_layer_ms", "host_optimizer_gps", "context_gib"):
         assert values[name] == facts()[name].prior

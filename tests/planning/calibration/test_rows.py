@@ -72,65 +72,55 @@ def test_cells_may_be_spelt_otherwise_or_empty(column: str, spelt: str, meant: s
 
 
 def test_a_network_that_is_not_given_is_that_of_aws() -> None:
-    found = predicted(n_gpus="16")
-    assert found.setting == predicted(n_gpus="16", internode_gbps_per_node="3200").setting
+    row = predicted(n_gpus="16")
+    assert row.setting == predicted(n_gpus="16", internode_gbps_per_node="3200").setting
 
 
 def test_framework_of_fully_sharded_rows_tells_their_stage() -> None:
-    found = predicted(framework="FSDP2 recipe", zero_stage="")
-    assert found.setting == predicted(framework="FSDP2 recipe", zero_stage="3").setting
+    row = predicted(framework="FSDP2 recipe", zero_stage="")
+    assert row.setting == predicted(framework="FSDP2 recipe", zero_stage="3").setting
 
 
 def test_trainium_2_has_four_logical_cores_a_chip() -> None:
-    found = predicted(gpu="trn2", gpu_mem_gib="96", n_gpus="16", gpus_per_node="16")
-    assert isinstance(found.setting, Configuration)
-    assert found.setting.machine.devices == 64
-    assert found.setting.machine.device_memory_gib == 24
+    row = predicted(gpu="trn2", gpu_mem_gib="96", n_gpus="16", gpus_per_node="16")
+    assert isinstance(row.setting, Configuration)
+    assert row.setting.machine.devices == 64
+    assert row.setting.machine.device_memory_gib == 24
 
 
 def test_mixtures_with_sizes_have_their_experts() -> None:
     mixtral = {"model": "mixtral-8x7b", "arch": "moe", "vocab": "32000", "params_b": "46.7"}
     for cells in (mixtral, mixtral | {"model": "m"}, mixtral | {"hidden": "", "n_layers": ""}):
-        found = predicted(**cells)
-        assert found.regime == "experts"
-        assert isinstance(found.setting, Configuration)
-        assert found.setting.model.experts == 8
-        assert found.setting.model.parameters == pytest.approx(46.7e9, rel=0.02)
+        row = predicted(**cells)
+        assert row.regime == "experts"
+        assert isinstance(row.setting, Configuration)
+        assert row.setting.model.experts == 8
+        assert row.setting.model.parameters == pytest.approx(46.7e9, rel=0.02)
 
 
 def test_models_without_sizes_are_guessed_from_their_parameters() -> None:
-    found = predicted(model="new-7b", params_b="7.0", hidden="", n_layers="")
-    assert isinstance(found.setting, Configuration)
-    assert found.setting.model.approximate
-    assert found.setting.model.parameters == 7e9
+    row = predicted(model="new-7b", params_b="7.0", hidden="", n_layers="")
+    assert isinstance(row.setting, Configuration)
+    assert row.setting.model.approximate
+    assert row.setting.model.parameters == 7e9
 
 
 def test_adapters_without_a_number_of_parameters_are_no_full_training() -> None:
     full = predicted()
     for cells in ({"arch": "lora", "optimizer": "adamw"}, {"optimizer": "adamw LoRA r=16"}):
-        found = predicted(**cells)
-        assert isinstance(found.setting, Configuration)
-        assert 1e6 < (found.setting.trainable or 0) < 1e8
-        assert found.memory_gib < full.memory_gib
+        row = predicted(**cells)
+        assert isinstance(row.setting, Configuration)
+        assert 1e6 < (row.setting.trainable or 0) < 1e8
+        assert row.memory_gib < full.memory_gib
 
 
 def test_measurements_that_are_no_numbers_are_not_scored() -> None:
     odd = {"mem_gib_per_gpu": "~70", "step_time_s": "nan", "tokens_s_per_gpu": "0", "oom": "?"}
-    found = predicted(**odd)
-    assert found.measured_time_s is found.measured_memory_gib is found.out_of_memory is None
+    row = predicted(**odd)
+    assert row.measured_time_s is row.measured_memory_gib is row.out_of_memory is None
     assert predicted(oom="True").out_of_memory is True
 
 
 def test_columns_that_a_file_lacks_are_as_empty() -> None:
     assert complete({"id": "1", "notes": None})["notes"] == ""
     assert set(complete({})) == set(COLUMNS)
-
-
-def scored(time_s: float, measured_s: float | None, **given: object) -> Scored:
-    facts: dict[str, object] = {
-        "row": str(time_s), "source": "s", "model": "m", "accelerator": "a100-80",
-        "regime": "data", "noisy": False, "setting": time_s, "sequence": 2048,
-        "chip_tokens": 1.0, "low_s": time_s / 1.1, "high_s": time_s * 1.1, "memory_gib": 10.0,
-        "reading_gib": 10.0, "measured_memory_gib": None, "fits": True, "out_of_memory": False,
-    }  # fmt: skip
-    return Scored(time_s=time_s, measured_time_s=measured_s, **(facts | given))  # type: ignore[arg-type]  # fields by name

@@ -18,21 +18,21 @@ def rows() -> list[Row]:
         return [complete(row) for row in csv.DictReader(file)]
 
 
-def scored(time_s: float, measured_s: float | None, **given: object) -> Scored:
-    facts: dict[str, object] = {
-        "row": str(time_s), "source": "s", "model": "m", "accelerator": "a100-80",
+def scored(time_s: float, measured_s: float | None, **changes: object) -> Scored:
+    usual: dict[str, object] = {
+        "id": str(time_s), "source": "s", "model": "m", "accelerator": "a100-80",
         "regime": "data", "noisy": False, "setting": time_s, "sequence": 2048,
         "chip_tokens": 1.0, "low_s": time_s / 1.1, "high_s": time_s * 1.1, "memory_gib": 10.0,
         "reading_gib": 10.0, "measured_memory_gib": None, "fits": True, "out_of_memory": False,
     }  # fmt: skip
-    return Scored(time_s=time_s, measured_time_s=measured_s, **(facts | given))  # type: ignore[arg-type]  # fields by name
+    return Scored(time_s=time_s, measured_time_s=measured_s, **(usual | changes))  # type: ignore[arg-type]  # fields by name
 
 
 def test_errors_are_relative_to_what_was_measured() -> None:
-    found = scores([scored(1.1, 1.0), scored(0.7, 1.0, model="n"), scored(9.0, None)])
-    assert found.time_mape == pytest.approx(0.2)
-    assert found.time_within_20 == 0.5
-    assert (found.rows, found.timed) == (3, 2)
+    results = scores([scored(1.1, 1.0), scored(0.7, 1.0, model="n"), scored(9.0, None)])
+    assert results.time_mape == pytest.approx(0.2)
+    assert results.time_within_20 == 0.5
+    assert (results.rows, results.timed) == (3, 2)
 
 
 def test_intervals_are_scored_by_what_they_hold() -> None:
@@ -52,14 +52,14 @@ def test_pairs_compare_time_per_token() -> None:
 
 
 def test_pairs_are_of_one_model_and_accelerator() -> None:
-    one = scored(1.0, 1.0)
+    first = scored(1.0, 1.0)
     others = [
         scored(2.0, 3.0, model="n"),
         scored(2.0, 3.0, accelerator="h100"),
         scored(2.0, 3.0, source="t"),
         scored(2.0, 3.0, setting=1.0),
     ]
-    assert all(scores([one, other]).pairs == 0 for other in others)
+    assert all(scores([first, other]).pairs == 0 for other in others)
 
 
 def test_regret_is_what_the_choice_costs() -> None:
@@ -75,5 +75,5 @@ def test_recall_counts_failures_and_successes_apart() -> None:
         scored(1.0, None, fits=False),
         scored(1.0, None, out_of_memory=None, fits=False),
     ]
-    found = scores(rows)
-    assert (found.out_of_memory_recall, found.fit_recall) == (0.5, 0.0)
+    results = scores(rows)
+    assert (results.out_of_memory_recall, results.fit_recall) == (0.5, 0.0)

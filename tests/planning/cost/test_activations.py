@@ -85,16 +85,16 @@ class Layer(Module):  # type: ignore[misc]  # torch is not typed for us
 def count(gated: bool, layers: int, recompute: bool = False) -> float:
     """Bytes per token and layer that torch saves."""
     stack = [Layer(gated).bfloat16() for _ in range(layers)]
-    parameters = {p.untyped_storage().data_ptr() for one in stack for p in one.parameters()}
+    parameters = {p.untyped_storage().data_ptr() for layer in stack for p in layer.parameters()}
     x = torch.randn(BATCH, TOKENS, WIDTH, dtype=torch.bfloat16, requires_grad=True)
 
     def run() -> object:
         y = x
-        for one in stack:
+        for layer in stack:
             if recompute:
-                y = torch.utils.checkpoint.checkpoint(one, y, use_reentrant=False)
+                y = torch.utils.checkpoint.checkpoint(layer, y, use_reentrant=False)
             else:
-                y = one(y)
+                y = layer(y)
         return y
 
     return saved_bytes(run, parameters) / (BATCH * TOKENS * layers)

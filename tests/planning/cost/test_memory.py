@@ -18,13 +18,13 @@ from tests.planning.settings import GPT, LLAMA, machine, setting
 BILLION = 1e9
 
 
-def megatron(**given: object) -> Configuration:
-    """What the paper on selective recomputation describes: dropout, attention not fused."""
-    facts = {
+def megatron(**changes: object) -> Configuration:
+    """Return the setting of the paper on selective recomputation: dropout, attention not fused."""
+    usual = {
         "attention": "unfused", "kernels": "fused", "dropout": True, "precision": "fp16",
         "sequence": 2048, "zero": 0, "machine": machine(64),
     }  # fmt: skip
-    return setting(GPT, **(facts | given))
+    return setting(GPT, **(usual | changes))
 
 
 @pytest.mark.parametrize(

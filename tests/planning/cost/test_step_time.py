@@ -28,9 +28,9 @@ def test_same_configuration_gives_the_same_prediction() -> None:
 
 
 def test_interval_holds_the_prediction() -> None:
-    found = predict(setting())
-    assert found.low_s < found.step_time_s < found.high_s
-    assert found.memory_low_gib < found.memory_gib < found.memory_high_gib
+    prediction = predict(setting())
+    assert prediction.low_s < prediction.step_time_s < prediction.high_s
+    assert prediction.memory_low_gib < prediction.memory_gib < prediction.memory_high_gib
 
 
 def test_guessed_models_have_wider_intervals() -> None:
@@ -123,9 +123,9 @@ def test_contradictions_are_reported_together() -> None:
 
 def test_every_device_has_rates() -> None:
     for key in devices():
-        found = device(key)
-        assert 0 < found.matmul_tflops <= found.peak_tflops
-        assert found.interconnect_gb_per_s > 0
+        rates = device(key)
+        assert 0 < rates.matmul_tflops <= rates.peak_tflops
+        assert rates.interconnect_gb_per_s > 0
 
 
 def test_coefficients_keep_to_their_bounds() -> None:

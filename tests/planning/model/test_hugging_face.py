@@ -30,8 +30,8 @@ def meta(config: Mapping[str, object], kind: str, **options: object) -> Any:
     transformers = pytest.importorskip("transformers")
     import torch
 
-    one = {**config}
-    loaded = transformers.AutoConfig.for_model(one.pop("model_type"), **one)
+    values = {**config}
+    loaded = transformers.AutoConfig.for_model(values.pop("model_type"), **values)
     loader = {
         "decoder": transformers.AutoModelForCausalLM,
         "encoder": transformers.AutoModelForMaskedLM,
@@ -42,7 +42,7 @@ def meta(config: Mapping[str, object], kind: str, **options: object) -> Any:
 
 
 def counted(model: Any) -> int:
-    return sum(one.numel() for one in model.parameters())
+    return sum(tensor.numel() for tensor in model.parameters())
 
 
 @pytest.mark.slow
@@ -95,8 +95,8 @@ def test_encoders_without_a_language_head(family: str, start: str, ending: str) 
     config = transformers.AutoConfig.for_model(family, num_labels=5)
     with torch.device("meta"):
         model = getattr(transformers, start + ending)(config)
-    told = config.to_dict() | {"architectures": [start + ending]}
-    assert from_config(told).parameters == counted(model)
+    values = config.to_dict() | {"architectures": [start + ending]}
+    assert from_config(values).parameters == counted(model)
 
 
 @pytest.mark.slow
@@ -112,7 +112,7 @@ def test_encoders_without_a_language_head(family: str, start: str, ending: str) 
         {"model_type": "bart"},
         {"model_type": "deepseek_v2", "first_k_dense_replace": 27, "num_hidden_layers": 27},
     ],
-    ids=lambda one: one["model_type"],
+    ids=lambda config: config["model_type"],
 )
 def test_forward_operations_are_those_that_torch_counts(config: dict[str, object]) -> None:
     import torch
@@ -121,10 +121,10 @@ def test_forward_operations_are_those_that_torch_counts(config: dict[str, object
     kind = FAMILIES[str(config["model_type"])].kind
     model = meta(config, kind, attn_implementation="eager").eval()
     tokens = torch.zeros((1, 64), dtype=torch.long, device="meta")
-    given = {"decoder_input_ids": tokens} if kind == "encoder-decoder" else {}
+    targets = {"decoder_input_ids": tokens} if kind == "encoder-decoder" else {}
     counter = FlopCounterMode(display=False)
     with counter, torch.no_grad():
-        model(input_ids=tokens, **given)
+        model(input_ids=tokens, **targets)
     shape = from_config(model.config.to_dict())
     # Rotary angles are matrix products, too, to torch: a thousandth of a percent.
     assert counter.get_total_flops() == pytest.approx(

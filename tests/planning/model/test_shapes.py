@@ -53,7 +53,7 @@ def test_lora_parameters_are_two_matrices_per_projection(targets: Any) -> None:
     sides = [(4096, 4096), (4096, 1024), (4096, 1024), (4096, 4096)]
     if targets == "all":
         sides += [(4096, 14336)] * 3
-    expected = 32 * sum(rank * (one + other) for one, other in sides)
+    expected = 32 * sum(rank * (inner + outer) for inner, outer in sides)
     assert shape.lora_parameters(rank, targets) == expected
 
 

@@ -1,4 +1,4 @@
-"""What the search relies on: bounds and memory that grow with the micro-batch."""
+"""Bounds are below every time, and memory grows with the micro-batch: the search relies on both."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def test_micro_batches_divide_and_ascend(samples: int) -> None:
     sizes = list(micro_batches(samples))
     assert sizes[0] == 1
     assert sizes == sorted(set(sizes))
-    assert all(samples % one == 0 for one in sizes)
+    assert all(samples % size == 0 for size in sizes)
 
 
 CONFIGURATIONS = [
-    (one, layout)
+    (cluster, layout)
     for name, count in [("ml.g5.12xlarge", 2), ("ml.p4d.24xlarge", 1), ("ml.p3.16xlarge", 1)]
-    for one in [Cluster(task(precision="fp16"), Space(), instances()[name], count)]
+    for cluster in [Cluster(task(precision="fp16"), Space(), instances()[name], count)]
     for layout in layouts(task(precision="fp16"), instances()[name], count)
 ]
 
@@ -39,7 +39,7 @@ CONFIGURATIONS = [
 @pytest.mark.parametrize(
     ("cluster", "layout"),
     CONFIGURATIONS,
-    ids=lambda one: str(one) if isinstance(one, Layout) else one.instance.name,
+    ids=lambda value: str(value) if isinstance(value, Layout) else value.instance.name,
 )
 def test_memory_grows_with_the_micro_batch(cluster: Cluster, layout: Layout) -> None:
     replicas = cluster.replicas(layout)
@@ -54,7 +54,7 @@ def test_memory_grows_with_the_micro_batch(cluster: Cluster, layout: Layout) -> 
 @pytest.mark.parametrize(
     ("cluster", "layout"),
     CONFIGURATIONS,
-    ids=lambda one: str(one) if isinstance(one, Layout) else one.instance.name,
+    ids=lambda value: str(value) if isinstance(value, Layout) else value.instance.name,
 )
 def test_no_step_is_faster_than_its_computing(cluster: Cluster, layout: Layout) -> None:
     works = cluster.works([layout])
@@ -67,7 +67,7 @@ def test_no_step_is_faster_than_its_computing(cluster: Cluster, layout: Layout) 
 @pytest.mark.parametrize(
     ("cluster", "layout"),
     CONFIGURATIONS,
-    ids=lambda one: str(one) if isinstance(one, Layout) else one.instance.name,
+    ids=lambda value: str(value) if isinstance(value, Layout) else value.instance.name,
 )
 def test_the_estimates_are_the_predictions(cluster: Cluster, layout: Layout) -> None:
     c = cluster.configuration(layout, 256, 1, "full", "none")

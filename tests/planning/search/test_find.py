@@ -42,25 +42,25 @@ from tests.planning.search.questions import GPT2, LLAMA_7B, LLAMA_70B, space, ta
 
 
 def everything(task: Task, space: Space) -> Iterator[tuple[Instance, int, Configuration]]:
-    """Every configuration, one after the other."""
+    """Return every configuration, one after the other."""
     choices = StrategyChoices(task, space)
-    for one in space.allowed():
-        for count in space.counts_of(one.name):
-            if (count > 1 and one.network_gbps is None) or space.price(one.name) is None:
+    for instance in space.allowed():
+        for count in space.counts_of(instance.name):
+            if (count > 1 and instance.network_gbps is None) or space.price(instance.name) is None:
                 continue
-            if unsuitable(task, one) is not None:
+            if unsuitable(task, instance) is not None:
                 continue
-            for layout in layouts(task, one, count):
-                if choices.usable(layout, one.name, count):
-                    for c in laid_out(task, space, one, count, layout):
-                        if host_need(c) <= HOST_SHARE * (one.host_memory_gib or 0):
-                            yield one, count, c
+            for layout in layouts(task, instance, count):
+                if choices.usable(layout, instance.name, count):
+                    for c in laid_out(task, space, instance, count, layout):
+                        if host_need(c) <= HOST_SHARE * (instance.host_memory_gib or 0):
+                            yield instance, count, c
 
 
 def laid_out(
-    task: Task, space: Space, one: Instance, count: int, layout: Layout
+    task: Task, space: Space, instance: Instance, count: int, layout: Layout
 ) -> Iterator[Configuration]:
-    cluster = Cluster(task, space, one, count)
+    cluster = Cluster(task, space, instance, count)
     replicas = cluster.replicas(layout)
     offloads: list[Offload] = ["none"]
     if layout.family == "sharded":
@@ -75,26 +75,26 @@ def laid_out(
 
 
 def brute_force(task: Task, space: Space, objective: Objective) -> tuple[float, float] | None:
-    """Time and cost of the best, by trying everything."""
+    """Return the time and cost of the best configuration by trying all."""
     fastest: dict[tuple[str, int], tuple[float, float, float]] = {}
-    for one, count, c in everything(task, space):
+    for instance, count, c in everything(task, space):
         p = predict(c)
         if p.memory.need * p.memory_high_gib / p.memory_gib > memory_room(c):
             continue
         steps = task.steps(c.global_batch)
         seconds, high = steps * p.step_time_s, steps * p.high_s
-        paid = (space.usd_per_s(one.name) or 0) * count
-        key = (one.name, count)
+        usd_per_s = (space.usd_per_s(instance.name) or 0) * count
+        key = (instance.name, count)
         if key not in fastest or seconds < fastest[key][0]:
-            fastest[key] = (seconds, high, paid)
+            fastest[key] = (seconds, high, usd_per_s)
     left = [
-        (seconds, seconds * paid)
-        for seconds, high, paid in fastest.values()
+        (seconds, seconds * usd_per_s)
+        for seconds, high, usd_per_s in fastest.values()
         if high <= space.longest_run_s
         and (objective.deadline_s is None or high <= objective.deadline_s)
-        and (objective.budget_usd is None or high * paid <= objective.budget_usd)
+        and (objective.budget_usd is None or high * usd_per_s <= objective.budget_usd)
     ]
-    order = (lambda one: one) if objective.aim == "fastest" else (lambda one: one[::-1])
+    order = (lambda pair: pair) if objective.aim == "fastest" else (lambda pair: pair[::-1])
     return min(left, key=order, default=None)
 
 
@@ -147,16 +147,16 @@ def test_the_search_finds_what_trying_everything_finds(
     wanted = replace(wanted, batch=sizes)
     where = space(*types, counts=(1, 2), unverified=True)
     if precision == "bf16":
-        where = replace(where, types=tuple(one for one in types if "p3" not in one))
+        where = replace(where, types=tuple(name for name in types if "p3" not in name))
     expected = brute_force(wanted, where, objective)
-    found = find_plans(wanted, where, objective).chosen
+    plan = find_plans(wanted, where, objective).chosen
     if expected is None:
-        assert found is None
+        assert plan is None
     else:
-        assert found is not None
-        assert found.cost_usd is not None
-        assert found.time_s.expected == pytest.approx(expected[0])
-        assert found.cost_usd.expected == pytest.approx(expected[1])
+        assert plan is not None
+        assert plan.cost_usd is not None
+        assert plan.time_s.expected == pytest.approx(expected[0])
+        assert plan.cost_usd.expected == pytest.approx(expected[1])
 
 
 @pytest.mark.parametrize("objective", [CHEAPEST, FASTEST], ids=str)
@@ -173,7 +173,7 @@ def test_the_search_finds_what_trying_everything_finds(
     ],
     ids=["experts", "lora", "trainium", "fp32", "fp8", "tensorflow", "mxnet"],
 )
-def test_so_it_does_with_everything_else(
+def test_the_search_finds_the_best_for_other_tasks(
     wanted: Task, types: list[str], objective: Objective
 ) -> None:
     where = space(*types, counts=(1, 2), unverified=True, longest_run_s=1e12)

@@ -21,7 +21,7 @@ from tests.planning.search.questions import GPT2, LLAMA_7B, LLAMA_70B, chosen, s
 
 def kinds(model: ModelShape, name: str, count: int, precision: Precision = "bf16") -> set[str]:
     wanted = task(model, precision=precision)
-    return {str(one) for one in layouts(wanted, instances()[name], count)}
+    return {str(layout) for layout in layouts(wanted, instances()[name], count)}
 
 
 def test_every_degree_is_laid_out() -> None:
@@ -37,20 +37,20 @@ def test_pipelines_are_for_fp16_and_fp32() -> None:
     half = kinds(LLAMA_7B, "ml.p3.16xlarge", 2, precision="fp16")
     assert {"SMP v1, pipeline 2", "SMP v1, ZeRO-1, tensor 4, pipeline 4"} <= half
     brain = kinds(LLAMA_7B, "ml.p4d.24xlarge", 2, precision="bf16")
-    assert not any("pipeline" in one for one in brain)
+    assert not any("pipeline" in layout for layout in brain)
 
 
 def test_experts_are_spread() -> None:
     mixture = replace(LLAMA_7B, experts=8, active_experts=2)
     assert "SMP v2, FSDP over 8, expert 8" in kinds(mixture, "ml.p4d.24xlarge", 2)
-    assert not any("expert" in one for one in kinds(LLAMA_7B, "ml.p4d.24xlarge", 2))
+    assert not any("expert" in layout for layout in kinds(LLAMA_7B, "ml.p4d.24xlarge", 2))
 
 
 def test_heads_bound_tensor_parallelism() -> None:
     odd = transformer(layers=4, hidden=640, heads=10, vocabulary=32000)
-    found = kinds(odd, "ml.p4d.24xlarge", 1)
-    assert any("tensor 2" in one for one in found)
-    assert not any("tensor 4" in one for one in found)
+    names = kinds(odd, "ml.p4d.24xlarge", 1)
+    assert any("tensor 2" in layout for layout in names)
+    assert not any("tensor 4" in layout for layout in names)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,9 @@ def test_doubtful_strategies_are_taken_on_demand() -> None:
     usual = find_plans(task(), space("ml.g5.48xlarge", "ml.p4d.24xlarge", strategies=only))
     assert chosen(usual).instance_type == "ml.p4d.24xlarge"
     assert not chosen(usual).warnings
-    told = [one for one in usual.rejected if one.instance_type == "ml.g5.48xlarge"]
-    assert {one.reason for one in told} == {"support"}
+    rejections = [
+        rejection for rejection in usual.rejected if rejection.instance_type == "ml.g5.48xlarge"
+    ]
+    assert {rejection.reason for rejection in rejections} == {"support"}
     bold = find_plans(task(), space("ml.g5.48xlarge", strategies=only, unverified=True))
     assert any("ml.g5.48xlarge" in text for text in chosen(bold).warnings)

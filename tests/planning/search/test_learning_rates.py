@@ -21,10 +21,12 @@ from tests.planning.search.questions import chosen, task
     ("optimizer", "rule", "rate"), [("sgd", "linear", 0.4), ("adamw", "square root", 0.2)]
 )
 def test_the_rate_follows_the_batch(optimizer: str, rule: str, rate: float) -> None:
-    found = advice(task(optimizer=optimizer, learning_rate=KnownRate(value=0.1, batch=64)), 256)
-    assert found is not None
-    assert found.rule == rule
-    assert found.rate == pytest.approx(rate)
+    rate_advice = advice(
+        task(optimizer=optimizer, learning_rate=KnownRate(value=0.1, batch=64)), 256
+    )
+    assert rate_advice is not None
+    assert rate_advice.rule == rule
+    assert rate_advice.rate == pytest.approx(rate)
 
 
 def test_past_the_critical_batch_the_rate_falls() -> None:
@@ -57,7 +59,7 @@ def test_the_critical_batch_bounds_the_batch(critical: float) -> None:
     assert (plan.configuration.global_batch > 1024) == (critical > 64)
 
 
-def test_a_batch_or_model_that_is_none_is_refused() -> None:
+def test_an_impossible_batch_is_refused() -> None:
     with pytest.raises(ModelError, match="range from 4 to 2"):
         Batch(least=4, most=2)
     with pytest.raises(ModelError, match="critical batch must be above 0, got -1"):

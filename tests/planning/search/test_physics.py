@@ -1,4 +1,4 @@
-"""What physics, prices and AWS's guidance ask of any answer, though the search never says it."""
+"""Answers obey physics, prices and AWS's guidance, though no rule of the search says so."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def test_nothing_uses_more_than_the_devices_have(model: ModelShape) -> None:
 
 def larger_memory(factor: float) -> dict[str, Instance]:
     return {
-        name: replace(one, device_memory_gib=(one.device_memory_gib or 0) * factor)
-        for name, one in instances().items()
-        if one.devices
+        name: replace(instance, device_memory_gib=(instance.device_memory_gib or 0) * factor)
+        for name, instance in instances().items()
+        if instance.devices
     }
 
 
@@ -122,8 +122,8 @@ def test_many_nodes_want_a_fast_network() -> None:
 
 @pytest.mark.parametrize("host_gib", [4.0, 4096.0])
 def test_offloading_needs_room_on_the_host(host_gib: float) -> None:
-    one = replace(instances()["ml.g5.12xlarge"], host_memory_gib=host_gib)
-    where = space(one.name, counts=(1,), catalog={one.name: one}, longest_run_s=1e12)
+    instance = replace(instances()["ml.g5.12xlarge"], host_memory_gib=host_gib)
+    where = space(instance.name, counts=(1,), catalog={instance.name: instance}, longest_run_s=1e12)
     plan = find_plans(task(of_size(20e9)), where).chosen
     assert (plan is not None) == (host_gib > 1000)
     if plan is not None:

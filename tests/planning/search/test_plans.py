@@ -1,4 +1,4 @@
-"""What a plan says of time, memory and cost."""
+"""Plans: their time, memory, cost and warnings."""
 
 from __future__ import annotations
 
@@ -63,16 +63,16 @@ def test_a_known_saving_lowers_the_cost() -> None:
     assert spot.expected == pytest.approx(0.4 * usual.expected)
 
 
-def test_a_saving_that_was_counted_on_is_told() -> None:
+def test_an_assumed_saving_warns() -> None:
     where = Space(types=("ml.p4d.24xlarge",), spot=True, spot_saving=0.6)
     assert any("60%" in text for text in chosen(find_plans(task(), where)).warnings)
 
 
-def test_sequences_longer_than_the_model_was_made_for_are_told() -> None:
+def test_sequences_longer_than_the_model_was_made_for_warn() -> None:
     model = replace(LLAMA_7B, max_sequence=1024)
-    told = [one for one in chosen(plans(model=model)).warnings if "1,024" in one]
-    assert len(told) == 1
-    assert not any("made for" in one for one in chosen(plans()).warnings)
+    warnings = [text for text in chosen(plans(model=model)).warnings if "1,024" in text]
+    assert len(warnings) == 1
+    assert not any("made for" in text for text in chosen(plans()).warnings)
 
 
 def test_a_guessed_model_warns_and_is_less_sure() -> None:

@@ -22,7 +22,7 @@ REQUEST: dict[str, Any] = {
 
 
 def test_a_request_becomes_a_search() -> None:
-    given = PlanRequest.model_validate(
+    request = PlanRequest.model_validate(
         {
             **REQUEST,
             "precision": "fp16",
@@ -37,7 +37,7 @@ def test_a_request_becomes_a_search() -> None:
             "budget_usd": 100,
         }
     )
-    wanted, where, objective = given.task(), given.space(), given.goal()
+    wanted, where, objective = request.task(), request.space(), request.goal()
     assert wanted.model.parameters == LLAMA_7B.parameters
     assert wanted.samples == 2_000_000
     assert wanted.lora == Lora(rank=8, targets="all")
@@ -56,8 +56,8 @@ def test_a_request_becomes_a_search() -> None:
     ],
 )  # fmt: skip
 def test_models_come_in_three_ways(model: dict[str, Any], parameters: int) -> None:
-    given = PlanRequest.model_validate(REQUEST | {"model": model})
-    assert given.task().model.parameters == parameters
+    request = PlanRequest.model_validate(REQUEST | {"model": model})
+    assert request.task().model.parameters == parameters
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_contradictions_are_refused(change: dict[str, Any], message: str) -> Non
 
 
 @given(st.floats(1, 1e7))
-def test_a_batch_in_tokens_is_taken_as_about_so_many(samples: float) -> None:
-    found = evened(samples)
-    assert abs(found - samples) <= max(0.5, 0.05 * samples) + 1e-9
-    assert found < 64 or found % 4 == 0
+def test_a_batch_in_tokens_is_rounded_by_little(samples: float) -> None:
+    batch = evened(samples)
+    assert abs(batch - samples) <= max(0.5, 0.05 * samples) + 1e-9
+    assert batch < 64 or batch % 4 == 0

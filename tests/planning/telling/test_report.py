@@ -63,7 +63,7 @@ def test_without_a_plan_the_page_says_what_is_missing() -> None:
     assert "Plotly" not in text
 
 
-def test_the_chosen_plan_is_told() -> None:
+def test_the_chosen_plan_is_shown() -> None:
     answer = find_plans(TASK, SPACE)
     assert answer.chosen is not None
     text = page(answer)

@@ -25,18 +25,18 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))
 PROBE = """
 <script>
 window.addEventListener("load", () => setTimeout(() => {
-  const figures = [...document.querySelectorAll(".js-plotly-plot")].map(one => ({
-    title: one.layout.title ? one.layout.title.text : "",
-    drawn: one.querySelectorAll("svg.main-svg").length > 0,
-    points: one.querySelectorAll(".point, .points path").length,
-    traces: one.data.map(t => ({
+  const figures = [...document.querySelectorAll(".js-plotly-plot")].map(figure => ({
+    title: figure.layout.title ? figure.layout.title.text : "",
+    drawn: figure.querySelectorAll("svg.main-svg").length > 0,
+    points: figure.querySelectorAll(".point, .points path").length,
+    traces: figure.data.map(t => ({
       name: t.name || "", x: Array.from(t.x || []), y: Array.from(t.y || []), type: t.type || "",
     })),
   }));
-  const told = document.createElement("pre");
-  told.id = "probe";
-  told.textContent = JSON.stringify(figures);
-  document.body.appendChild(told);
+  const probe = document.createElement("pre");
+  probe.id = "probe";
+  probe.textContent = JSON.stringify(figures);
+  document.body.appendChild(probe);
 }, 500));
 </script>
 """
@@ -71,8 +71,8 @@ def opened(text: str, folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
         check=True,
     )
     console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
-    [told] = re.findall(r'<pre id="probe">(.*?)</pre>', done.stdout, re.DOTALL)
-    unescaped = told.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    [probe] = re.findall(r'<pre id="probe">(.*?)</pre>', done.stdout, re.DOTALL)
+    unescaped = probe.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     return json.loads(unescaped), console
 
 
@@ -89,8 +89,8 @@ def drawn(
 
 
 def numbers(figures: list[dict[str, Any]], axis: str) -> list[float]:
-    found = [value for figure in figures for trace in figure["traces"] for value in trace[axis]]
-    return [float(value) for value in found if isinstance(value, int | float)]
+    values = [value for figure in figures for trace in figure["traces"] for value in trace[axis]]
+    return [float(value) for value in values if isinstance(value, int | float)]
 
 
 def test_every_figure_is_drawn_and_the_console_is_empty(
@@ -110,7 +110,7 @@ def test_the_figures_hold_the_plans_own_numbers(
     shown = numbers(figures, "x") + numbers(figures, "y")
 
     def is_shown(value: float) -> bool:
-        return any(abs(one - value) <= 0.006 * abs(value) + 0.006 for one in shown)
+        return any(abs(drawn - value) <= 0.006 * abs(value) + 0.006 for drawn in shown)
 
     assert plans.chosen is not None
     for plan in plans.front:

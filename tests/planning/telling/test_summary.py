@@ -11,16 +11,16 @@ from orchestration.planning.search.objective import (
 )
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import KnownRate
-from orchestration.planning.telling.summary import answer as told_answer
+from orchestration.planning.telling.summary import answer as answer_lines
 from orchestration.planning.telling.summary import facts, row
 from orchestration.strategies import TorchDistributed
 from tests.planning.search.questions import chosen, plans, task
 
 
 def test_an_estimated_price_is_called_one() -> None:
-    told = dict(facts(chosen(plans("ml.p5en.48xlarge"))))
-    assert "estimated" in told["cost"]
-    assert "2026-07-20" in told["cost"]
+    lines = dict(facts(chosen(plans("ml.p5en.48xlarge"))))
+    assert "estimated" in lines["cost"]
+    assert "2026-07-20" in lines["cost"]
     assert "listed" in dict(facts(chosen(plans())))["cost"]
 
 
@@ -30,18 +30,18 @@ def test_a_row_has_a_cell_per_heading() -> None:
     assert len(row(chosen(plans()))) == len(HEADINGS)
 
 
-def test_what_saves_memory_is_told() -> None:
+def test_savings_of_memory_are_shown() -> None:
     where = Space(types=("ml.g5.12xlarge",), counts=(1,), longest_run_s=1e9)
-    told = dict(facts(chosen(find_plans(task(), where))))
-    assert "recomputation" in told["to save memory"] or "offloaded" in told["to save memory"]
+    lines = dict(facts(chosen(find_plans(task(), where))))
+    assert "recomputation" in lines["to save memory"] or "offloaded" in lines["to save memory"]
 
 
-def test_a_rate_is_told() -> None:
-    told = dict(facts(chosen(plans(learning_rate=KnownRate(value=1e-4, batch=64)))))
-    assert told["learning rate"].startswith("0.0002 (square root rule, x 2)")
+def test_a_learning_rate_is_shown() -> None:
+    lines = dict(facts(chosen(plans(learning_rate=KnownRate(value=1e-4, batch=64)))))
+    assert lines["learning rate"].startswith("0.0002 (square root rule, x 2)")
 
 
-def test_several_instances_are_told_to_stay_together() -> None:
+def test_several_instances_get_advice_on_their_network() -> None:
     alone = find_plans(task(), Space(types=("ml.p4d.24xlarge",), counts=(1,)))
     many = find_plans(task(), Space(types=("ml.p4d.24xlarge",), counts=(4,)))
     assert "Availability Zone" not in str(facts(chosen(alone)))
@@ -56,10 +56,10 @@ def test_a_plan_without_a_price_says_so() -> None:
     assert row(plan)[-1] == "?"
 
 
-def test_a_simpler_layout_is_told() -> None:
+def test_a_simpler_layout_is_noted() -> None:
     answer = plans()
     plan = chosen(answer)
     layout = Layout(family="replicated", rank=-1)
     simple = replace(plan, layout=layout, strategy=TorchDistributed())
-    told = str(told_answer(replace(answer, alternatives=(simple,))))
-    assert "data parallel (torch_distributed) is simpler and about as fast (+0.0% time)" in told
+    text = str(answer_lines(replace(answer, alternatives=(simple,))))
+    assert "data parallel (torch_distributed) is simpler and about as fast (+0.0% time)" in text
