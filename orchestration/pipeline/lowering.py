@@ -31,7 +31,13 @@ def lower(pipeline: Description) -> Workflow:
     if members := circle(direct):
         message = f"stages wait for each other: {' -> '.join(members)}"
         raise PipelineError([Problem("stages", message)])
-    placement = Placement.of(Lowered(_fragments(pipeline, direct), direct, _inverted(reading)))
+    lowered = Lowered(
+        fragments=_fragments(pipeline, direct),
+        direct=direct,
+        readers=_inverted(reading),
+        shown={stage.name: type(stage).outputs.shown(stage) for stage in pipeline.stages},
+    )
+    placement = Placement.of(lowered)
     workflow = Workflow(
         name=pipeline.name,
         description=pipeline.description,

@@ -21,6 +21,8 @@ class Lowered:
     """The stages that each stage waits for, without those that these wait for in turn."""
     readers: Mapping[str, frozenset[str]]
     """The stages that refer to each stage."""
+    shown: Mapping[str, tuple[str, ...]]
+    """The outputs of each stage that a run shows at its end."""
 
     @cached_property
     def position(self) -> Mapping[str, int]:
@@ -92,9 +94,9 @@ class Placement:
     def outputs(self) -> dict[str, Tree]:
         """What a run shows: the outputs of the stages that every successful run reaches."""
         return {
-            name: {output: fragment.outputs[output] for output in fragment.shown}
+            name: {output: fragment.outputs[output] for output in self.stages.shown[name]}
             for name, fragment in self.stages.fragments.items()
-            if fragment.shown and not self.stages.gates[name]
+            if self.stages.shown[name] and not self.stages.gates[name]
         }
 
     def _graph(self, stages: Iterable[str], passed: frozenset[str]) -> Graph:

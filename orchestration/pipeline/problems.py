@@ -126,23 +126,13 @@ def _reference(
 def _output(path: str, of: Written, output: str) -> Iterator[Problem]:
     if of.kind is None:
         return
-    declared = of.kind.output_names
-    given = of.stage.given_outputs() if of.stage is not None else frozenset(declared)
-    if output not in declared:
-        hint = near(output, given)
-        yield Problem(path, f"stage {of.name!r} has no output {output!r}{hint}")
-    elif output not in given:
-        yield Problem(path, f"stage {of.name!r} gives no output {output!r}{_how(output)}")
-
-
-def _how(output: str) -> str:
-    ways = {
-        "checkpoints": "; give it checkpoints: {}",
-        "answer": "; give it a smoke_test",
-        "file_system": "; its destination is S3, so use location",
-        "file_system_id": "; its destination is S3, so use location",
-    }
-    return ways.get(output, "; its destination is a file system, so use file_system")
+    outputs = of.kind.outputs
+    available = outputs.names if of.stage is None else outputs.of(of.stage)
+    if output not in outputs.names:
+        yield Problem(path, f"stage {of.name!r} has no output {output!r}{near(output, available)}")
+    elif output not in available:
+        hint = outputs.otherwise(output)
+        yield Problem(path, f"stage {of.name!r} gives no output {output!r}; {hint}")
 
 
 def _of_pipeline(draft: Draft) -> Iterator[Problem]:

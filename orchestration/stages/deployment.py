@@ -29,7 +29,8 @@ from orchestration.graph import (
     Until,
 )
 from orchestration.refs import Ref
-from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage, outputs
+from orchestration.stages.outputs import Outputs, output
+from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.values import (
     Count,
     Extra,
@@ -61,10 +62,14 @@ class SmokeTest(Model):
 class DeploymentOutputs:
     """References to what a :class:`Deployment` gives."""
 
-    endpoint_name: Ref[str]
-    endpoint_config_name: Ref[str]
-    model_name: Ref[str]
-    answer: Ref[object]
+    endpoint_name: Ref[str] = output(shown=True)
+    endpoint_config_name: Ref[str] = output(shown=True)
+    model_name: Ref[str] = output(shown=True)
+    answer: Ref[object] = output(
+        exists=lambda stage: stage.smoke_test is not None,
+        otherwise="give it a smoke_test",
+        shown=True,
+    )
     """What the endpoint answered to the smoke test, parsed as JSON."""
 
 
@@ -95,22 +100,7 @@ class Deployment(Stage):
     extra_request: Extra = {}
     """Further fields of ``CreateEndpointConfig``."""
 
-    output_names: ClassVar[tuple[str, ...]] = (
-        "endpoint_name",
-        "endpoint_config_name",
-        "model_name",
-        "answer",
-    )
-
-    @property
-    def outputs(self) -> DeploymentOutputs:
-        """References to what this stage gives."""
-        return outputs(DeploymentOutputs, self.name)
-
-    @override
-    def given_outputs(self) -> frozenset[str]:
-        every = frozenset(self.output_names)
-        return every if self.smoke_test is not None else every - {"answer"}
+    outputs: ClassVar[Outputs[DeploymentOutputs]] = Outputs(DeploymentOutputs)
 
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
@@ -140,7 +130,10 @@ class Deployment(Stage):
         if self.smoke_test is not None:
             steps.append(self._invoke(endpoint, self.smoke_test))
             given["answer"] = Result(f"{name}.invoke", "answer")
-        return Fragment(steps=tuple(steps), outputs=given, shown=tuple(given))
+        return Fragment(
+            steps=tuple(steps),
+            outputs=given,
+        )
 
     def _endpoint(self, context: Context) -> Text:
         if self.endpoint_name is not None:

@@ -40,7 +40,8 @@ from orchestration.graph import (
     Until,
 )
 from orchestration.refs import Expression, Ref
-from orchestration.stages.stage import SAMPLE, Context, Fragment, Gate, Stage, outputs
+from orchestration.stages.outputs import Outputs, output
+from orchestration.stages.stage import SAMPLE, Context, Fragment, Gate, Stage
 from orchestration.stages.staging import prefix_of
 from orchestration.stages.values import (
     Extra,
@@ -73,12 +74,12 @@ class Threshold(Model):
 class CheckpointEvaluationOutputs:
     """References to what a :class:`CheckpointEvaluation` gives."""
 
-    best_checkpoint: Ref[str]
+    best_checkpoint: Ref[str] = output(shown=True)
     """S3 URI of the best checkpoint's directory."""
-    best_metric: Ref[float]
-    passed: Ref[bool]
+    best_metric: Ref[float] = output(shown=True)
+    passed: Ref[bool] = output(shown=True)
     """Whether the threshold is met; true without one."""
-    results: Ref[list[dict[str, object]]]
+    results: Ref[list[dict[str, object]]] = output(shown=True)
     """``checkpoint`` and ``metric`` of every checkpoint, in the order of their names."""
 
 
@@ -117,17 +118,7 @@ class CheckpointEvaluation(Stage):
     extra_request: Extra = {}
     """Further fields of ``CreateProcessingJob``."""
 
-    output_names: ClassVar[tuple[str, ...]] = (
-        "best_checkpoint",
-        "best_metric",
-        "passed",
-        "results",
-    )
-
-    @property
-    def outputs(self) -> CheckpointEvaluationOutputs:
-        """References to what this stage gives."""
-        return outputs(CheckpointEvaluationOutputs, self.name)
+    outputs: ClassVar[Outputs[CheckpointEvaluationOutputs]] = Outputs(CheckpointEvaluationOutputs)
 
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
@@ -162,7 +153,6 @@ class CheckpointEvaluation(Stage):
                 "results": Result(f"{name}.each", "items"),
             },
             gate=gate,
-            shown=("best_checkpoint", "best_metric", "passed", "results"),
         )
 
     def _gate(self, metric: Tree) -> tuple[Tree, Gate | None]:

@@ -186,7 +186,6 @@ class ExistingFileSystem(Model):
         return Fragment(
             steps=(_available(name, self.file_system_id, self.timeout_s),),
             outputs=_outputs(self.file_system_id, Result(name, "mount_name"), self.mount_path),
-            shown=("file_system_id",),
         )
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 from orchestration.errors import Problem
 from orchestration.expressions import Tree, join, run_id, walk
 from orchestration.graph import Call, Graph, Step
-from orchestration.refs import Expression, Ref
+from orchestration.refs import Expression
+from orchestration.stages.outputs import Outputs
 from orchestration.stages.values import Model, Name, Source, StageName
-
-O = TypeVar("O")  # noqa: E741 - a type variable for outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +38,6 @@ class Fragment:
     outputs: Mapping[str, Tree]
     gate: Gate | None = None
     guard: Guard | None = None
-    shown: tuple[str, ...] = ()
-    """The outputs that a run shows at its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +94,11 @@ def _part(tree: Tree) -> str | Expression[object]:
     raise TypeError(f"{tree!r} is neither text nor a reference")
 
 
+@dataclass(frozen=True, slots=True)
+class NoOutputs:
+    """A stage without outputs."""
+
+
 class Stage(Model):
     """One stage of a pipeline: it knows AWS requests and no backend."""
 
@@ -105,7 +107,8 @@ class Stage(Model):
     after: tuple[Name, ...] = ()
     """Stages to wait for beside those that are referred to."""
 
-    output_names: ClassVar[tuple[str, ...]] = ()
+    outputs: ClassVar[Outputs[Any]] = Outputs(NoOutputs)
+    """What can be referred to: ``train.outputs.checkpoints``."""
 
     def lower(self, context: Context) -> Fragment:  # noqa: ARG002 - the shape all stages share
         """The stage as steps."""
@@ -134,10 +137,6 @@ class Stage(Model):
         """Every expression a user wrote, with its path inside the stage."""
         yield from _expressions(self, "")
 
-    def given_outputs(self) -> frozenset[str]:
-        """The outputs this very stage has."""
-        return frozenset(self.output_names)
-
 
 def _expressions(value: Any, path: str) -> Iterator[tuple[str, Expression[object]]]:
     dot = f"{path}." if path else ""
@@ -153,8 +152,3 @@ def _expressions(value: Any, path: str) -> Iterator[tuple[str, Expression[object
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
             yield from _expressions(item, f"{path}[{index}]")
-
-
-def outputs(kind: type[O], stage: str) -> O:
-    """The references of a stage: one for each field of a dataclass of references."""
-    return kind(**{f.name: Ref(stage, f.name) for f in fields(kind)})  # type: ignore[arg-type]  # kind is a dataclass of Refs

@@ -23,7 +23,8 @@ from orchestration.expressions import (
 from orchestration.graph import Call, ForEach, Graph, Operation, Output, Require
 from orchestration.refs import Expression, Ref
 from orchestration.stages.lustre import ExistingFileSystem, NewFileSystem
-from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage, outputs
+from orchestration.stages.outputs import Outputs, output
+from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.values import Model, Text, s3_problem
 
 MOST_OBJECTS = 500
@@ -50,19 +51,36 @@ Destination: TypeAlias = Annotated[
 ]
 
 
+def _is_copy(stage: DataStaging) -> bool:
+    return isinstance(stage.destination, S3Destination)
+
+
+def _is_on_lustre(stage: DataStaging) -> bool:
+    return not _is_copy(stage)
+
+
+_USE_LOCATION = "its destination is S3, so use location"
+_USE_FILE_SYSTEM = "its destination is a file system, so use file_system"
+
+
 @dataclass(frozen=True, slots=True)
 class DataStagingOutputs:
     """References to what a :class:`DataStaging` gives."""
 
-    location: Ref[str]
+    location: Ref[str] = output(exists=_is_copy, otherwise=_USE_FILE_SYSTEM, shown=True)
     """S3 URI of the staged data (S3 destinations)."""
-    object_count: Ref[int]
+    object_count: Ref[int] = output(exists=_is_copy, otherwise=_USE_FILE_SYSTEM, shown=True)
     """Objects copied (S3 destinations)."""
-    total_bytes: Ref[int]
+    total_bytes: Ref[int] = output(exists=_is_copy, otherwise=_USE_FILE_SYSTEM, shown=True)
     """Bytes copied (S3 destinations)."""
-    file_system: Ref[dict[str, str]]
+    file_system: Ref[dict[str, str]] = output(exists=_is_on_lustre, otherwise=_USE_LOCATION)
     """The file system, for a channel of a :class:`TrainingJob` (Lustre destinations)."""
-    file_system_id: Ref[str]
+    file_system_id: Ref[str] = output(
+        exists=_is_on_lustre,
+        otherwise=_USE_LOCATION,
+        # One that was made for the run is deleted by its end.
+        shown=lambda stage: isinstance(stage.destination, ExistingFileSystem),
+    )
     """``fs-0123456789abcdef0`` (Lustre destinations)."""
 
 
@@ -76,24 +94,7 @@ class DataStaging(Stage):
     destination: Destination = S3Destination()
     """Where to: ``s3``, ``fsx_lustre`` (created, and always deleted) or ``existing_fsx_lustre``."""
 
-    output_names: ClassVar[tuple[str, ...]] = (
-        "location",
-        "object_count",
-        "total_bytes",
-        "file_system",
-        "file_system_id",
-    )
-
-    @property
-    def outputs(self) -> DataStagingOutputs:
-        """References to what this stage gives."""
-        return outputs(DataStagingOutputs, self.name)
-
-    @override
-    def given_outputs(self) -> frozenset[str]:
-        if isinstance(self.destination, S3Destination):
-            return frozenset(["location", "object_count", "total_bytes"])
-        return frozenset(["file_system", "file_system_id"])
+    outputs: ClassVar[Outputs[DataStagingOutputs]] = Outputs(DataStagingOutputs)
 
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
@@ -146,7 +147,6 @@ def _copied(name: str, source: Text, destination: S3Destination, context: Contex
             "object_count": apply(Function.COUNT, staged),
             "total_bytes": apply(Function.SUM, staged, "Size"),
         },
-        shown=("location", "object_count", "total_bytes"),
     )
 
 

@@ -24,7 +24,8 @@ from orchestration.graph import (
     Until,
 )
 from orchestration.refs import Ref
-from orchestration.stages.stage import SAMPLE, Context, Fragment, outputs
+from orchestration.stages.outputs import Outputs, output
+from orchestration.stages.stage import SAMPLE, Context, Fragment
 from orchestration.stages.training import checks
 from orchestration.stages.training.fields import TrainingFields
 from orchestration.stages.training.request import request
@@ -38,12 +39,14 @@ _PROVISIONING_S = 3600
 class TrainingJobOutputs:
     """References to what a :class:`TrainingJob` gives."""
 
-    job_name: Ref[str]
-    model_artifacts: Ref[str]
+    job_name: Ref[str] = output(shown=True)
+    model_artifacts: Ref[str] = output(shown=True)
     """S3 URI of ``model.tar.gz``."""
-    checkpoints: Ref[str]
+    checkpoints: Ref[str] = output(
+        exists=lambda job: job.checkpoints is not None, otherwise="give it checkpoints: {}"
+    )
     """S3 URI of the checkpoints, if the job keeps any."""
-    billable_time_s: Ref[int]
+    billable_time_s: Ref[int] = output()
     """Seconds that are paid, after the spot discount."""
 
 
@@ -54,22 +57,7 @@ class TrainingJob(TrainingFields):
     name of the ``framework`` in it, if you like), or an ``algorithm``.
     """
 
-    output_names: ClassVar[tuple[str, ...]] = (
-        "job_name",
-        "model_artifacts",
-        "checkpoints",
-        "billable_time_s",
-    )
-
-    @property
-    def outputs(self) -> TrainingJobOutputs:
-        """References to what this stage gives."""
-        return outputs(TrainingJobOutputs, self.name)
-
-    @override
-    def given_outputs(self) -> frozenset[str]:
-        every = frozenset(self.output_names)
-        return every if self.checkpoints is not None else every - {"checkpoints"}
+    outputs: ClassVar[Outputs[TrainingJobOutputs]] = Outputs(TrainingJobOutputs)
 
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
@@ -93,7 +81,7 @@ class TrainingJob(TrainingFields):
         }
         if self.checkpoints is not None:
             given["checkpoints"] = self.checkpoints_uri(context)
-        return Fragment(steps=(call,), outputs=given, shown=("job_name", "model_artifacts"))
+        return Fragment(steps=(call,), outputs=given)
 
     def request(self, context: Context, candidate: int = 0) -> dict[str, Any]:
         """The request that starts the job on one of the :meth:`candidates`.

@@ -1,0 +1,89 @@
+"""The outputs of a stage, each described in one place.
+
+A stage declares a dataclass of references: name, type and docstring of each output, and through
+:func:`output` which stages have it and whether a run shows it at its end. Lowering adds values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Generic, TypeVar, overload
+
+from orchestration.refs import Ref
+
+O = TypeVar("O")  # noqa: E741 - a type variable for outputs
+
+Condition = Callable[[Any], bool]
+"""Something that holds for some stages of a kind."""
+
+
+def _always(stage: object) -> bool:  # noqa: ARG001 - the shape of a condition
+    return True
+
+
+def _never(stage: object) -> bool:  # noqa: ARG001 - the shape of a condition
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Description:
+    exists: Condition = _always
+    otherwise: str = ""
+    shown: Condition = _never
+
+
+_PLAIN = _Description()
+_KEY = "output"
+
+
+def output(
+    *, exists: Condition = _always, otherwise: str = "", shown: Condition | bool = False
+) -> Any:
+    """Describe an output of a stage, as the value of its dataclass field.
+
+    ``exists`` says which stages have it, ``otherwise`` what to do about one that has not; ``shown``
+    says whether (or for which stages) a run shows it at its end.
+    """
+    condition = shown if callable(shown) else (_always if shown else _never)
+    description = _Description(exists=exists, otherwise=otherwise, shown=condition)
+    return field(metadata={_KEY: description})
+
+
+class Outputs(Generic[O]):
+    """The outputs of a kind of stage; of a stage, the references to them."""
+
+    def __init__(self, kind: type[O]) -> None:
+        self._kind = kind
+        self._described: Mapping[str, _Description] = {
+            f.name: f.metadata.get(_KEY, _PLAIN)
+            for f in fields(kind)  # type: ignore[arg-type]  # kind is a dataclass of Refs
+        }
+
+    @overload
+    def __get__(self, stage: None, owner: type[object]) -> Outputs[O]: ...
+
+    @overload
+    def __get__(self, stage: Any, owner: type[object]) -> O: ...
+
+    def __get__(self, stage: Any, owner: type[object]) -> Outputs[O] | O:
+        if stage is None:
+            return self
+        return self._kind(**{name: Ref(stage.name, name) for name in self._described})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The outputs that stages of the kind can have."""
+        return tuple(self._described)
+
+    def of(self, stage: object) -> tuple[str, ...]:
+        """The outputs that a stage has."""
+        return tuple(name for name, output in self._described.items() if output.exists(stage))
+
+    def shown(self, stage: object) -> tuple[str, ...]:
+        """The outputs that a run shows at its end."""
+        return tuple(name for name in self.of(stage) if self._described[name].shown(stage))
+
+    def otherwise(self, name: str) -> str:
+        """What to do about a stage that does not have an output of its kind."""
+        return self._described[name].otherwise
