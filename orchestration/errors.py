@@ -18,7 +18,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from difflib import get_close_matches
 
 
@@ -26,10 +26,28 @@ from difflib import get_close_matches
 class Problem:
     """One thing that is wrong, where it stands, and what to do about it."""
 
-    path: str
-    """Where, as a path into the user's description: ``stages.train.cluster.instance_count``."""
+    field: str
+    """Where in the stage or step; with neither of them, where in the user's description."""
     message: str
     """What is wrong, and the way out."""
+    _: KW_ONLY
+    stage: str | None = None
+    """The stage of a pipeline."""
+    step: str | None = None
+    """The step of a graph."""
+
+    @property
+    def path(self) -> str:
+        """The whole place, for people: ``stages.train.cluster.instance_count``."""
+        if self.step is not None:
+            return f"{self.step}: {self.field}" if self.field else self.step
+        if self.stage is None:
+            return self.field
+        return f"stages.{self.stage}.{self.field}" if self.field else f"stages.{self.stage}"
+
+    def within(self, field: str) -> Problem:
+        """The same problem of the object that holds this one as a field."""
+        return replace(self, field=f"{field}.{self.field}" if self.field else field)
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message

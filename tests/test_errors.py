@@ -63,3 +63,23 @@ def test_a_failed_run_comes_back_with_error_and_cause() -> None:
 def test_every_error_is_also_a_builtin_one(kind: type[OrchestrationError]) -> None:
     concrete = kind.__subclasses__() if kind.__name__.startswith("_") else [kind]
     assert all(issubclass(one, ValueError | TypeError | RuntimeError) for one in concrete)
+
+
+@pytest.mark.parametrize(
+    ("problem", "path"),
+    [
+        (Problem("tags.a", "m"), "tags.a"),
+        (Problem("cluster.groups", "m", stage="train"), "stages.train.cluster.groups"),
+        (Problem("", "m", stage="train"), "stages.train"),
+        (Problem("CreateModel Tags", "m", step="serve.model"), "serve.model: CreateModel Tags"),
+        (Problem("", "m", step="train.job"), "train.job"),
+    ],
+)
+def test_a_problem_says_its_whole_place(problem: Problem, path: str) -> None:
+    assert (problem.path, str(problem)) == (path, f"{path}: m")
+
+
+def test_a_problem_of_a_field_is_one_of_the_object_that_holds_it() -> None:
+    inner = Problem("uri", "m", stage="train")
+    assert inner.within("channels.train") == Problem("channels.train.uri", "m", stage="train")
+    assert Problem("", "m").within("schedule") == Problem("schedule", "m")

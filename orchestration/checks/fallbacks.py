@@ -15,7 +15,7 @@ def fallbacks(workflow: Workflow) -> Iterator[Problem]:
     for step in all_steps(workflow.graph):
         if isinstance(step, Call) and step.fallback is not None:
             for message in _of(step, step.fallback):
-                yield Problem(step.name, message)
+                yield Problem("", message, step=step.name)
 
 
 def _of(step: Call, fallback: Fallback) -> Iterator[str]:

@@ -46,7 +46,8 @@ def references(workflow: Workflow) -> Iterator[Problem]:
     )
     yield from readers.graph(workflow.graph, None, looping=False)
     top = _Scope(_visible(workflow.graph))
-    yield from readers.tree("outputs", workflow.outputs, top, looping=False)
+    for problem in readers.tree("outputs", workflow.outputs, top, looping=False):
+        yield Problem("outputs", problem.message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +129,9 @@ class _Readers:
 
     def _waits(self, where: str, name: str, seen: _Scope) -> Iterator[Problem]:
         if name in self.steps:
-            yield Problem(where, f"waits for {name!r}, {_where(name == where)}")
+            yield Problem("", f"waits for {name!r}, {_where(name == where)}", step=where)
         else:
-            yield Problem(where, f"waits for the unknown step {name!r}{near(name, seen)}")
+            yield Problem("", f"waits for the unknown step {name!r}{near(name, seen)}", step=where)
 
     def _call(self, call: Call, others: _Scope, *, looping: bool) -> Iterator[Problem]:
         for step in candidates(call):
@@ -153,9 +154,8 @@ class _Readers:
                     and node.step == step.name
                     and node.output in step.until.outputs
                 ):
-                    yield Problem(
-                        step.name, f"polls with its output {node.output!r}, known only afterwards"
-                    )
+                    message = f"polls with its output {node.output!r}, known only afterwards"
+                    yield Problem("", message, step=step.name)
 
     def tree(self, where: str, tree: Tree, seen: _Scope, *, looping: bool) -> Iterator[Problem]:
         for node in walk(tree):
@@ -169,22 +169,21 @@ class _Readers:
                 yield from self._result(where, step, output, seen)
             case Parameter(name) if name not in self.parameters:
                 message = f"there is no parameter {name!r}{near(name, self.parameters)}"
-                yield Problem(where, message)
+                yield Problem("", message, step=where)
             case Item() if not looping:
-                yield Problem(where, "reads a loop's element outside of any loop")
+                yield Problem("", "reads a loop's element outside of any loop", step=where)
             case Ref(stage, output):
-                yield Problem(where, f"still refers to the stage output {stage}.{output}")
+                yield Problem("", f"still refers to the stage output {stage}.{output}", step=where)
             case _:
                 pass
 
     def _result(self, where: str, step: str, output: str, seen: _Scope) -> Iterator[Problem]:
         if step not in seen:
             if step in self.steps:
-                yield Problem(where, f"reads the step {step!r}, {_where(step == where)}")
+                yield Problem("", f"reads the step {step!r}, {_where(step == where)}", step=where)
             else:
-                yield Problem(
-                    where, f"reads the step {step!r} that does not exist{near(step, seen)}"
-                )
+                message = f"reads the step {step!r} that does not exist{near(step, seen)}"
+                yield Problem("", message, step=where)
         elif output not in (given := outputs_of(self.steps[step])):
             message = f"reads {step}.{output}, which it does not give{near(output, given)}"
-            yield Problem(where, message)
+            yield Problem("", message, step=where)

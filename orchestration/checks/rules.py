@@ -36,9 +36,9 @@ def names(workflow: Workflow) -> Iterator[Problem]:
     counted = Counter(step.name for step in all_steps(workflow.graph))
     for name, count in counted.items():
         if STEP_NAME.fullmatch(name) is None:
-            yield Problem(name, "a step's name is snake case in segments joined by dots")
+            yield Problem("", "a step's name is snake case in segments joined by dots", step=name)
         if count > 1:
-            yield Problem(name, f"{count} steps have this name")
+            yield Problem("", f"{count} steps have this name", step=name)
 
 
 def acyclic(workflow: Workflow) -> Iterator[Problem]:
@@ -62,9 +62,11 @@ def loops_do_not_nest(workflow: Workflow) -> Iterator[Problem]:
         if isinstance(step, ForEach):
             for inner in all_steps(step.body):
                 if isinstance(inner, ForEach):
-                    yield Problem(inner.name, f"a loop inside the loop {step.name!r}; flatten it")
+                    yield Problem(
+                        "", f"a loop inside the loop {step.name!r}; flatten it", step=inner.name
+                    )
             if step.max_concurrency < 1:
-                yield Problem(step.name, "max_concurrency is at least 1")
+                yield Problem("", "max_concurrency is at least 1", step=step.name)
 
 
 def requests(workflow: Workflow) -> Iterator[Problem]:
@@ -83,14 +85,15 @@ def requests(workflow: Workflow) -> Iterator[Problem]:
 def _operation(
     where: str, operation: Operation, outputs: Mapping[str, Output], *, request: bool = True
 ) -> Iterator[Problem]:
-    label = f"{where}: {operation.service}:{operation.name}"
     if request:
         for problem in violations(operation.service, operation.name, operation.request):
-            yield Problem(f"{label} {problem.path}".rstrip(), problem.message)
+            place = f"{operation.name} {problem.field}".rstrip()
+            yield Problem(place, problem.message, step=where)
     for name, output in outputs.items():
         if not has_output(operation.service, operation.name, output.path):
             dotted = ".".join(str(part) for part in output.path)
-            yield Problem(label, f"output {name!r}: a response has no {dotted}")
+            message = f"output {name!r}: a response has no {dotted}"
+            yield Problem(operation.name, message, step=where)
 
 
 def parameter_types(workflow: Workflow) -> Iterator[Problem]:
@@ -112,9 +115,10 @@ def parameter_types(workflow: Workflow) -> Iterator[Problem]:
                     given, needed = types[node.name], wanted.get(kind)
                     if needed is not None and given != needed:
                         yield Problem(
-                            f"{step.name}: {operation.name} {path}",
+                            f"{operation.name} {path}",
                             f"takes a {needed}, and the parameter {node.name!r} is a {given}; "
                             f"declare it with type: {needed}",
+                            step=step.name,
                         )
 
 
@@ -123,10 +127,12 @@ def adoption(workflow: Workflow) -> Iterator[Problem]:
     for step in all_steps(workflow.graph):
         if isinstance(step, Call):
             if step.adopt is not None and step.outputs:
-                yield Problem(step.name, "adopts what exists, so its own response has no outputs")
+                yield Problem(
+                    "", "adopts what exists, so its own response has no outputs", step=step.name
+                )
             for recovery in step.recoveries:
                 if set(recovery.outputs) != outputs_of(step):
-                    yield Problem(step.name, "a recovery gives exactly the step's outputs")
+                    yield Problem("", "a recovery gives exactly the step's outputs", step=step.name)
 
 
 def shapes(workflow: Workflow) -> Iterator[Problem]:
@@ -134,16 +140,16 @@ def shapes(workflow: Workflow) -> Iterator[Problem]:
     for step in all_steps(workflow.graph):
         match step:
             case Choose(then=then, otherwise=otherwise) if not then.steps and not otherwise.steps:
-                yield Problem(step.name, "both branches are empty")
+                yield Problem("", "both branches are empty", step=step.name)
             case ForEach(body=Graph(steps=())):
-                yield Problem(step.name, "the loop's body is empty")
+                yield Problem("", "the loop's body is empty", step=step.name)
             case Guarded(cleanup=Graph(steps=())):
-                yield Problem(step.name, "the clean-up is empty")
+                yield Problem("", "the clean-up is empty", step=step.name)
             case Parallel(branches=()):
-                yield Problem(step.name, "there is no branch")
+                yield Problem("", "there is no branch", step=step.name)
             case Call(until=Until(success=success, failure=failure)) if success & failure:
                 both = ", ".join(sorted(success & failure))
-                yield Problem(step.name, f"{both} can't be both success and failure")
+                yield Problem("", f"{both} can't be both success and failure", step=step.name)
             case _:
                 pass
 

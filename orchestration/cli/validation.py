@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -91,7 +91,7 @@ def _problems(which: Named, pipeline: Pipeline, backends: Sequence[Backend]) -> 
             rendered(backend, workflow)
         except OrchestrationError as error:
             problems += [
-                Problem(problem.path, f"{backend.value}: {problem.message}")
+                replace(problem, message=f"{backend.value}: {problem.message}")
                 for problem in _of(error)
             ]
     return problems

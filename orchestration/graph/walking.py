@@ -93,6 +93,11 @@ def trees(step: Step) -> Iterator[Tree]:
             pass
 
 
+def stage_of(step: str) -> str:
+    """The stage that a step belongs to, by the step's name."""
+    return step.partition(".")[0]
+
+
 def all_steps(graph: Graph) -> Iterator[Step]:
     """Every step of a graph, those inside others too, outermost first."""
     for step in graph.steps:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from orchestration.errors import PipelineError, Problem, near
 from orchestration.pipeline import plans
@@ -27,40 +27,62 @@ def read(path: Path) -> tuple[dict[str, Any], list[Problem]]:
     data = load(path)
     locked = _lock(path)
     found = plans.settle(data, path.parent, locked.plans)
-    for key, source, field in _sources(data):
+    for code in _codes(data):
+        source, field = code.source, code.place
         given = source[field]
         place = (path.parent / given).resolve()
         source[field] = str(place)
         if field == "directory" and place.is_file():
             message = f"{given} is a file; give the folder that holds it"
-            found.append(Problem(f"stages.{key}.directory", message))
+            found.append(code.problem("directory", message))
         elif place.exists():
             try:
                 names = contents(place, runtime=_runtime(source))
             except PipelineError as error:
-                found += _at(f"stages.{key}.{field}", error)
+                found += code.problems(field, error)
                 source.pop("runtime", None)  # so that the folder has a digest
             else:
-                found += _entry(f"stages.{key}", given, names, source["entry_point"])
+                found += _entry(code, given, names)
         if "sha256" in source:
             continue
-        if key in locked.sources:
-            source["sha256"] = locked.sources[key]
+        if code.key in locked.sources:
+            source["sha256"] = locked.sources[code.key]
         elif place.exists():
             source["sha256"] = digest(place, runtime=_runtime(source))
     return data, found
 
 
-def _at(path: str, error: PipelineError) -> Iterator[Problem]:
-    for problem in error.problems:
-        yield Problem(path, problem.message)
+_PLACES: Final[tuple[Literal["directory", "archive"], ...]] = ("directory", "archive")
 
 
-def _entry(path: str, given: str, names: list[str], entry_point: object) -> Iterator[Problem]:
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """A field of a stage that names code on this machine."""
+
+    stage: str
+    field: str
+    source: dict[str, Any]
+    place: Literal["directory", "archive"]
+    """The key of ``source`` that holds the path."""
+
+    @property
+    def key(self) -> str:
+        """Its name in the lock file."""
+        return f"{self.stage}.{self.field}"
+
+    def problem(self, inside: str, message: str) -> Problem:
+        return Problem(inside, message, stage=self.stage).within(self.field)
+
+    def problems(self, inside: str, error: PipelineError) -> Iterator[Problem]:
+        for problem in error.problems:
+            yield self.problem(inside, problem.message)
+
+
+def _entry(code: _Code, directory: str, names: list[str]) -> Iterator[Problem]:
+    entry_point = code.source["entry_point"]
     if isinstance(entry_point, str) and entry_point not in names:
-        yield Problem(
-            f"{path}.entry_point", f"{given} holds no {entry_point!r}{near(entry_point, names)}"
-        )
+        hint = near(entry_point, names)
+        yield code.problem("entry_point", f"{directory} holds no {entry_point!r}{hint}")
 
 
 def _runtime(source: Mapping[str, object]) -> bool:
@@ -78,18 +100,19 @@ def lock(path: Path) -> dict[str, Any]:
 
     digests: dict[str, str] = {}
     problems: list[Problem] = []
-    for key, source, field in _sources(load(path)):
+    for code in _codes(load(path)):
+        source, field = code.source, code.place
         if "sha256" in source:
             continue
-        place, where = path.parent / source[field], f"stages.{key}.{field}"
+        place = path.parent / source[field]
         if not place.exists():
             what = "folder" if field == "directory" else "file"
-            problems.append(Problem(where, f"there is no {what} {source[field]}"))
+            problems.append(code.problem(field, f"there is no {what} {source[field]}"))
             continue
         try:
-            digests[key] = digest(place, runtime=_runtime(source))
+            digests[code.key] = digest(place, runtime=_runtime(source))
         except PipelineError as error:
-            problems += _at(where, error)
+            problems += code.problems(field, error)
     if problems:
         raise PipelineError(problems)
     return document(digests, _lock(path).plans)
@@ -146,8 +169,8 @@ def _lock(path: Path) -> _Locked:
     return _Locked(digests, pins)
 
 
-def _sources(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """What names code on this machine: where it stands, itself, and its field with the path."""
+def _codes(data: Mapping[str, Any]) -> Iterator[_Code]:
+    """The fields of stages that name code on this machine."""
     stages = data.get("stages")
     if isinstance(stages, Mapping):
         pairs = list(stages.items())
@@ -159,6 +182,6 @@ def _sources(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], str
         if isinstance(stage, dict):
             for field, value in stage.items():
                 if isinstance(value, dict) and "entry_point" in value:
-                    for place in ("directory", "archive"):
+                    for place in _PLACES:
                         if isinstance(value.get(place), str):
-                            yield f"{name}.{field}", value, place
+                            yield _Code(str(name), str(field), value, place)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from orchestration.checks import rules
 from orchestration.errors import ExpressionError, PipelineError, Problem
 from orchestration.expressions import Tree, substitute
-from orchestration.graph import Call, Graph, Workflow, rewrite, upstream
+from orchestration.graph import Call, Graph, Workflow, rewrite, stage_of, upstream
 from orchestration.graph.ordering import circle, layered
 from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
@@ -51,29 +50,27 @@ def lower(pipeline: Description) -> Workflow:
     return workflow
 
 
-def of_requests(draft: Draft, found: Iterable[Problem]) -> list[Problem]:
+def of_requests(draft: Draft, found: Sequence[Problem]) -> list[Problem]:
     """What AWS would refuse of the stages that nothing else was found wrong with."""
-    wrong = {".".join(problem.path.split(".")[:2]) for problem in found}
-    context = draft.context(wrong)
-    result: list[Problem] = []
+    wrong_stages = {problem.stage for problem in found}
+    context = draft.context({problem.field for problem in found if problem.stage is None})
+    problems: list[Problem] = []
     for written in draft.stages:
-        if written.stage is not None and f"stages.{written.name}" not in wrong:
+        if written.stage is not None and written.name not in wrong_stages:
             fragment = written.stage.lower(context)
             guard = fragment.guard
             more = () if guard is None else (guard.acquire, *guard.cleanup.steps)
             workflow = Workflow(name=draft.name, graph=Graph((*fragment.steps, *more)))
-            result += [_in_stage(problem) for problem in rules.requests(workflow)]
-    return result
+            problems += [_in_stage(problem) for problem in rules.requests(workflow)]
+    return problems
 
 
 def _in_stage(problem: Problem) -> Problem:
-    if not problem.path:
-        return Problem("stages", problem.message)
-    stage, _, rest = problem.path.partition(".")
-    # "job: sagemaker:CreateTrainingJob InputDataConfig" is the step, the service and the operation.
-    place = re.sub(r"^\S+: [a-z0-9-]+:", "", rest)
-    message = problem.message
-    return Problem(f"stages.{stage}", f"{place}: {message}" if place else message)
+    """The problem of a step as one of its stage."""
+    if problem.step is None:
+        return Problem(problem.field or "stages", problem.message)
+    message = f"{problem.field}: {problem.message}" if problem.field else problem.message
+    return Problem("", message, stage=stage_of(problem.step))
 
 
 def needs(stage: Stage) -> frozenset[str]:
@@ -107,7 +104,7 @@ def _fragments(pipeline: Description, direct: Mapping[str, frozenset[str]]) -> d
         try:
             fragment = _resolved(fragment, fragments)
         except ExpressionError as error:
-            wrong.append(Problem(f"stages.{name}", str(error)))
+            wrong.append(Problem("", str(error), stage=name))
         done = tuple(end for earlier in sorted(direct[name]) for end in ends[earlier])
         fragments[name] = _entered(fragment, done)
         ends[name] = leaves(fragment)

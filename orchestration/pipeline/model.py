@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -76,7 +77,7 @@ class Pipeline(Description):
         return [
             *self._unscheduled(),
             *(
-                Problem(f"stages.{stage.name}.{found.path}", found.message)
+                replace(found, stage=stage.name)
                 for stage in self._by_default()
                 for found in stage.warnings()
             ),
@@ -121,7 +122,7 @@ def _named(data: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     named: list[Any] = []
     found: list[Problem] = []
     for name, stage in stages.items():
-        path = f"stages.{name}"
+        place = str(name)
         if isinstance(stage, Mapping):
             own = stage.get("name", name)
             named.append({**stage, "name": name})
@@ -130,16 +131,20 @@ def _named(data: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
             named.append(stage)
         else:
             own = name
-            found.append(Problem(path, f"is {stage!r:.60}; it has to be a mapping with a kind"))
+            found.append(
+                Problem("", f"is {stage!r:.60}; it has to be a mapping with a kind", stage=place)
+            )
         if own != name:
-            found.append(Problem(path, f"has another name in it: {own!r}; leave that out"))
+            found.append(
+                Problem("", f"has another name in it: {own!r}; leave that out", stage=place)
+            )
     return {**data, "stages": named}, found
 
 
-def _grouped(found: Sequence[Problem]) -> list[Problem]:
+def _grouped(problems: Sequence[Problem]) -> list[Problem]:
     """The problems stage by stage, in the order in which each stage comes up first."""
-    groups: dict[tuple[str, ...], list[Problem]] = {}
-    for problem in found:
-        top, *rest = problem.path.split(".")
-        groups.setdefault((top, *(rest[:1] if top == "stages" else ())), []).append(problem)
+    groups: dict[tuple[str | None, str], list[Problem]] = {}
+    for problem in problems:
+        key = (problem.stage, problem.field if problem.stage is None else "")
+        groups.setdefault(key, []).append(problem)
     return [problem for group in groups.values() for problem in group]

@@ -132,7 +132,7 @@ class Placement:
     def _gated(self, gate: str, heads: list[str], passed: frozenset[str]) -> Choose:
         fragment = self.stages.fragments[gate]
         if fragment.gate is None:
-            raise PipelineError([Problem(f"stages.{gate}", "has no gate")])
+            raise PipelineError([Problem("", "has no gate", stage=gate)])
         members = frozenset[str]().union(*(self._whole(name) for name in heads))
         return Choose(
             # A stage stands behind a gate only once, so the first one's name makes it unique.
@@ -189,10 +189,11 @@ def _apart(group: Iterable[str], waiting: Mapping[str, tuple[str, ...]]) -> Prob
     parts = "; ".join(f"{name} waits for {', '.join(waiting[name])}" for name in group)
     *_, last = group
     return Problem(
-        f"stages.{last}",
+        "",
         "depends on stages that go on after different evaluations, either of which may stop "
         f"its own ({parts}); let one evaluation follow the other, or give one of them "
         "on_miss: fail",
+        stage=last,
     )
 
 
@@ -252,10 +253,11 @@ def _check_runs_whenever(guard: str, members: frozenset[str], stages: Lowered) -
             raise PipelineError(
                 [
                     Problem(
-                        f"stages.{name}",
+                        "",
                         f"shares what {guard!r} creates with stages that {', '.join(sorted(free))} "
                         "may stop, and does not wait for it; add after: "
                         f"[{', '.join(sorted(free))}], or give it a file system of its own",
+                        stage=name,
                     )
                 ]
             )

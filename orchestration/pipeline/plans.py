@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -51,7 +52,7 @@ def settle(data: Mapping[str, Any], directory: Path, pins: Mapping[str, Pinned])
             continue
         tell: Mapping[str, str] = stage["strategy"].get("tell") or {}
         told = {name: pin["tells"][quantity] for quantity, name in tell.items()}
-        found += _contradicted(f"stages.{name}", stage, told)
+        found += _contradicted(name, stage, told)
         stage["strategy"] = dict(pin["strategy"])
         for field, planned in (("cluster", pin["cluster"]), ("hyperparameters", told)):
             given = stage.get(field) or {}
@@ -61,22 +62,25 @@ def settle(data: Mapping[str, Any], directory: Path, pins: Mapping[str, Pinned])
 
 
 def _contradicted(
-    path: str, stage: Mapping[str, Any], told: Mapping[str, object]
+    name: str, stage: Mapping[str, Any], told: Mapping[str, object]
 ) -> Iterator[Problem]:
     """What a stage says beside its plan, and the plan says too."""
     from orchestration.stages.automatic import PICKED
 
     cluster = stage.get("cluster")
     if isinstance(cluster, Mapping):
-        for name in PICKED:
-            if cluster.get(name):
-                yield Problem(f"{path}.cluster.{name}", "is what the planner picks; leave it out")
+        for key in PICKED:
+            if cluster.get(key):
+                yield Problem(
+                    f"cluster.{key}", "is what the planner picks; leave it out", stage=name
+                )
     hyperparameters = stage.get("hyperparameters")
     if isinstance(hyperparameters, Mapping):
-        for name in sorted(hyperparameters.keys() & told.keys()):
+        for key in sorted(hyperparameters.keys() & told.keys()):
             yield Problem(
-                f"{path}.hyperparameters.{name}",
+                f"hyperparameters.{key}",
                 "is what strategy.tell sets from the plan; leave out the one or the other",
+                stage=name,
             )
 
 
@@ -100,8 +104,8 @@ def with_models(data: Mapping[str, Any], directory: Path) -> list[Problem]:
         try:
             model["config"] = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            where = f"stages.{name}.strategy.model.config"
-            found.append(Problem(where, f"{path.name} can't be read as JSON: {error}"))
+            message = f"{path.name} can't be read as JSON: {error}"
+            found.append(Problem("strategy.model.config", message, stage=name))
         else:
             model.setdefault("name", path.parent.name or path.stem)
     return found
@@ -158,7 +162,8 @@ def _request(name: str, stage: Mapping[str, Any]) -> Auto:
     try:
         return Auto.model_validate(stage["strategy"])
     except ValidationError as error:
-        raise PipelineError(problems_of(error, f"stages.{name}.strategy.")) from error
+        problems = (replace(problem, stage=name) for problem in problems_of(error))
+        raise PipelineError(problem.within("strategy") for problem in problems) from error
 
 
 def _pinned(asked: str, config: Path | None, plan: Plan) -> Pinned:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from orchestration.errors import Problem, near
@@ -28,11 +29,11 @@ def problems(draft: Draft) -> list[Problem]:
 def _of_stages(draft: Draft) -> Iterator[Problem]:
     for name, count in Counter(written.name for written in draft.stages).items():
         if count > 1:
-            yield Problem(f"stages.{name}", f"{count} stages have this name")
+            yield Problem("", f"{count} stages have this name", stage=name)
     stages = {written.name: written for written in draft.stages}
     for written in draft.stages:
         for problem in _of_stage(written, stages, draft):
-            yield Problem(f"stages.{written.name}.{problem.path}", problem.message)
+            yield replace(problem, stage=written.name)
 
 
 def _of_stage(written: Written, stages: Mapping[str, Written], draft: Draft) -> Iterator[Problem]:
@@ -65,7 +66,7 @@ def _checked(stage: Stage, draft: Draft) -> Iterator[Problem]:
         return
     for problem in by_default.check(context):
         if problem not in found:
-            yield Problem(problem.path, f"{problem.message} (so by the parameters' defaults)")
+            yield replace(problem, message=f"{problem.message} (so by the parameters' defaults)")
 
 
 def _source(path: str, source: Source) -> Iterator[Problem]:
@@ -169,7 +170,7 @@ def _schedule(draft: Draft) -> Iterator[Problem]:
     if draft.schedule is None:
         return
     for problem in cron.problems(draft.schedule.cron, draft.schedule.timezone):
-        yield Problem(f"schedule.{problem.path}", problem.message)
+        yield problem.within("schedule")
     for name, value in draft.schedule.parameters.items():
         path = f"schedule.parameters.{name}"
         if name not in draft.parameters:

@@ -37,32 +37,37 @@ _EXPECTED = {
 
 def from_validation(error: ValidationError, data: Mapping[str, Any]) -> list[Problem]:
     """Everything that Pydantic found wrong. ``data`` has its stages as a list of named ones."""
-    found: dict[str, list[str]] = {}
+    messages: dict[tuple[str | None, str], list[str]] = {}
     for item in error.errors(include_url=False, include_context=True):
-        given = item["input"]
-        if item["type"] == "too_short" and len(given) >= item["ctx"]["min_length"]:
+        value = item["input"]
+        if item["type"] == "too_short" and len(value) >= item["ctx"]["min_length"]:
             continue  # Entries that are wrong themselves are not counted; each is reported.
-        path = path_of(item["loc"], data, missing=item["type"] == "missing")
-        found.setdefault(path, []).append(_message(item))
-    return [Problem(path, "; or ".join(dict.fromkeys(texts))) for path, texts in found.items()]
+        place = _place(item["loc"], data, missing=item["type"] == "missing")
+        messages.setdefault(place, []).append(_message(item))
+    return [
+        Problem(field, "; or ".join(dict.fromkeys(texts)), stage=stage)
+        for (stage, field), texts in messages.items()
+    ]
 
 
-def path_of(location: Location, data: Mapping[str, Any], *, missing: bool = False) -> str:
-    """A location in the user's own terms: without the members of unions that Pydantic names."""
-    path = ""
+def _place(location: Location, data: Mapping[str, Any], *, missing: bool) -> tuple[str | None, str]:
+    """Stage and field of a location, without the members of unions that Pydantic names."""
+    stage, field = None, ""
     here: Any = data
     for position, part in enumerate(location):
         is_entry = isinstance(part, int) and isinstance(here, list | tuple) and part < len(here)
         if is_entry:
             here = here[part]
-            named = path == "stages" and (name := _name(here)) is not None
-            path += f".{name}" if named else f"[{part}]"
+            if stage is None and field == "stages" and (name := _name(here)) is not None:
+                stage, field = name, ""
+            else:
+                field += f"[{part}]"
         elif isinstance(here, Mapping) and part in here:
             here = here[part]
-            path += f".{part}" if path else str(part)
+            field += f".{part}" if field else str(part)
         elif missing and position == len(location) - 1:
-            path += f".{part}" if path else str(part)
-    return path
+            field += f".{part}" if field else str(part)
+    return stage, field
 
 
 def _name(stage: object) -> str | None:

@@ -113,7 +113,7 @@ class DataStaging(Stage):
                 yield from s3_problem("destination.uri", uri)
             case NewFileSystem():
                 for problem in self.destination.check():
-                    yield Problem(f"destination.{problem.path}", problem.message)
+                    yield problem.within("destination")
             case ExistingFileSystem():
                 pass
 

@@ -166,7 +166,7 @@ def started(name: Tree, label: str = "x", **request: Any) -> Alternative:
 
 NOT_NAMED = ErrorPattern("ResourceInUse")
 KIND = Operation("s3", "GetObject", {"Bucket": "b", "Key": "k", "TrainingJobName": "k"})
-SENT = "b: sagemaker:CreateTrainingJob"
+SENT = "b: CreateTrainingJob"
 JOB: dict[str, Tree] = {
     "RoleArn": "arn:aws:iam::123456789012:role/trainer",
     "OutputDataConfig": {"S3OutputPath": "s3://bucket/out"},
@@ -260,9 +260,9 @@ def test_requests_polls_and_stops_are_checked_against_the_api() -> None:
     wrong = Operation("sagemaker", "StopTrainingJob", {"Name": "j"})
     step = get("b", key=None, until=poll(stop=wrong, status=("Status",)))
     problems = found(step)
-    assert problems["b: s3:GetObject Key"] == "expected text, not None"
-    assert problems["b: sagemaker:StopTrainingJob TrainingJobName"] == "is required"
-    assert problems["b: sagemaker:DescribeTrainingJob"].endswith("a response has no Status")
+    assert problems["b: GetObject Key"] == "expected text, not None"
+    assert problems["b: StopTrainingJob TrainingJobName"] == "is required"
+    assert problems["b: DescribeTrainingJob"].endswith("a response has no Status")
 
 
 def test_a_parameter_in_a_request_has_the_apis_type() -> None:

@@ -177,7 +177,7 @@ def image(job: TrainingFields, context: Context, candidate: Candidate | None) ->
         }
         raise PipelineError(
             [
-                Problem(f"framework.{fields.get(p.path, p.path)}".rstrip("."), p.message)
+                Problem(f"framework.{fields.get(p.field, p.field)}".rstrip("."), p.message)
                 for p in error.problems
             ]
         ) from error
