@@ -176,7 +176,7 @@ class ConfigReader:
 
     @property
     def embedding_width(self) -> int:
-        """Width of a token embedding that is narrower than the model; 0: it is not."""
+        """Width of a token embedding that projections widen to `hidden` and back; 0: `hidden`."""
         width = self.number("word_embed_proj_dim")
         return width if width != self.required("hidden") else 0
 

@@ -91,7 +91,7 @@ def _with_experts(reader: ConfigReader, shape: ModelShape) -> ModelShape:
 
 
 def _with_vectors(reader: ConfigReader, shape: ModelShape) -> ModelShape:
-    """Add the parameters of norms, biases and what else is no matrix."""
+    """Add the parameters of norms, biases, routing gates and position buckets."""
     family, hidden = reader.family, shape.hidden
     norm = family.norm_size * hidden
     attention = _attention_vectors(reader, shape)

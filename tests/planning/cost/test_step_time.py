@@ -1,4 +1,4 @@
-"""The speed model: what its parts have to do, whatever the coefficients are."""
+"""Step times: properties of every part, whatever the coefficients."""
 
 from __future__ import annotations
 

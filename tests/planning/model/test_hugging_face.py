@@ -126,7 +126,7 @@ def test_forward_operations_are_those_that_torch_counts(config: dict[str, object
     with counter, torch.no_grad():
         model(input_ids=tokens, **targets)
     shape = from_config(model.config.to_dict())
-    # Rotary angles are matrix products, too, to torch: a thousandth of a percent.
+    # torch counts rotary angles as matrix products too: a thousandth of a percent.
     assert counter.get_total_flops() == pytest.approx(
         64 * shape.forward_flops_per_token(64), rel=2e-5
     )
