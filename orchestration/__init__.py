@@ -129,7 +129,7 @@ _MODULES = {
     "run": "orchestration.direct",
     "run_id": "orchestration.expressions",
 }
-"""Where each public name lives; what nobody asks for is not loaded."""
+"""The module of each public name, loaded on first use."""
 
 
 def __getattr__(name: str) -> object:

@@ -27,9 +27,9 @@ class Problem:
     """One thing that is wrong, where it stands, and what to do about it."""
 
     field: str
-    """Where in the stage or step; with neither of them, where in the user's description."""
+    """A path inside the stage or step; without either, inside the user's description."""
     message: str
-    """What is wrong, and the way out."""
+    """The problem, and the remedy."""
     _: KW_ONLY
     stage: str | None = None
     """The stage of a pipeline."""
@@ -38,7 +38,7 @@ class Problem:
 
     @property
     def path(self) -> str:
-        """The whole place, for people: ``stages.train.cluster.instance_count``."""
+        """The whole path, for people: ``stages.train.cluster.instance_count``."""
         if self.step is not None:
             return f"{self.step}: {self.field}" if self.field else self.step
         if self.stage is None:
@@ -46,7 +46,7 @@ class Problem:
         return f"stages.{self.stage}.{self.field}" if self.field else f"stages.{self.stage}"
 
     def within(self, field: str) -> Problem:
-        """The same problem of the object that holds this one as a field."""
+        """Return the same problem, of the object that holds this one as a field."""
         return replace(self, field=f"{field}.{self.field}" if self.field else field)
 
     def __str__(self) -> str:

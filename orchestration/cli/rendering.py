@@ -25,7 +25,7 @@ class Backend(StrEnum):
 
 
 class Driver(StrEnum):
-    """What runs a pipeline."""
+    """A backend that runs pipelines."""
 
     DIRECT = "direct"
     STEP_FUNCTIONS = "step-functions"

@@ -33,7 +33,7 @@ class SourceFolder:
     directory: Path | None
     """``None`` if only the digest is known; then the code must be in S3 already."""
     runtime: bool
-    """Whether the runtime is added to the folder."""
+    """True if the runtime is added to the folder."""
     sha256: str
     bucket: str
     prefix: str

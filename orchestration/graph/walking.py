@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, assert_never, cast
+from typing import Any, assert_never
 
 from orchestration.errors import GraphError, Problem
 from orchestration.expressions import Result, Tree, walk
@@ -109,35 +109,14 @@ def all_steps(graph: Graph) -> Iterator[Step]:
 def rewrite(  # noqa: C901 - one arm for each kind of step
     step: Step, tree: Callable[[Any], Any]
 ) -> Step:
-    """The step with every tree of it, and of the steps inside it, replaced."""
-
-    def operation(old: Operation) -> Operation:
-        return replace(old, request=tree(old.request))
-
-    def stop(old: Operation | None) -> Operation | None:
-        return None if old is None else operation(old)
-
-    def alternative(old: Alternative) -> Alternative:
-        return Alternative(
-            label=tree(old.label),
-            operation=operation(old.operation),
-            poll=operation(old.poll),
-            stop=stop(old.stop),
-        )
+    """Replace every tree of a step, and of the steps inside it."""
 
     def graph(old: Graph) -> Graph:
         return Graph(tuple(rewrite(inner, tree) for inner in old.steps))
 
     match step:
-        case Call(until=until, fallback=fallback):
-            if until is not None:
-                until = replace(until, poll=operation(until.poll), stop=stop(until.stop))
-            if fallback is not None:
-                others = tuple(alternative(other) for other in fallback.alternatives)
-                fallback = replace(fallback, label=tree(fallback.label), alternatives=others)
-            return replace(
-                step, operation=operation(step.operation), until=until, fallback=fallback
-            )
+        case Call():
+            return _rewrite_call(step, tree)
         case Read():
             return replace(step, uri=tree(step.uri))
         case Choose():
@@ -158,7 +137,7 @@ def rewrite(  # noqa: C901 - one arm for each kind of step
         case Guarded():
             return replace(
                 step,
-                acquire=cast(Call, rewrite(step.acquire, tree)),
+                acquire=_rewrite_call(step.acquire, tree),
                 body=graph(step.body),
                 cleanup=graph(step.cleanup),
             )
@@ -168,6 +147,30 @@ def rewrite(  # noqa: C901 - one arm for each kind of step
             return replace(step, cause=tree(step.cause))
         case _:
             assert_never(step)
+
+
+def _rewrite_call(call: Call, tree: Callable[[Any], Any]) -> Call:
+    def operation(old: Operation) -> Operation:
+        return replace(old, request=tree(old.request))
+
+    def stop(old: Operation | None) -> Operation | None:
+        return None if old is None else operation(old)
+
+    def alternative(old: Alternative) -> Alternative:
+        return Alternative(
+            label=tree(old.label),
+            operation=operation(old.operation),
+            poll=operation(old.poll),
+            stop=stop(old.stop),
+        )
+
+    until, fallback = call.until, call.fallback
+    if until is not None:
+        until = replace(until, poll=operation(until.poll), stop=stop(until.stop))
+    if fallback is not None:
+        others = tuple(alternative(other) for other in fallback.alternatives)
+        fallback = replace(fallback, label=tree(fallback.label), alternatives=others)
+    return replace(call, operation=operation(call.operation), until=until, fallback=fallback)
 
 
 def reads(step: Step) -> frozenset[str]:

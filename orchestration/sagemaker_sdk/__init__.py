@@ -1,6 +1,6 @@
 """The bridge from and to objects of the SageMaker Python SDK, V2 and V3.
 
-The SDK is imported by whoever hands its objects in, never here: what is read are their attributes.
+The caller imports the SDK; this package only reads the attributes of its objects.
 
 >>> from orchestration.sagemaker_sdk import from_estimator, settings  # doctest: +SKIP
 >>> train = from_estimator(estimator, {"training": "s3://bucket/data"})  # doctest: +SKIP

@@ -1,7 +1,7 @@
-"""The attributes of V2's estimators: those that are converted, and those that say nothing.
+"""The attributes of V2's estimators: those that are converted, and those that are ignored.
 
-Read in the SageMaker Python SDK 2.257.7, November 2026. An attribute that is in neither list and
-holds something is refused: a newer SDK's option must not get lost.
+Read in the SageMaker Python SDK 2.257.7, November 2026. An attribute in neither list that has a
+value is refused, so that no option of a newer SDK is silently dropped.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ CONVERTED: Final = frozenset(
 )
 REFUSED: Final = {
     "git_config": "the code would be cloned at conversion; clone it, and give source_dir",
-    "code_location": "code is uploaded to the pipeline's workspace; set it to None, and give the "
-    "pipeline a workspace in that bucket",
+    "code_location": "code is uploaded to the pipeline's workspace; set it to None, and set the "
+    "pipeline's workspace to that bucket",
     "is_nova_or_eval_recipe": "there are no training recipes here",
     "is_llmft_recipe": "there are no training recipes here",
     "is_nova_job": "there are no training recipes here",
@@ -56,7 +56,7 @@ SILENT: Final = frozenset(
 
 
 def checked(estimator: Any, findings: Findings) -> bool:
-    """Whether an object is an estimator of V2; finds all of its attributes without counterpart."""
+    """Check that an object is an estimator of V2, and report attributes without counterpart."""
     kinds = [kind.__name__ for kind in type(estimator).__mro__]
     if "EstimatorBase" not in kinds:
         findings.add("", f"is a {kinds[0]}, not an estimator of the SageMaker Python SDK's V2")
@@ -74,26 +74,29 @@ def checked(estimator: Any, findings: Findings) -> bool:
             if value:
                 findings.add(name, f"has no counterpart: {REFUSED[name]}")
         elif name not in CONVERTED | SILENT and value not in (None, False, [], {}, ()):
-            findings.add(name, f"is {value!r}, which is not known here; what is it for?")
+            findings.add(
+                name,
+                f"is {value!r}, and this attribute is unknown here; reset it",
+            )
     _local_mode(estimator, findings)
     refuse_variables(findings, {k: v for k, v in attributes.items() if k in CONVERTED})
     return True
 
 
 def fitted(estimator: Any) -> bool:
-    """Whether ``fit()`` has filled in the estimator's defaults."""
+    """Return whether ``fit()`` has filled in the estimator's defaults."""
     return estimator.latest_training_job is not None or estimator.uploaded_code is not None
 
 
 def given_place(estimator: Any, place: Any) -> str | None:
-    """A place in S3 that was given; not the output path, which ``fit()`` fills in."""
+    """Return an S3 location that the user set; not the output path, which ``fit()`` fills in."""
     filled = getattr(estimator, "_is_output_path_set_from_default_bucket_and_prefix", False)
-    given: str | None = None if filled and place == estimator.output_path else place
-    return given
+    location: str | None = None if filled and place == estimator.output_path else place
+    return location
 
 
 def output_path(estimator: Any) -> str | None:
-    """The output path that was given; not the default that ``fit()`` filled in."""
+    """Return the output path that the user set; not the default that ``fit()`` filled in."""
     return given_place(estimator, estimator.output_path)
 
 

@@ -31,7 +31,7 @@ _MOUNTED = {
 
 
 def from_inputs(inputs: object, findings: Findings) -> dict[str, Made]:
-    """The channels of what is given to an estimator's ``fit()``."""
+    """Convert the inputs of an estimator's ``fit()`` to channels."""
     made = {}
     for name, value in _named(inputs, findings):
         channel = _input(value, f"inputs[{name!r}]", findings)
@@ -41,7 +41,7 @@ def from_inputs(inputs: object, findings: Findings) -> dict[str, Made]:
 
 
 def from_request(config: Mapping[str, Any], path: str, findings: Findings) -> Made | None:
-    """A channel as ``CreateTrainingJob`` takes it, but for its name."""
+    """Convert a channel in the form of ``CreateTrainingJob``, without its name."""
     rest = dict(config)
     rest.pop("ChannelName", None)
     source = dict(rest.pop("DataSource", {}))
@@ -51,7 +51,7 @@ def from_request(config: Mapping[str, Any], path: str, findings: Findings) -> Ma
     if mounted is not None:
         return _file_system(dict(mounted), rest, path, findings)
     if s3 is None:
-        findings.add(path, "says neither where in S3 nor on which file system its data is")
+        findings.add(path, "names neither a place in S3 nor a file system for its data")
         return None
     return _s3(dict(s3), rest, path, findings)
 
@@ -59,25 +59,25 @@ def from_request(config: Mapping[str, Any], path: str, findings: Findings) -> Ma
 def _s3(
     s3: dict[str, Any], rest: dict[str, Any], path: str, findings: Findings
 ) -> S3Channel | None:
-    given = {ours: s3.pop(theirs) for theirs, ours in _S3.items() if theirs in s3}
-    given |= {ours: rest.pop(theirs) for theirs, ours in _CHANNEL.items() if theirs in rest}
+    fields = {ours: s3.pop(theirs) for theirs, ours in _S3.items() if theirs in s3}
+    fields |= {ours: rest.pop(theirs) for theirs, ours in _CHANNEL.items() if theirs in rest}
     if "ShuffleConfig" in rest:
-        given["shuffle_seed"] = rest.pop("ShuffleConfig")["Seed"]
+        fields["shuffle_seed"] = rest.pop("ShuffleConfig")["Seed"]
     _unknown({**s3, **rest}, path, findings)
-    return findings.made(path, lambda: S3Channel(**given))
+    return findings.made(path, lambda: S3Channel(**fields))
 
 
 def _file_system(
     mounted: dict[str, Any], rest: dict[str, Any], path: str, findings: Findings
 ) -> FileSystemChannel | EfsChannel | None:
-    given = {ours: mounted.pop(theirs) for theirs, ours in _MOUNTED.items() if theirs in mounted}
+    fields = {ours: mounted.pop(theirs) for theirs, ours in _MOUNTED.items() if theirs in mounted}
     kind = mounted.pop("FileSystemType", None)
     _unknown({**mounted, **rest}, path, findings)
     if kind == "EFS":
-        return findings.made(path, lambda: EfsChannel(**given))
+        return findings.made(path, lambda: EfsChannel(**fields))
     if kind == "FSxLustre":
-        return findings.made(path, lambda: FileSystemChannel(**given))
-    findings.add(path, f"is on a file system of type {kind!r}; there is FSxLustre and EFS")
+        return findings.made(path, lambda: FileSystemChannel(**fields))
+    findings.add(path, f"is on a file system of unknown type {kind!r}; use FSxLustre or EFS")
     return None
 
 
@@ -88,14 +88,14 @@ def _unknown(rest: Mapping[str, Any], path: str, findings: Findings) -> None:
 
 
 def _named(inputs: Any, findings: Findings) -> Iterator[tuple[str, object]]:
-    """Each input with its channel's name, as the SDK names them."""
+    """List each input with its channel's name, named like the SDK names them."""
     if inputs is None:
         return
     records = inputs if isinstance(inputs, list) else [inputs]
     if isinstance(inputs, Mapping):
         yield from ((str(name), value) for name, value in inputs.items())
     elif all(hasattr(record, "data_channel") for record in records) and records:
-        # RecordSet and FileSystemRecordSet bring the name of their channel.
+        # RecordSet and FileSystemRecordSet have the name of their channel.
         for record in records:
             yield from record.data_channel().items()
     elif isinstance(inputs, str) or hasattr(inputs, "config"):

@@ -11,10 +11,10 @@ from orchestration.stages.container import Framework
 
 
 def container(estimator: Any, findings: Findings) -> dict[str, Any]:
-    """The fields of a training job that say what it runs.
+    """Return the fields of a training job that select its container.
 
-    A framework's image stands for itself where our table knows it as the SDK does; then the job
-    can move to another region. Else its registry path is kept.
+    A framework's image is left out if our table gives the same one as the SDK; then the job can
+    move to another region. Else its registry path is kept.
     """
     arn = getattr(estimator, "algorithm_arn", None)
     if arn is not None:
@@ -35,7 +35,7 @@ def container(estimator: Any, findings: Findings) -> dict[str, Any]:
 
 
 def framework_of(estimator: Any, findings: Findings) -> Framework | None:
-    """The framework of a framework's estimator."""
+    """Return the framework of a framework's estimator."""
     name = getattr(estimator, "_framework_name", None)
     if name is None:
         return None
@@ -56,17 +56,17 @@ def framework_of(estimator: Any, findings: Findings) -> Framework | None:
 
 
 def _model_dir(estimator: Any) -> Any:
-    """What was given; not the run's place in S3 that ``fit()`` filled in."""
-    given = estimator.model_dir
+    """Return the model_dir that the user set; not the run's S3 location set by ``fit()``."""
+    model_dir = estimator.model_dir
     filled = (f"{estimator.output_path or ''}".rstrip("/"), estimator._current_job_name, "model")
-    if attributes.fitted(estimator) and given == "/".join(map(str, filled)):
+    if attributes.fitted(estimator) and model_dir == "/".join(map(str, filled)):
         return None
-    # An empty one means the default, as in the SDK.
-    return given if given or given is False else None
+    # Empty means the default, as in the SDK.
+    return model_dir if model_dir or model_dir is False else None
 
 
 def _image(estimator: Any, framework: Framework) -> str | None:
-    """The image that a job with this framework gets."""
+    """Return the image that a job with this framework gets."""
     from orchestration.sagemaker_sdk.distributing import strategy_of
     from orchestration.stages.container import deciding_type
     from orchestration.strategies import image_distribution

@@ -1,4 +1,4 @@
-"""Defaults of the SDK's own configuration file, which its session adds to what it sends.
+"""Defaults of the SDK's own configuration file, which its session adds to requests.
 
 https://sagemaker.readthedocs.io/en/v2/overview.html#configuring-and-using-defaults-with-the-sagemaker-python-sdk
 """
@@ -12,14 +12,14 @@ from orchestration.sagemaker_sdk.findings import Findings
 
 
 def configured_tags(estimator: Any) -> list[Mapping[str, str]]:
-    """Tags that V2's session adds to an estimator's; other defaults are in its attributes."""
-    given = {tag["Key"] for tag in estimator.tags or ()}
+    """Return the tags that V2's session adds; other defaults are in the estimator's attributes."""
+    present = {tag["Key"] for tag in estimator.tags or ()}
     added = _section(estimator.sagemaker_session, "TrainingJob").get("Tags") or ()
-    return [tag for tag in added if tag["Key"] not in given]
+    return [tag for tag in added if tag["Key"] not in present]
 
 
 def refuse_defaults(trainer: Any, findings: Findings) -> None:
-    """Finds the defaults that V3's trainer takes up when it trains."""
+    """Report the defaults that V3's trainer adds when it trains."""
     session = trainer.sagemaker_session
     sections = {
         "SageMaker.TrainingJob": _section(session, "TrainingJob"),
@@ -31,12 +31,12 @@ def refuse_defaults(trainer: Any, findings: Findings) -> None:
         for name in section:
             findings.add(
                 f"sagemaker_session.sagemaker_config.{path}.{name}",
-                "is taken up by the trainer when it trains; give it to the trainer",
+                "is added by the trainer when it trains; set it on the trainer",
             )
 
 
 def _section(session: Any, *path: str) -> Mapping[str, Any]:
-    found = getattr(session, "sagemaker_config", None)
+    section = getattr(session, "sagemaker_config", None)
     for name in ("SageMaker", *path):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+        section = section.get(name) if isinstance(section, Mapping) else None
+    return section if isinstance(section, Mapping) else {}

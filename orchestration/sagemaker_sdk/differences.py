@@ -1,4 +1,4 @@
-"""Where a converted job's request departs from the SDK's own, and why."""
+"""Differences between a converted job's request and the SDK's own, with reasons."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final, Literal
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field that is not as the SDK sends it."""
+    """A field that differs from the SDK's request."""
 
     sdk: Literal["V2", "V3", "both"]
-    """The generation of the SDK that it is about."""
+    """The generation of the SDK."""
     field: str
-    """As a path into the request: ``HyperParameters.sagemaker_job_name``."""
+    """The path into the request: ``HyperParameters.sagemaker_job_name``."""
     reason: str
 
 
@@ -129,4 +129,4 @@ DIFFERENCES: Final = (
         "bucket and the job's name",
     ),
 )
-"""Every difference that remains; what is not listed is equal, field by field."""
+"""Every remaining difference; all other fields are equal."""

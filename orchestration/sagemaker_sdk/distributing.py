@@ -1,4 +1,4 @@
-"""How an estimator's training is distributed, and the hyperparameters around that."""
+"""The distribution of an estimator's training, and its hyperparameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _METHODS: Final = (
     "_huggingface_distribution_configuration",
     "_distribution_configuration",
 )
-"""Where the estimators say what a distribution becomes, the most special first."""
+"""The estimators' methods that convert a distribution, the most specific first."""
 _FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet", "huggingface")
 _MXNET: Final = {
     "sagemaker_parameter_server_enabled": ("parameter_server", "enabled"),
@@ -28,7 +28,7 @@ _MXNET: Final = {
     "sagemaker_mpi_num_of_processes_per_host": ("mpi", "processes_per_host"),
     "sagemaker_mpi_custom_mpi_options": ("mpi", "custom_mpi_options"),
 }
-"""MXNet's estimator keeps no distribution, only what it becomes."""
+"""MXNet's estimator keeps only the hyperparameters of its distribution."""
 _CHAINER: Final = {
     "sagemaker_use_mpi": "use_mpi",
     "sagemaker_num_processes": "num_processes",
@@ -46,12 +46,12 @@ class Distributed:
     extra: Mapping[str, str]
 
     def request(self) -> dict[str, Any]:
-        """The part of the ``extra_request``."""
+        """Return the part of the ``extra_request``."""
         return {"HyperParameters": dict(self.extra)} if self.extra else {}
 
 
 def distributed(estimator: Any, has_source: bool, findings: Findings) -> Distributed:
-    """Strategy and hyperparameters of an estimator."""
+    """Read the strategy and the hyperparameters of an estimator."""
     strategy = strategy_of(estimator, findings) or NoStrategy()
     own, extra = hyperparameters.split(_given(estimator, findings), encoded=has_source)
     wanted = _sent_by_sdk(estimator, findings)
@@ -71,17 +71,16 @@ def distributed(estimator: Any, has_source: bool, findings: Findings) -> Distrib
 
 
 def strategy_of(estimator: Any, findings: Findings) -> Strategy | None:
-    """The strategy that an estimator's distribution names."""
-    given = _distribution(estimator)
-    if not given:
+    """Read an estimator's distribution as a strategy."""
+    distribution = _distribution(estimator)
+    if not distribution:
         return None
     own = estimator._framework_name
     problems: tuple[Problem, ...] = ()
-    # What can't work with the framework is for the pipeline to refuse, in its own words; the SDK
-    # sends it.
+    # The pipeline refuses what can't work with the framework, in its own words; the SDK sends it.
     for framework in (own, *(name for name in _FRAMEWORKS if name != own)):
         try:
-            return from_distribution(given, framework=framework)
+            return from_distribution(distribution, framework=framework)
         except PipelineError as error:
             problems = problems or error.problems
     findings.under("", problems)
@@ -89,17 +88,17 @@ def strategy_of(estimator: Any, findings: Findings) -> Strategy | None:
 
 
 def _distribution(estimator: Any) -> dict[str, Any]:
-    given = dict(getattr(estimator, "distribution", None) or {})
-    given.pop("pytorchxla", None)
+    distribution = dict(getattr(estimator, "distribution", None) or {})
+    distribution.pop("pytorchxla", None)
     if getattr(estimator, "_framework_name", None) == "mxnet":
         for name, (kind, key) in _MXNET.items():
             if name in estimator._hyperparameters:
-                given.setdefault(kind, {})[key] = estimator._hyperparameters[name]
-    return given
+                distribution.setdefault(kind, {})[key] = estimator._hyperparameters[name]
+    return distribution
 
 
 def _given(estimator: Any, findings: Findings) -> dict[str, str]:
-    """The user's hyperparameters as the SDK sends them."""
+    """Return the user's hyperparameters as the SDK sends them."""
     raw = dict(estimator._hyperparameters)
     for name, definition in getattr(estimator, "hyperparameter_definitions", {}).items():
         # AlgorithmEstimator fills in the algorithm's defaults when it is fitted.
@@ -118,7 +117,7 @@ def _given(estimator: Any, findings: Findings) -> dict[str, str]:
 
 
 def _sent_by_sdk(estimator: Any, findings: Findings) -> dict[str, str]:
-    """What the SDK makes of the distribution."""
+    """Return the hyperparameters that the SDK derives from the distribution."""
     if getattr(estimator, "_framework_name", None) == "mxnet":
         return as_json(
             {
@@ -127,14 +126,14 @@ def _sent_by_sdk(estimator: Any, findings: Findings) -> dict[str, str]:
                 if name in estimator._hyperparameters
             }
         )
-    given = getattr(estimator, "distribution", None)
-    if not given:
+    distribution = getattr(estimator, "distribution", None)
+    if not distribution:
         return {}
     for method in _METHODS:
         configured = getattr(estimator, method, None)
         if configured is not None:
             try:
-                return as_json(configured(distribution=given))
+                return as_json(configured(distribution=distribution))
             except (ValueError, TypeError) as error:
                 findings.add("distribution", f"is refused by the SDK: {error}")
                 return {}
@@ -152,12 +151,12 @@ def _sent_by_us(estimator: Any, strategy: Strategy) -> Mapping[str, object]:
 
 
 def _of_special_estimators(estimator: Any, findings: Findings) -> dict[str, str]:
-    """What Training Compiler, Chainer and reinforcement learning tell their containers."""
-    told: dict[str, object] = {}
+    """Return the hyperparameters of Training Compiler, Chainer and reinforcement learning."""
+    own: dict[str, object] = {}
     compiler = getattr(estimator, "compiler_config", None)
     if compiler is not None:
-        told |= compiler._to_hyperparameter_dict()
-    told |= {
+        own |= compiler._to_hyperparameter_dict()
+    own |= {
         name: value
         for name, attribute in _CHAINER.items()
         if (value := getattr(estimator, attribute, None))
@@ -165,6 +164,6 @@ def _of_special_estimators(estimator: Any, findings: Findings) -> dict[str, str]
     if type(estimator).__name__ == "RLEstimator":
         output = attributes.output_path(estimator)
         if output is None:
-            findings.add("output_path", "is told to the container of an RLEstimator; give one")
-        told |= {"sagemaker_s3_output": output, "sagemaker_estimator": "RLEstimator"}
-    return as_json(told)
+            findings.add("output_path", "is a hyperparameter of an RLEstimator's container; set it")
+        own |= {"sagemaker_s3_output": output, "sagemaker_estimator": "RLEstimator"}
+    return as_json(own)

@@ -36,14 +36,14 @@ def from_estimator(
     experiment_config: Mapping[str, str] | None = None,
     code: str | Path | None = None,
 ) -> TrainingJob:
-    """A training job that sends what ``estimator.fit(inputs, …)`` would.
+    """Convert an estimator to a training job that sends what ``estimator.fit(inputs, …)`` would.
 
     ``estimator`` is one of the SageMaker Python SDK's V2: a framework's, the generic ``Estimator``,
-    or an ``AlgorithmEstimator``. Nothing is sent and nothing is changed. ``name`` is the stage's,
-    ``code`` an empty folder to put code together in that is not one folder by itself (a script
-    without ``source_dir``, or ``dependencies``); without it a temporary one is made.
+    or an ``AlgorithmEstimator``. Nothing is sent and nothing is changed. ``name`` is the stage's.
+    ``code`` is an empty folder to collect code that is not in one folder (a script without
+    ``source_dir``, or ``dependencies``); by default a temporary one is made.
 
-    The differences that remain are listed in :data:`~orchestration.sagemaker_sdk.DIFFERENCES`.
+    The remaining differences are listed in :data:`~orchestration.sagemaker_sdk.DIFFERENCES`.
     The role and the region are the pipeline's: see :func:`settings`.
 
     Raises :class:`~orchestration.errors.PipelineError` that names every attribute without a
@@ -83,12 +83,12 @@ def from_estimator(
 
 
 def settings(estimator: Any) -> dict[str, str]:
-    """Role and region of an estimator or a trainer, for ``Pipeline(**settings(estimator), …)``."""
-    given = {
+    """Read role and region of an estimator or a trainer, for ``Pipeline(**settings(…), …)``."""
+    values = {
         "role": getattr(estimator, "role", None),
         "region": getattr(estimator.sagemaker_session, "boto_region_name", None),
     }
-    return {key: value for key, value in given.items() if value is not None}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def _source(estimator: Any, code: str | Path | None, findings: Findings) -> Source | None:
@@ -103,7 +103,7 @@ def _source(estimator: Any, code: str | Path | None, findings: Findings) -> Sour
         if dependencies:
             findings.add(
                 "dependencies",
-                "are left out by the SDK where source_dir is in S3; put them into the archive",
+                "are ignored by the SDK if source_dir is in S3; put them into the archive",
             )
         return sources.in_s3(script, directory, "source_dir", findings)
     if directory and not dependencies:
@@ -116,7 +116,7 @@ def _channels(estimator: Any, inputs: object, findings: Findings) -> dict[str, c
     if estimator.model_uri:
         name = estimator.model_channel_name
         if name in made:
-            findings.add("model_channel_name", f"{name!r} is the name of an input too")
+            findings.add("model_channel_name", f"{name!r} is also the name of an input")
         model = findings.made(
             "model_uri",
             lambda: S3Channel(
@@ -157,7 +157,7 @@ def _machines(estimator: Any, findings: Findings) -> dict[str, Any]:
     elif estimator.use_spot_instances:
         spot = findings.made("max_wait", lambda: ManagedSpot(max_wait_s=estimator.max_wait))
     elif estimator.max_wait:
-        findings.add("max_wait", "has a meaning with use_spot_instances only; leave it out")
+        findings.add("max_wait", "only has an effect with use_spot_instances; remove it")
     return {
         "cluster": cluster,
         "spot": spot,
@@ -179,7 +179,7 @@ def _places(estimator: Any, findings: Findings) -> dict[str, Any]:
         )
     elif estimator.checkpoint_local_path:
         findings.add(
-            "checkpoint_local_path", "is sent by the SDK with a checkpoint_s3_uri only; give one"
+            "checkpoint_local_path", "is sent by the SDK only with a checkpoint_s3_uri; set one"
         )
     vpc = None
     if estimator.subnets or estimator.security_group_ids:
@@ -198,7 +198,7 @@ def _options(estimator: Any, inputs: object, findings: Findings) -> dict[str, An
     mode = estimator.input_mode
     config = getattr(inputs, "config", None)
     if isinstance(config, Mapping):
-        # One TrainingInput for the whole job decides for the job, too.
+        # A single TrainingInput sets the mode of the whole job, too.
         mode = config.get("InputMode", mode)
     return {
         "input_mode": mode,
@@ -216,13 +216,13 @@ def _options(estimator: Any, inputs: object, findings: Findings) -> dict[str, An
 
 
 def _named(entries: Any, key: str, value: str, path: str, findings: Findings) -> dict[str, str]:
-    """A list of pairs as a mapping."""
+    """Convert a list of pairs to a mapping."""
     named: dict[str, str] = {}
     for number, entry in enumerate(entries or ()):
         if entry[key] in named:
             findings.add(f"{path}[{number}]", f"names {entry[key]!r} a second time")
         for further in entry.keys() - {key, value}:
-            findings.add(f"{path}[{number}].{further}", "is no field of the request")
+            findings.add(f"{path}[{number}].{further}", "is not a field of the request")
         named[entry[key]] = entry[value]
     return named
 
@@ -231,13 +231,13 @@ def _experiment(config: Mapping[str, str] | None, findings: Findings) -> Experim
     if not config:
         return None
     for key in config.keys() - _EXPERIMENT.keys():
-        findings.add(f"experiment_config.{key}", "is no field of an experiment's configuration")
-    given = {ours: config[theirs] for theirs, ours in _EXPERIMENT.items() if theirs in config}
-    return findings.made("experiment_config", lambda: Experiment(**given))
+        findings.add(f"experiment_config.{key}", "is not a field of an experiment's configuration")
+    fields = {ours: config[theirs] for theirs, ours in _EXPERIMENT.items() if theirs in config}
+    return findings.made("experiment_config", lambda: Experiment(**fields))
 
 
 def _extra(estimator: Any) -> dict[str, Any]:
-    """What only the request itself has a field for."""
+    """Return the settings that only the request has fields for."""
     algorithm: dict[str, Any] = {}
     if estimator.training_repository_access_mode is not None:
         config = {"TrainingRepositoryAccessMode": estimator.training_repository_access_mode}

@@ -1,4 +1,4 @@
-"""What an object of the SDK holds that a training job has no counterpart for."""
+"""Settings of the SDK's objects that a training job has no counterpart for."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class Findings:
         self._found: list[Problem] = []
 
     def add(self, path: str, message: str) -> None:
-        """A problem; ``path`` is an attribute of the subject."""
+        """Record a problem; ``path`` is an attribute of the subject."""
         self._found.append(Problem(f"{self.subject}.{path}" if path else self.subject, message))
 
     def under(self, path: str, problems: Iterable[Problem]) -> None:
-        """Problems that one of our own models has with the value of an attribute."""
+        """Record problems that one of our models has with the value of an attribute."""
         for problem in problems:
             self.add(".".join(part for part in (path, problem.path) if part), problem.message)
 
     def end(self) -> None:
-        """Raises :class:`~orchestration.errors.PipelineError` if anything was found."""
+        """Raise :class:`~orchestration.errors.PipelineError` if there are problems."""
         if self._found:
             raise PipelineError(dict.fromkeys(self._found))
 
     def made(self, path: str, make: Callable[[], T]) -> T | None:
-        """What ``make`` gives; what a model of ours refuses is found at ``path``."""
+        """Return the result of ``make``; record refusals of our models at ``path``."""
         try:
             return make()
         except ValidationError as error:
@@ -47,12 +47,12 @@ class Findings:
 
 
 def is_variable(value: object) -> bool:
-    """Whether a value is known only when a SageMaker pipeline runs."""
+    """Return whether a value is known only when a SageMaker pipeline runs."""
     return any(kind.__name__ == "PipelineVariable" for kind in type(value).__mro__)
 
 
 def variables(value: object, path: str) -> Iterable[str]:
-    """Where a value holds pipeline variables."""
+    """Find the paths of pipeline variables in a value."""
     if is_variable(value):
         yield path
     elif isinstance(value, Mapping):
@@ -68,7 +68,7 @@ def variables(value: object, path: str) -> Iterable[str]:
 
 
 def refuse_variables(findings: Findings, attributes: Mapping[str, Any]) -> None:
-    """Names every pipeline variable."""
+    """Report every pipeline variable."""
     for name, value in attributes.items():
         for path in variables(value, name):
             findings.add(

@@ -1,4 +1,4 @@
-"""An estimator's hyperparameters: what a training job names, and what goes beside it as it is."""
+"""An estimator's hyperparameters: a training job's own, and those of its ``extra_request``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TOOLKIT: Final = frozenset(
         "sagemaker_region",
     ]
 )
-"""What script mode adds itself, to the estimator too once it was fitted."""
+"""Hyperparameters that script mode adds, also to the estimator once it was fitted."""
 
 Split = tuple[dict[str, Any], dict[str, str]]
-"""Hyperparameters of the job, and those for its ``extra_request``."""
+"""The job's own hyperparameters, and those for its ``extra_request``."""
 
 
 def split(sent: Mapping[str, str], *, encoded: bool) -> Split:
-    """Values that give the text which the SDK sends; ``encoded``: the job encodes as JSON."""
+    """Find values that yield the SDK's text; ``encoded``: the job encodes them as JSON."""
     own: dict[str, Any] = {}
     extra = {}
     for name, text in sent.items():
@@ -36,7 +36,7 @@ def split(sent: Mapping[str, str], *, encoded: bool) -> Split:
 
 
 def _decoded(text: str) -> bool | int | float | str | None:
-    """The scalar whose JSON is ``text``; ``None`` where there is none."""
+    """Return the scalar whose JSON is ``text``; ``None`` if there is none."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -49,10 +49,10 @@ def _decoded(text: str) -> bool | int | float | str | None:
 
 
 def as_json(values: Mapping[str, object]) -> dict[str, str]:
-    """As the SDK's framework estimators encode them."""
+    """Encode values like the SDK's framework estimators."""
     return {str(name): json.dumps(value) for name, value in values.items()}
 
 
 def as_text(values: Mapping[str, object]) -> dict[str, str]:
-    """As the SDK's generic estimator sends them."""
+    """Encode values like the SDK's generic estimator."""
     return {str(name): str(value) for name, value in values.items()}

@@ -11,7 +11,7 @@ from orchestration.strategies import MPI, Horovod, NoStrategy, SMPv2, TorchDistr
 
 
 def launched(job: TrainingJob, trainer: Any, findings: Findings) -> Any:
-    """The ``distributed`` of a trainer of class ``trainer``; ``None`` where there is none."""
+    """Build the ``distributed`` of a trainer of class ``trainer``; ``None`` without a launcher."""
     strategy = job.distribution
     if isinstance(strategy, NoStrategy):
         return None
@@ -40,18 +40,18 @@ def launched(job: TrainingJob, trainer: Any, findings: Findings) -> Any:
     return None
 
 
-def _launcher(trainer: Any, name: str, **given: Any) -> Any:
-    return _launcher_class(trainer, name)(**{k: v for k, v in given.items() if v is not None})
+def _launcher(trainer: Any, name: str, **fields: Any) -> Any:
+    return _launcher_class(trainer, name)(**{k: v for k, v in fields.items() if v is not None})
 
 
 def _launcher_class(trainer: Any, name: str) -> Any:
-    """A class of the SDK that the caller has imported, found from the trainer's own fields."""
+    """Find a class of the SDK, which the caller has imported, from the trainer's fields."""
     known = {kind.__name__: kind for kind in _class_of(trainer, "distributed").__subclasses__()}
     return known[name]
 
 
 def _class_of(model: Any, field: str) -> Any:
-    """The class that a field of a Pydantic model takes."""
+    """Return the class of a Pydantic model's field."""
     annotation = model.model_fields[field].annotation
     [kind] = [each for each in typing.get_args(annotation) if each is not type(None)]
     return kind

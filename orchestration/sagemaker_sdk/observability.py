@@ -1,4 +1,4 @@
-"""Debugger, profiler and TensorBoard of an estimator, as its ``fit()`` would prepare them.
+"""Debugger, profiler and TensorBoard of an estimator, as its ``fit()`` prepares them.
 
 The regions without them are those of the SageMaker Python SDK 2.257.7 (``fw_utils.py``), read
 November 2026.
@@ -30,7 +30,7 @@ _UNHOOKED: Final = frozenset(["mxnet", "pytorch", "tensorflow"])
 
 @dataclass(kw_only=True)
 class Observed:
-    """Fields of a training job, and what only its ``extra_request`` can say."""
+    """Fields of a training job, and settings for its ``extra_request``."""
 
     debugger: Debugger | None = None
     profiler: Profiler | None = None
@@ -39,9 +39,9 @@ class Observed:
 
 
 def observed(estimator: Any, output: str | None, findings: Findings) -> Observed:
-    """What is recorded of the estimator's job."""
+    """Read what an estimator's job records."""
     region = estimator.sagemaker_session.boto_region_name
-    found = Observed()
+    observed = Observed()
     rules = [rule for rule in estimator.rules or [] if not _profiles(rule)]
     debug_rules = [
         made
@@ -51,28 +51,28 @@ def observed(estimator: Any, output: str | None, findings: Findings) -> Observed
     ]
     hook = _hook(estimator, region, findings)
     if _parameter_server(estimator):
-        # The SDK takes both away here, rules and all.
+        # The SDK drops both here, with their rules.
         if rules:
             findings.add("rules", "the Debugger does not go with parameter servers; leave them out")
     elif hook is None and debug_rules:
-        found.extra["DebugRuleConfigurations"] = [rule.request() for rule in debug_rules]
+        observed.extra["DebugRuleConfigurations"] = [rule.request() for rule in debug_rules]
     elif hook is not None:
         place = given_place(estimator, hook.s3_output_path) or output
-        found.debugger = _debugger(hook, place, rules, debug_rules, findings)
-    _profile(estimator, region, output, found, findings)
+        observed.debugger = _debugger(hook, place, rules, debug_rules, findings)
+    _profile(estimator, region, output, observed, findings)
     board = estimator.tensorboard_output_config
     if board is not None:
-        found.tensorboard = findings.made(
+        observed.tensorboard = findings.made(
             "tensorboard_output_config",
             lambda: TensorBoard(
                 uri=board.s3_output_path, local_path=board.container_local_output_path
             ),
         )
-    return found
+    return observed
 
 
 class _DefaultHook:
-    """The hook of an estimator that says nothing about it."""
+    """Return the default hook of an estimator."""
 
     s3_output_path = None
     container_local_output_path = None
@@ -81,11 +81,11 @@ class _DefaultHook:
 
 
 def _hook(estimator: Any, region: str, findings: Findings) -> Any:
-    """The hook's configuration, ``None`` where there is none in the request."""
+    """Return the hook's configuration; ``None`` if the request has none."""
     hook = estimator.debugger_hook_config
     if region in _WITHOUT:
         if hook:
-            findings.add("debugger_hook_config", f"there is no Debugger in {region}; leave it out")
+            findings.add("debugger_hook_config", f"is not available in {region}; remove it")
         return None
     if hook is False:
         return None
@@ -112,7 +112,7 @@ def _distributed_with_checkpoints(estimator: Any) -> bool:
         return False
     if getattr(estimator, "_framework_name", None) not in _UNHOOKED:
         return False
-    # An estimator with a distribution counts as distributed even where it is empty.
+    # An estimator with a distribution counts as distributed even if that is empty.
     distribution = getattr(estimator, "distribution", None)
     return (
         estimator.instance_count is None
@@ -136,18 +136,18 @@ def _debugger(
         )
         for entry in configured
     }
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "uri": place,
         "local_path": hook.container_local_output_path,
         "hook_parameters": _texts(hook.hook_parameters),
         "collections": tuple(collections.values()),
         "rules": tuple(debug_rules),
     }
-    return findings.made("debugger_hook_config", lambda: Debugger(**given))
+    return findings.made("debugger_hook_config", lambda: Debugger(**fields))
 
 
 def _profile(
-    estimator: Any, region: str, output: str | None, found: Observed, findings: Findings
+    estimator: Any, region: str, output: str | None, observed: Observed, findings: Findings
 ) -> None:
     config = estimator.profiler_config
     disabled = bool(estimator.disable_profiler)
@@ -155,25 +155,25 @@ def _profile(
         findings.add("profiler_config", "is enabled while disable_profiler is true; choose")
         return
     if disabled and config is None:
-        found.profiler = Profiler(enabled=False)
+        observed.profiler = Profiler(enabled=False)
         return
     if region in _WITHOUT and config is None:
-        found.profiler = Profiler(enabled=False)
+        observed.profiler = Profiler(enabled=False)
         return
     request = config._to_request_dict() if config is not None else {"DisableProfiler": False}
     rules = _profiler_rules(estimator, config, region, findings)
     if request["DisableProfiler"] is not False:
-        found.extra["ProfilerConfig"] = request
+        observed.extra["ProfilerConfig"] = request
         if rules:
-            found.extra["ProfilerRuleConfigurations"] = [rule.request() for rule in rules]
+            observed.extra["ProfilerRuleConfigurations"] = [rule.request() for rule in rules]
         return
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "uri": given_place(estimator, request.get("S3OutputPath")) or output,
         "interval_ms": request.get("ProfilingIntervalInMilliseconds"),
         "parameters": _texts(request.get("ProfilingParameters")),
         "rules": tuple(rules),
     }
-    found.profiler = findings.made("profiler_config", lambda: Profiler(**given))
+    observed.profiler = findings.made("profiler_config", lambda: Profiler(**fields))
 
 
 def _profiler_rules(
@@ -221,7 +221,7 @@ def _rule(rule: Any, region: str, path: str, findings: Findings) -> Rule | None:
     if actions is not None:
         parameters |= _actions(actions, f"{path}.actions", findings)
     image = _evaluator(rule.name, region, path, findings) if default else rule.image_uri
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": rule.name,
         "image": image,
         "parameters": _texts(parameters),
@@ -230,7 +230,7 @@ def _rule(rule: Any, region: str, path: str, findings: Findings) -> Rule | None:
         "instance_type": rule.instance_type if own_machine else None,
         "volume_gib": rule.volume_size_in_gb if own_machine else None,
     }
-    return findings.made(path, lambda: Rule(**given))
+    return findings.made(path, lambda: Rule(**fields))
 
 
 def _actions(actions: Any, path: str, findings: Findings) -> dict[str, str]:

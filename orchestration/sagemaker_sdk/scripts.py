@@ -39,7 +39,7 @@ and https://github.com/aws/deep-learning-containers, read November 2026."""
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What is started, in what, and how it is distributed."""
+    """The code, its framework, and the way it is distributed."""
 
     source: Source | None = None
     framework: Framework | None = None
@@ -49,11 +49,11 @@ class Script:
 def script(
     trainer: Any, code: str | Path | None, toolkit: bool | None, findings: Findings
 ) -> Script:
-    """The source code of a trainer, as the toolkit starts it."""
-    given = setting(trainer, "source_code")
-    if given is None:
+    """Read the source code of a trainer as the toolkit starts it."""
+    code_settings = setting(trainer, "source_code")
+    if code_settings is None:
         if setting(trainer, "distributed") is not None:
-            findings.add("distributed", "distributes source_code, which is not given")
+            findings.add("distributed", "needs source_code, which is missing")
         return Script()
     framework = _framework(setting(trainer, "training_image"))
     if framework is None and toolkit is not True:
@@ -62,39 +62,42 @@ def script(
             "is not known to have the SageMaker training toolkit, which starts source_code here; "
             "if it has: from_model_trainer(…, toolkit=True)",
         )
-    _check(given, findings)
-    entry = setting(given, "entry_script")
+    _check(code_settings, findings)
+    entry = setting(code_settings, "entry_script")
     if not entry:
         return Script(framework=framework)
     return Script(
-        _source(given, entry, code, findings),
+        _source(code_settings, entry, code, findings),
         framework,
         _strategy(setting(trainer, "distributed"), findings),
     )
 
 
-def _check(given: Any, findings: Findings) -> None:
-    if setting(given, "command"):
+def _check(code_settings: Any, findings: Findings) -> None:
+    if setting(code_settings, "command"):
         findings.add(
             "source_code.command",
             "has no counterpart: the toolkit starts a script; put the command into a .sh file of "
             "source_dir, and name that as entry_script",
         )
-    elif setting(given, "args"):
-        findings.add("source_code.args", "are left out by V3 without a command; leave them out")
-    requirements = setting(given, "requirements")
+    elif setting(code_settings, "args"):
+        findings.add("source_code.args", "are ignored by V3 without a command; remove them")
+    requirements = setting(code_settings, "requirements")
     if requirements not in (None, "requirements.txt"):
         findings.add(
             "source_code.requirements",
             f"is {requirements!r}; the toolkit installs requirements.txt of source_dir only",
         )
-    entry = setting(given, "entry_script")
+    entry = setting(code_settings, "entry_script")
     if entry and not entry.endswith((".py", ".sh")):
-        findings.add("source_code.entry_script", f"{entry} is neither a .py nor a .sh, as V3 wants")
+        findings.add(
+            "source_code.entry_script",
+            f"{entry} is neither a .py nor a .sh file, which V3 requires",
+        )
 
 
 def _framework(image: object) -> Framework | None:
-    """The framework in one of AWS's images."""
+    """Return the framework in one of AWS's images."""
     match = re.fullmatch(r"\d{12}\.dkr\.ecr\.[^/]+/([^:@]+)(?::(\d[\d.]*\d|\d))?.*", str(image))
     name, base = _TOOLKIT.get(match[1], (None, None)) if match else (None, None)
     if match is None or name is None:
@@ -104,13 +107,15 @@ def _framework(image: object) -> Framework | None:
         name=name,
         version=None if base else version,
         base=f"{base}{version or ''}" if base else None,
-        # V3 tells TensorFlow scripts of no model_dir.
+        # V3 does not pass model_dir to TensorFlow scripts.
         model_dir=False if name == "tensorflow" else None,
     )
 
 
-def _source(given: Any, entry: str, code: str | Path | None, findings: Findings) -> Source | None:
-    place, path = setting(given, "source_dir"), "source_code.source_dir"
+def _source(
+    code_settings: Any, entry: str, code: str | Path | None, findings: Findings
+) -> Source | None:
+    place, path = setting(code_settings, "source_dir"), "source_code.source_dir"
     if not place:
         findings.add(path, "is needed: the folder that holds entry_script")
         return None
@@ -118,7 +123,7 @@ def _source(given: Any, entry: str, code: str | Path | None, findings: Findings)
         return sources.in_s3(entry, place, path, findings)
     if place.endswith(sources.ARCHIVES):
         return sources.archive(entry, place, path, findings)
-    patterns = setting(given, "ignore_patterns") or ()
+    patterns = setting(code_settings, "ignore_patterns") or ()
     if not Path(place).is_dir() or not _ignored(Path(place), patterns):
         return sources.folder(entry, place, path, findings)
     target = Path(tempfile.mkdtemp(prefix="orchestration-code-") if code is None else code)
@@ -127,7 +132,7 @@ def _source(given: Any, entry: str, code: str | Path | None, findings: Findings)
 
 
 def _ignored(folder: Path, patterns: Sequence[str]) -> bool:
-    """Whether patterns keep out what would travel otherwise: ``.env`` is none of ours."""
+    """Return whether patterns exclude files that would be sent otherwise."""
     return any(
         fnmatch.fnmatch(part, pattern)
         for name, _ in files(folder)
@@ -157,9 +162,7 @@ def _strategy(distributed: Any, findings: Findings) -> Strategy:
     elif kind == "MPI":
         made = _mpi(distributed, processes, findings)
     else:
-        findings.add(
-            "distributed", f"is a {kind}, whose driver is your own; there is no counterpart"
-        )
+        findings.add("distributed", f"is a {kind} with your own driver, which has no counterpart")
     return made or NoStrategy()
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """An object of V3 as JSON in the API's words; what is not set is left out.
+    """Convert an object of V3 to JSON in the API's spelling; unset fields are left out.
 
-    V3 marks what is not set by ``None`` or an ``Unassigned``.
+    V3 marks unset fields by ``None`` or an ``Unassigned``.
     """
     fields = getattr(type(value), "model_fields", None)
     if fields is not None:
-        found = {_pascal(name): plain(getattr(value, name)) for name in fields}
-        return {name: inner for name, inner in found.items() if inner is not None}
+        values = {_pascal(name): plain(getattr(value, name)) for name in fields}
+        return {name: inner for name, inner in values.items() if inner is not None}
     if type(value).__name__ == "Unassigned":
         return None
     if isinstance(value, Mapping):
@@ -25,7 +25,7 @@ def plain(value: Any) -> Any:
 
 
 def setting(owner: Any, name: str) -> Any:
-    """An attribute of an object of V3, ``None`` where it is not set or there is no such object."""
+    """Return an attribute of an object of V3; ``None`` if it is unset or the object is None."""
     value = getattr(owner, name, None)
     return None if type(value).__name__ == "Unassigned" else value
 

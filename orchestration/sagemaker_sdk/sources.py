@@ -15,17 +15,15 @@ ARCHIVES = (".tar.gz", ".tgz")
 
 
 def in_s3(entry_point: str, uri: str, path: str, findings: Findings) -> Source | None:
-    """Code that lies in S3 already, as an archive."""
+    """Use an archive of code that is in S3 already."""
     if not uri.endswith(ARCHIVES):
-        findings.add(
-            path, f"{uri} is no archive, which is what the toolkit unpacks; give a .tar.gz"
-        )
+        findings.add(path, f"{uri} is not an archive, which the toolkit unpacks; use a .tar.gz")
         return None
     return findings.made(path, lambda: Source(entry_point=entry_point, uri=f"s3://{uri[5:]}"))
 
 
 def folder(entry_point: str, directory: str, path: str, findings: Findings) -> Source | None:
-    """A folder of code, as it is now."""
+    """Use a folder of code as it is now."""
     place = Path(directory).resolve()
     if not place.is_dir():
         findings.add(path, f"there is no folder {directory}")
@@ -40,7 +38,7 @@ def folder(entry_point: str, directory: str, path: str, findings: Findings) -> S
 
 
 def archive(entry_point: str, file: str, path: str, findings: Findings) -> Source | None:
-    """An archive on this machine, sent as it is."""
+    """Use an archive on this machine, sent unchanged."""
     place = Path(file).resolve()
     if not place.is_file():
         findings.add(path, f"there is no file {file}")
@@ -57,7 +55,7 @@ def put_together(
     into: str | Path | None,
     findings: Findings,
 ) -> Source | None:
-    """A script and folders from several places as one folder, as the SDK packs them."""
+    """Copy a script and folders into one folder, like the SDK packs them."""
     target = Path(tempfile.mkdtemp(prefix="orchestration-code-") if into is None else into)
     parts = [Path(part).resolve() for part in dependencies]
     if directory is None:

@@ -21,11 +21,11 @@ T = TypeVar("T")
 _WITHOUT = {
     "entrypoint": "V3 sets the container's entry point itself",
     "arguments": "V3 sets the arguments of the container's entry point itself",
-    "debugger": "V3 knows no Debugger",
-    "profiler": "V3 knows no profiler",
+    "debugger": "V3 does not support the Debugger",
+    "profiler": "V3 does not support the profiler",
     "experiment": "V3 takes the experiment from the run that it is called in",
     "metrics_time_series": "V3 does not send it",
-    "extra_request": "V3 takes no further fields",
+    "extra_request": "V3 accepts no further fields",
 }
 
 
@@ -38,16 +38,16 @@ def to_model_trainer(
     region: str | None = None,
     base_job_name: str | None = None,
 ) -> T:
-    """The ``ModelTrainer`` that does what a training job does.
+    """Convert a training job to a ``ModelTrainer`` that does the same.
 
     ``model_trainer`` is V3's class, which the caller imports: ``to_model_trainer(job, ModelTrainer,
-    role=…)``. ``session`` is V3's; its region, or ``region``, is where a framework's image is taken
-    from. Where the job keeps output or checkpoints at the run's own place, V3 chooses one.
+    role=…)``. ``session`` is V3's; a framework's image is looked up in its region, or in
+    ``region``. If the job keeps output or checkpoints at the run's own location, V3 chooses one.
 
-    The differences that remain are listed in :data:`~orchestration.sagemaker_sdk.DIFFERENCES`.
+    The remaining differences are listed in :data:`~orchestration.sagemaker_sdk.DIFFERENCES`.
 
     Raises :class:`~orchestration.errors.PipelineError` that names every field of the job without a
-    counterpart in V3; references among them, for a ``ModelTrainer`` knows no other stages.
+    counterpart in V3, including references, since a ``ModelTrainer`` has no other stages.
     """
     findings = Findings("training_job")
     _check(training_job, findings)
@@ -63,13 +63,13 @@ def to_model_trainer(
         "training_image": _image(training_job, where, findings),
     }
     findings.end()
-    given = {name: value for name, value in arguments.items() if value not in (None, [], {})}
-    trainer: Any = model_trainer(**given)
+    fields = {name: value for name, value in arguments.items() if value not in (None, [], {})}
+    trainer: Any = model_trainer(**fields)
     return typing.cast(T, _further(training_job, trainer))
 
 
 def _settings(job: TrainingJob) -> dict[str, Any]:
-    """Arguments of the trainer that Pydantic makes its objects from."""
+    """Return arguments of the trainer, from which Pydantic builds its objects."""
     return {
         "compute": _compute(job),
         "stopping_condition": _stopping(job),
@@ -94,8 +94,8 @@ def _checkpoints(job: TrainingJob, trainer: Any) -> Any:
         "s3_uri": job.checkpoints.uri,
         "local_path": job.checkpoints.local_path,
     }
-    given = {name: value for name, value in kept.items() if value is not None}
-    return _built(trainer, "with_checkpoint_config", given)
+    fields = {name: value for name, value in kept.items() if value is not None}
+    return _built(trainer, "with_checkpoint_config", fields)
 
 
 def _check(job: TrainingJob, findings: Findings) -> None:
@@ -132,7 +132,7 @@ def _check(job: TrainingJob, findings: Findings) -> None:
 
 def _compute(job: TrainingJob) -> dict[str, Any]:
     cluster = job.cluster
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "volume_size_in_gb": cluster.volume_gib,
         "volume_kms_key_id": cluster.volume_kms_key,
         "keep_alive_period_in_seconds": cluster.keep_alive_s,
@@ -140,10 +140,10 @@ def _compute(job: TrainingJob) -> dict[str, Any]:
         "enable_managed_spot_training": True if job.spot is not None else None,
     }
     if cluster.instance_type is not None:
-        given["instance_type"] = cluster.instance_type
-        given["instance_count"] = cluster.instance_count or 1
+        fields["instance_type"] = cluster.instance_type
+        fields["instance_count"] = cluster.instance_count or 1
     if cluster.groups:
-        given["instance_groups"] = [
+        fields["instance_groups"] = [
             {
                 "instance_group_name": group.name,
                 "instance_type": group.instance_type,
@@ -152,8 +152,8 @@ def _compute(job: TrainingJob) -> dict[str, Any]:
             for group in cluster.groups
         ]
     if cluster.preferences:
-        given |= _preferences(job)
-    return {name: value for name, value in given.items() if value is not None}
+        fields |= _preferences(job)
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _preferences(job: TrainingJob) -> dict[str, Any]:
@@ -167,34 +167,34 @@ def _preferences(job: TrainingJob) -> dict[str, Any]:
 
 
 def _stopping(job: TrainingJob) -> dict[str, Any]:
-    given = {
+    fields = {
         "max_runtime_in_seconds": job.max_runtime_s,
         "max_wait_time_in_seconds": None if job.spot is None else job.spot.max_wait_s,
         "max_pending_time_in_seconds": job.cluster.max_pending_s,
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _networking(job: TrainingJob) -> dict[str, Any]:
-    given: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if job.vpc is not None:
-        given["subnets"] = list(job.vpc.subnets)
-        given["security_group_ids"] = list(job.vpc.security_groups)
+        fields["subnets"] = list(job.vpc.subnets)
+        fields["security_group_ids"] = list(job.vpc.security_groups)
     if job.enable_network_isolation:
-        given["enable_network_isolation"] = True
+        fields["enable_network_isolation"] = True
     if job.encrypt_inter_container_traffic:
-        given["enable_inter_container_traffic_encryption"] = True
-    return given
+        fields["enable_inter_container_traffic_encryption"] = True
+    return fields
 
 
 def _output(job: TrainingJob) -> dict[str, Any]:
-    given = {
+    fields = {
         "s3_output_path": job.output.uri,
         "kms_key_id": job.output.kms_key,
-        # V3 says GZIP where nothing is said, which is SageMaker's default too.
+        # V3 sends GZIP by default, which is SageMaker's default too.
         "compression_type": job.output.compression,
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _channel(name: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,12 +205,12 @@ def _source_code(job: TrainingJob) -> dict[str, Any] | None:
     source = job.source
     if source is None:
         return None
-    given = {
+    fields = {
         "source_dir": source.uri or source.directory or source.archive,
         "entry_script": source.entry_point,
     }
     installs = source.directory is not None and _holds_requirements(source.directory)
-    return given | ({"requirements": "requirements.txt"} if installs else {})
+    return fields | ({"requirements": "requirements.txt"} if installs else {})
 
 
 def _holds_requirements(directory: str) -> bool:
@@ -223,7 +223,7 @@ def _image(job: TrainingJob, region: str | None, findings: Findings) -> Any:
     if job.image is not None or job.framework is None:
         return job.image
     if region is None:
-        findings.add("framework", "has its image in a region; give region= or a session")
+        findings.add("framework", "has a different image in each region; pass region= or a session")
         return None
     types = tuple(each.instance_type for each in job.cluster.machines())
     try:
@@ -235,23 +235,23 @@ def _image(job: TrainingJob, region: str | None, findings: Findings) -> Any:
         return None
 
 
-def _built(trainer: Any, method: str, given: Mapping[str, Any]) -> Any:
-    """The object that one of the trainer's ``with_…`` methods takes."""
+def _built(trainer: Any, method: str, fields: Mapping[str, Any]) -> Any:
+    """Build the argument of one of the trainer's ``with_…`` methods."""
     [hint] = [
         hint
         for name, hint in typing.get_type_hints(getattr(trainer, method)).items()
         if name not in ("return", "self")
     ]
     kinds = [each for each in typing.get_args(hint) if each is not type(None)] or [hint]
-    return kinds[0](**given)
+    return kinds[0](**fields)
 
 
 def _further(job: TrainingJob, trainer: Any) -> Any:
-    """What a trainer takes after it is made."""
+    """Apply the settings that a trainer accepts after construction."""
     kind = type(trainer)
     if job.max_retries is not None:
-        given = {"maximum_retry_attempts": job.max_retries}
-        trainer.with_retry_strategy(_built(kind, "with_retry_strategy", given))
+        fields = {"maximum_retry_attempts": job.max_retries}
+        trainer.with_retry_strategy(_built(kind, "with_retry_strategy", fields))
     if job.tensorboard is not None:
         board = {"s3_output_path": job.tensorboard.uri, "local_path": job.tensorboard.local_path}
         built = _built(
@@ -261,7 +261,7 @@ def _further(job: TrainingJob, trainer: Any) -> Any:
         )
         trainer.with_tensorboard_output_config(built)
     if job.checkpoints is not None and job.checkpoints.uri is None:
-        # V3's own default, which only this method makes.
+        # V3's own default, which only this method sets.
         trainer.with_checkpoint_config()
         if job.checkpoints.local_path is not None:
             trainer.checkpoint_config.local_path = job.checkpoints.local_path
@@ -281,7 +281,7 @@ def _snaked(value: Any) -> Any:
 
 
 def _snake(name: str) -> str:
-    """``S3DataType`` as ``s3_data_type``."""
+    """Convert ``S3DataType`` to ``s3_data_type``."""
     words = ""
     for number, letter in enumerate(name):
         if letter.isupper() and number and not name[number - 1].isupper():

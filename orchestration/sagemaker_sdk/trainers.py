@@ -49,15 +49,15 @@ def from_model_trainer(
     code: str | Path | None = None,
     toolkit: bool | None = None,
 ) -> TrainingJob:
-    """A training job that does what ``model_trainer.train(input_data_config)`` would.
+    """Convert to a training job that does what ``model_trainer.train(input_data_config)`` would.
 
-    Without source code it sends the same request. With source code V3 brings launchers of its own
+    Without source code it sends the same request. With source code V3 brings its own launchers
     into any container; here the SageMaker training toolkit in the container starts the script.
-    AWS's framework containers have it; ``toolkit=True`` says so of an image of your own. ``name``
-    is the stage's, ``code`` an empty folder for code without what ``ignore_patterns`` keep out;
-    without it a temporary one is made.
+    AWS's framework containers have it; pass ``toolkit=True`` if your own image has it. ``name`` is
+    the stage's. ``code`` is an empty folder for a copy of the code without files that
+    ``ignore_patterns`` exclude; by default a temporary one is made.
 
-    The differences that remain are listed in :data:`~orchestration.sagemaker_sdk.DIFFERENCES`.
+    The remaining differences are listed in :data:`~orchestration.sagemaker_sdk.DIFFERENCES`.
     The role and the region are the pipeline's: see :func:`settings`.
 
     Raises :class:`~orchestration.errors.PipelineError` that names every setting without a
@@ -100,17 +100,22 @@ def _check(trainer: Any, inputs: Any, findings: Findings) -> None:
     for field in type(trainer).model_fields:
         value = setting(trainer, field)
         if field not in _CONVERTED | _SILENT | _REFUSED.keys() and value not in (None, [], {}):
-            findings.add(field, f"is {value!r}, which is not known here; what is it for?")
+            findings.add(
+                field,
+                f"is {value!r}, and this attribute is unknown here; reset it",
+            )
     for field, reason in _REFUSED.items():
         if setting(trainer, field):
             findings.add(field, f"has no counterpart: {reason}")
     refuse_defaults(trainer, findings)
-    given = {name: setting(trainer, name) for name in _CONVERTED}
-    refuse_variables(findings, {**given, "input_data_config": inputs or given["input_data_config"]})
+    values = {name: setting(trainer, name) for name in _CONVERTED}
+    refuse_variables(
+        findings, {**values, "input_data_config": inputs or values["input_data_config"]}
+    )
 
 
 def _channels(trainer: Any, inputs: Any, findings: Findings) -> dict[str, channels.Made]:
-    """The trainer's own inputs, overridden by those that ``train()`` gets."""
+    """Return the trainer's own inputs, overridden by those passed to ``train()``."""
     listed = {each.channel_name: each for each in setting(trainer, "input_data_config") or ()}
     listed |= {each.channel_name: each for each in inputs or ()}
     made = {}
@@ -124,10 +129,10 @@ def _channels(trainer: Any, inputs: Any, findings: Findings) -> dict[str, channe
 
 
 def _channel(entry: Any, path: str, findings: Findings) -> Mapping[str, Any] | None:
-    """An entry as ``CreateTrainingJob`` takes it."""
+    """Convert an entry to the form of ``CreateTrainingJob``."""
     if type(entry).__name__ != "InputData":
-        found: Mapping[str, Any] = plain(entry)
-        return found
+        converted: Mapping[str, Any] = plain(entry)
+        return converted
     source = entry.data_source
     config: dict[str, Any] = {}
     if isinstance(source, str):
@@ -196,7 +201,7 @@ def _machines(trainer: Any, findings: Findings) -> dict[str, Any]:
     elif wait is not None and not spot:
         findings.add(
             "stopping_condition.max_wait_time_in_seconds",
-            "has a meaning with managed spot training only; leave it out",
+            "only has an effect with managed spot training; remove it",
         )
     return {
         "cluster": cluster,
@@ -250,7 +255,7 @@ def _options(trainer: Any, findings: Findings) -> dict[str, Any]:
 
 
 def _named(trainer: Any, path: str, key: str, value: str, findings: Findings) -> dict[str, str]:
-    """A list of pairs as a mapping."""
+    """Convert a list of pairs to a mapping."""
     named: dict[str, str] = {}
     for number, entry in enumerate(plain(setting(trainer, path)) or ()):
         if entry[key] in named:
@@ -260,13 +265,13 @@ def _named(trainer: Any, path: str, key: str, value: str, findings: Findings) ->
 
 
 def _hyperparameters(trainer: Any, started: Script) -> dict[str, Any]:
-    """The hyperparameters, and the request's fields that only itself has."""
-    given = dict(setting(trainer, "hyperparameters") or {})
+    """Return the hyperparameters, and fields that only the request has."""
+    original = dict(setting(trainer, "hyperparameters") or {})
     extra: dict[str, Any] = {}
     if started.source is None:
-        own: dict[str, Any] = {name: _serialized(value) for name, value in given.items()}
+        own: dict[str, Any] = {name: _serialized(value) for name, value in original.items()}
     else:
-        own, encoded = hyperparameters.split(as_json(given), encoded=True)
+        own, encoded = hyperparameters.split(as_json(original), encoded=True)
         extra = {"HyperParameters": encoded} if encoded else {}
     config = plain(setting(trainer, "training_image_config"))
     if config:
@@ -288,5 +293,5 @@ def _hyperparameters(trainer: Any, started: Script) -> dict[str, Any]:
 
 
 def _serialized(value: Any) -> str:
-    """A hyperparameter as V3 sends it: text as it is, else JSON."""
+    """Serialize a hyperparameter like V3: text unchanged, else JSON."""
     return value if isinstance(value, str) else as_json({"": value})[""]

@@ -1,7 +1,7 @@
 """Ways of distributing training over the hosts of a SageMaker training job.
 
-Each strategy is a Pydantic model with its own fields; what it becomes are the hyperparameters that
-the in-container toolkit reads. Which strategy runs where is data with sources
+Each strategy is a Pydantic model with its own fields; it becomes the hyperparameters that the
+in-container toolkit reads. The combinations that are supported are data with sources
 (:mod:`.support`), not code.
 """
 

@@ -1,4 +1,4 @@
-"""How many processes a strategy starts, and how many of them hold one copy of the model."""
+"""The number of processes of a strategy, and of those that hold one copy of the model."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from orchestration.strategies.strategy import Strategy
 
 
 def world(strategy: Strategy, instance_count: int, devices: int | None) -> int | None:
-    """Training processes in all, ``None`` where the devices per host are not known.
+    """Count the training processes; ``None`` if the devices per host are unknown.
 
-    ``devices`` are those of one host, 0 for a CPU host, where the toolkit starts one process unless
-    it is told. ``instance_count`` is that of the strategy's instance group.
+    ``devices`` are those of one host, 0 for a CPU host, where the toolkit starts one process by
+    default. ``instance_count`` is that of the strategy's instance group.
 
     >>> from orchestration.strategies import MPI, TorchDistributed
     >>> world(TorchDistributed(), 2, 8), world(TorchDistributed(), 2, 0), world(MPI(), 2, None)
@@ -34,7 +34,7 @@ def world(strategy: Strategy, instance_count: int, devices: int | None) -> int |
 
 
 def processes_per_host(strategy: Strategy, devices: int | None) -> int | None:
-    """Training processes on one host, ``None`` where its devices are not known."""
+    """Count the training processes on one host; ``None`` if its devices are unknown."""
     each_device = None if devices is None else max(devices, 1)
     match strategy:
         case TorchDistributed() | SMPv1() | MPI() | Horovod():
@@ -48,11 +48,11 @@ def processes_per_host(strategy: Strategy, devices: int | None) -> int | None:
 
 
 def model_parallel(strategy: Strategy) -> int:
-    """Processes that one replica of the model is spread over by splitting its computation.
+    """Count the processes that split the computation of one replica of the model.
 
     The product of the pipeline, tensor and context parallel degrees. Sharding (FSDP, sharded data
-    parallelism, ``hybrid_shard_degree``) and expert parallelism are left out: each of their ranks
-    computes on samples of its own.
+    parallelism, ``hybrid_shard_degree``) and expert parallelism do not count: each of their ranks
+    computes on its own samples.
 
     >>> from orchestration.strategies import SMPv1
     >>> model_parallel(SMPv1(pipeline_parallel_degree=2, tensor_parallel_degree=4, ddp=True))
@@ -72,16 +72,16 @@ def model_parallel(strategy: Strategy) -> int:
 
 
 def replicas(strategy: Strategy, instance_count: int, devices: int | None) -> int | None:
-    """Copies of the model that train on samples of their own; ``None`` where not known.
+    """Count the copies of the model that train on their own samples; ``None`` if unknown.
 
-    A rest that no whole copy fits into counts for nothing; :func:`.findings` reports it.
+    Leftover processes that hold no whole copy do not count; :func:`.findings` reports them.
     """
     processes = world(strategy, instance_count, devices)
     return None if processes is None else processes // model_parallel(strategy)
 
 
 def image_distribution(strategy: Strategy) -> Literal["smddp", "smp"] | None:
-    """The library whose images a strategy needs, as :func:`.images.uri` calls it."""
+    """Name the library whose images a strategy needs, for :func:`.images.uri`."""
     match strategy:
         case SMDDP() | PyTorchDDP():
             return "smddp"

@@ -45,7 +45,7 @@ _KINDS: Mapping[frozenset[str], str] = {
 }
 _WITH_GROUP = frozenset(["mpi", "smddp", "smp_v1", "pytorchddp"])
 _GROUP_DROPPED = frozenset(["torch_distributed"])
-"""The SDK asks for a group and then sends none; :func:`.findings` warns of it."""
+"""The SDK requires a group but does not send it; :func:`.findings` warns of that."""
 
 
 @cache
@@ -54,12 +54,12 @@ def _adapter() -> TypeAdapter[Strategy]:
 
 
 def from_distribution(distribution: Mapping[str, object], *, framework: str | None) -> Strategy:
-    """The strategy that a ``distribution=`` of an estimator of SageMaker's SDK stands for.
+    """Read the ``distribution=`` of an estimator of SageMaker's SDK as a strategy.
 
     ``framework`` is the estimator's: ``pytorch``, ``huggingface``, ``tensorflow``, ``mxnet``;
-    ``None`` if it has none. ``mpi`` is read as :class:`.MPI`, which Horovod runs over too. What the
-    SDK takes and then drops without a word (a strategy without ``enabled``, a second launcher, a
-    misspelt parameter) is an error here.
+    ``None`` if it has none. ``mpi`` is read as :class:`.MPI`, which Horovod runs over too. Options
+    that the SDK silently drops (a strategy without ``enabled``, a second launcher, a misspelt
+    parameter) are errors here.
 
     >>> from_distribution({"torch_distributed": {"enabled": True}}, framework="pytorch")
     TorchDistributed(kind='torch_distributed', processes_per_host=None)
@@ -78,13 +78,13 @@ def from_distribution(distribution: Mapping[str, object], *, framework: str | No
 class _Reading:
     problems: list[Problem] = field(default_factory=list)
     enabled: dict[str, _Options] = field(default_factory=dict)
-    """What is switched on, by name."""
+    """The enabled options, by name."""
 
     def wrong(self, path: str, message: str) -> None:
         self.problems.append(Problem(f"distribution.{path}".rstrip("."), message))
 
-    def strategy(self, given: object, framework: str | None) -> Strategy | None:
-        options = self.mapping("", given)
+    def strategy(self, value: object, framework: str | None) -> Strategy | None:
+        options = self.mapping("", value)
         known = [*_LAUNCHERS, "smdistributed", "instance_groups"]
         for name, value in options.items():
             if name in _LAUNCHERS:
@@ -94,7 +94,7 @@ class _Reading:
             elif name == "pytorchxla":
                 self.wrong(name, "is for SageMaker's Training Compiler; use torch_distributed")
             elif name != "instance_groups":
-                self.wrong(name, f"there is no such strategy{near(name, known)}")
+                self.wrong(name, f"unknown strategy{near(name, known)}")
         kind = self.kind()
         group = self.group(options.get("instance_groups"), kind, framework)
         return None if kind is None else self.built(kind, group, framework)
@@ -102,21 +102,21 @@ class _Reading:
     def mapping(self, path: str, value: object) -> _Options:
         if isinstance(value, Mapping):
             return {str(name): option for name, option in value.items()}
-        self.wrong(path, f"is {value!r}; it has to be a mapping")
+        self.wrong(path, f"expected a mapping, got {value!r}")
         return {}
 
     def switch(self, path: str, value: object, known: Iterable[str]) -> None:
-        """Take up a strategy if it is switched on."""
+        """Record a strategy if it is enabled."""
         options = self.mapping(path, value)
         for name in options:
             if name not in known:
-                self.wrong(f"{path}.{name}", f"there is no such option{near(name, known)}")
+                self.wrong(f"{path}.{name}", f"unknown option{near(name, known)}")
         if not isinstance(value, Mapping):
             return
         if "enabled" not in options:
-            self.wrong(path, "lacks enabled: the SDK leaves it out silently; add enabled: true")
+            self.wrong(path, "lacks enabled, so the SDK silently ignores it; add enabled: true")
         elif not isinstance(options["enabled"], bool):
-            self.wrong(f"{path}.enabled", f"is {options['enabled']!r}; use true or false")
+            self.wrong(f"{path}.enabled", f"expected true or false, got {options['enabled']!r}")
         if options.get("enabled", True):
             self.enabled[path.rpartition(".")[2]] = options
 
@@ -129,7 +129,7 @@ class _Reading:
             if name in _LIBRARIES:
                 self.switch(path, library, _LIBRARIES[name])
             else:
-                self.wrong(path, f"there is no such library{near(name, _LIBRARIES)}")
+                self.wrong(path, f"unknown library{near(name, _LIBRARIES)}")
 
     def kind(self) -> str | None:
         kind = _KINDS.get(frozenset(self.enabled))
@@ -148,14 +148,14 @@ class _Reading:
         if value is None or value in ([], ()):
             return None
         if not isinstance(value, list | tuple):
-            self.wrong("instance_groups", f"is {value!r}; it has to be a list of one group")
+            self.wrong("instance_groups", f"expected a list of one group, got {value!r}")
             return None
         names = [getattr(each, "instance_group_name", each) for each in value]
         if len(names) > 1:
             self.wrong("instance_groups", f"names {len(names)} groups; keep the one that trains")
             return None
         if not isinstance(names[0], str):
-            self.wrong("instance_groups", f"{names[0]!r} is no group; give its name")
+            self.wrong("instance_groups", f"expected the name of a group, got {names[0]!r}")
             return None
         if kind is None or kind in _GROUP_DROPPED or (kind, framework) == _DROPPED_BY_HUGGING_FACE:
             return None
@@ -170,9 +170,9 @@ class _Reading:
     def built(self, kind: str, group: str | None, framework: str | None) -> Strategy | None:
         fields: dict[str, Any] = {"kind": kind}
         for name, options in self.enabled.items():
-            given = {k: v for k, v in options.items() if k not in ("enabled", "parameters")}
+            rest = {k: v for k, v in options.items() if k not in ("enabled", "parameters")}
             known = {*_LAUNCHERS.get(name, ()), *_LIBRARIES.get(name, ())}
-            fields |= {k: v for k, v in given.items() if k in known}
+            fields |= {k: v for k, v in rest.items() if k in known}
         if "modelparallel" in self.enabled:
             fields |= self.parameters(kind)
         if group is not None:
@@ -181,7 +181,7 @@ class _Reading:
             strategy = _adapter().validate_python(fields)
         except ValidationError as error:
             for each in error.errors():
-                must = each["msg"].replace("Input should be", "it has to be")
+                must = each["msg"].replace("Input should be", "it must be")
                 self.wrong(self.place(str(each["loc"][-1])), f"is {each['input']!r}; {must}")
             return None
         for path, message in _certain(strategy, framework):
@@ -190,15 +190,15 @@ class _Reading:
 
     def parameters(self, kind: str) -> dict[str, object]:
         path = "smdistributed.modelparallel.parameters"
-        given = self.enabled["modelparallel"].get("parameters", {})
-        if isinstance(given, str):
-            self.wrong(path, f"is the path of a file ({given}); give what it holds")
+        parameters = self.enabled["modelparallel"].get("parameters", {})
+        if isinstance(parameters, str):
+            self.wrong(path, f"is the path of a file ({parameters}); give what it holds")
             return {}
         model = SMPv1 if kind == "smp_v1" else SMPv2
         own = [name for name in model.model_fields if name not in model.own_fields]
         known: dict[str, object] = {}
         internal: dict[str, object] = {}
-        for name, value in self.mapping(path, given).items():
+        for name, value in self.mapping(path, parameters).items():
             if name in own:
                 known[name] = value
             elif model is SMPv1 and name in INTERNAL_PARAMETERS:
@@ -212,7 +212,7 @@ class _Reading:
         return {**known, "extra_parameters": internal}
 
     def place(self, name: str) -> str:
-        """Where an option was given, or a parameter belongs, below ``distribution``."""
+        """Return the path of an option or a parameter below ``distribution``."""
         for owner, options in self.enabled.items():
             path = f"smdistributed.{owner}" if owner in _LIBRARIES else owner
             inner = options.get("parameters")
@@ -224,15 +224,15 @@ class _Reading:
 
 
 def _certain(strategy: Strategy, framework: str | None) -> Iterator[tuple[str, str]]:
-    """What can't work with a framework, wherever it runs: the field and the message."""
+    """Find fields that can't work with a framework, and the message for each."""
     base = None if framework == "huggingface" else framework
     facts = {"framework": base, "estimator": framework, "strategy": strategy.kind}
     for rule in deciding(key(strategy), facts):
         if rule.verdict == "no":
             yield "", rule.message(facts)
-    for found in own_rules(strategy, base):
-        if found.certain:
-            yield found.path.removeprefix("strategy."), found.message
+    for finding in own_rules(strategy, base):
+        if finding.certain:
+            yield finding.path.removeprefix("strategy."), finding.message
 
 
 _DROPPED_BY_HUGGING_FACE = ("pytorchddp", "huggingface")

@@ -1,4 +1,4 @@
-"""What is known of where a strategy is to work, as the rows of :mod:`.support` read it."""
+"""Facts about the setting of a strategy, as the rows of :mod:`.support` read them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DEVICES = {"none": "cpu", "nvidia": "gpu", "aws": "neuron"}
 
 
 def key(strategy: Strategy) -> str:
-    """A strategy as the rows name it: its kind, SMDDP with its launcher."""
+    """Name a strategy as the rows do: its kind, SMDDP with its launcher."""
     match strategy:
         case SMDDP(launcher=launcher):
             return f"smddp:{launcher}"
@@ -24,16 +24,16 @@ def key(strategy: Strategy) -> str:
 
 
 def group_of(strategy: Strategy) -> str | None:
-    """The instance group that a strategy names, if it has a field for one."""
+    """Return the instance group that a strategy names, if it has a field for one."""
     group: str | None = getattr(strategy, "instance_group", None)
     return group
 
 
 def machines(strategy: Strategy, use: Use) -> tuple[tuple[str, int | None], ...]:
-    """Every cluster that the strategy may have to run on: instance type and count, if known.
+    """List every cluster that the strategy may run on: instance type and count, if known.
 
-    Of a heterogeneous cluster the group that the strategy names; where it names none, each group
-    is a cluster of its own.
+    In a heterogeneous cluster that is the group the strategy names; if it names none, each group
+    counts as a cluster.
     """
     group = group_of(strategy)
     if group is not None and group in use.groups:
@@ -42,15 +42,15 @@ def machines(strategy: Strategy, use: Use) -> tuple[tuple[str, int | None], ...]
         return tuple((name, None) for name in use.instance_types)
     if use.groups:
         return tuple(dict.fromkeys(use.groups.values()))
-    given = use.clusters
-    counted = {instance_type for instance_type, _ in given}
+    clusters = use.clusters
+    counted = {instance_type for instance_type, _ in clusters}
     alone = use.instance_count if len(use.instance_types) == 1 else None
     rest = tuple((name, alone) for name in use.instance_types if name not in counted)
-    return tuple(dict.fromkeys(given + rest))
+    return tuple(dict.fromkeys(clusters + rest))
 
 
 def facts(strategy: Strategy, use: Use) -> Iterator[Facts]:
-    """What is known, once for each candidate cluster."""
+    """Collect the facts of each candidate cluster."""
     framework = use.base or (None if use.framework == "huggingface" else use.framework)
     shared: dict[str, str | None] = {
         "strategy": strategy.kind,
@@ -84,7 +84,7 @@ def _container(use: Use) -> str | None:
 
 
 def _written_out(framework: str | None, version: str | None) -> str | None:
-    """The full version that a short one stands for: AWS's tag 2.8 is that of 2.8.0."""
+    """Complete a short version: AWS's tag 2.8 means 2.8.0."""
     if framework is None or version is None or version.count(".") != 1:
         return version
     if framework not in images.frameworks():

@@ -1,4 +1,4 @@
-"""What is wrong with a strategy, or not known about it, before it is paid for."""
+"""Problems of a strategy, known or possible, found before anything is paid for."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _PATHS = {"entry_point": "source.entry_point", "image": "image"}
 
 
 def findings(strategy: Strategy, use: Use) -> list[Finding]:
-    """Everything that is certain to fail, or not known to work, all at once.
+    """Find everything that is certain to fail, or not known to work.
 
-    What ``use`` does not know is not judged. A certain finding rests on a source or a measurement;
-    the others are warnings.
+    Facts missing from ``use`` are not judged. A certain finding has a source or a measurement; the
+    others are warnings.
 
     >>> from orchestration.strategies import SMDDP, Use
     >>> [found] = findings(SMDDP(), Use(framework="pytorch", instance_types=("ml.g5.48xlarge",)))

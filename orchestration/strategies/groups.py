@@ -17,7 +17,7 @@ _PATH = "strategy.instance_group"
 
 
 def group_findings(strategy: Strategy, use: Use) -> Iterator[Finding]:
-    """Whether a strategy names a group where it has to, and one that exists."""
+    """Check that a strategy names a group if it must, and one that exists."""
     if "instance_group" not in type(strategy).model_fields:
         return
     group = group_of(strategy)
@@ -41,8 +41,8 @@ def group_findings(strategy: Strategy, use: Use) -> Iterator[Finding]:
 
 
 _NOT_SENT = {
-    "smddp": "with launcher torchrun no hyperparameter names a group",
-    "pytorchddp": "for Hugging Face the SageMaker SDK sends no group with pytorchddp",
+    "smddp": "with launcher torchrun, no hyperparameter can name a group",
+    "pytorchddp": "for Hugging Face, the SageMaker SDK sends no group with pytorchddp",
 }
 
 

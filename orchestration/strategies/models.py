@@ -1,6 +1,6 @@
-"""The strategies as users write them, each with its own fields and words.
+"""The strategies as users write them, each with its own fields.
 
-The two libraries for model parallelism have a module of their own: :mod:`.smp`.
+The two libraries for model parallelism are in :mod:`.smp`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Model(BaseModel):
-    """What every strategy is: frozen, with no field that it does not know."""
+    """The base of every strategy: frozen, and unknown fields are refused."""
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
@@ -39,7 +39,7 @@ class TorchDistributed(Model):
 
     kind: Literal["torch_distributed"] = "torch_distributed"
     processes_per_host: ProcessesPerHost | None = None
-    """``None``: the toolkit starts one process per accelerator, and one where there is none."""
+    """``None``: the toolkit starts one process per accelerator, or one without accelerators."""
 
 
 class SMDDP(Model):
@@ -61,8 +61,8 @@ class SMDDP(Model):
 class PyTorchDDP(Model):
     """PyTorch's DistributedDataParallel started by ``mpirun``.
 
-    The older way; ``torch_distributed`` is what AWS maintains. For PyTorch, the SageMaker SDK sends
-    it as SMDDP does; for Hugging Face under a name of its own, without options.
+    The older way; AWS maintains ``torch_distributed``. For PyTorch, the SageMaker SDK sends it like
+    SMDDP; for Hugging Face under a separate name, without options.
     https://sagemaker.readthedocs.io/en/v2.257.1/frameworks/pytorch/using_pytorch.html#distributed-pytorch-training
     """
 
@@ -75,7 +75,7 @@ class PyTorchDDP(Model):
 
 class _OverMPI(Model):
     processes_per_host: ProcessesPerHost | None = None
-    """``None``: the toolkit starts one process per accelerator, and one where there is none."""
+    """``None``: the toolkit starts one process per accelerator, or one without accelerators."""
     custom_mpi_options: MpiOptions | None = None
     """E.g. ``-x OMP_NUM_THREADS=8 --NCCL_DEBUG INFO``."""
     instance_group: GroupName | None = None
@@ -94,7 +94,7 @@ class MPI(_OverMPI):
 class Horovod(_OverMPI):
     """Horovod, started by ``mpirun``: the script calls ``hvd.init()``.
 
-    The container hears the same as from ``mpi``; the kind says what the script does.
+    The container receives the same as from ``mpi``; the kind documents what the script does.
     https://horovod.readthedocs.io/en/stable/mpi.html
     """
 
@@ -120,6 +120,6 @@ class MultiWorkerMirrored(Model):
 
 
 class NoStrategy(Model):
-    """The script is started once on every host as it is."""
+    """The script is started once on every host, without a launcher."""
 
     kind: Literal["none"] = "none"

@@ -1,7 +1,7 @@
-"""The options of ``mpirun`` that a user adds to those of the toolkit.
+"""Options of ``mpirun`` that a user adds to those of the toolkit.
 
-What the toolkit sets was read in sagemaker-training 5.1.4 (``mpi.py``, ``smdataparallel.py``); what
-``mpirun`` says to a repetition was measured with Open MPI 4.1.4. Both 2026-11-21.
+The toolkit's options were read in sagemaker-training 5.1.4 (``mpi.py``, ``smdataparallel.py``);
+``mpirun``'s reaction to repeated ones was measured with Open MPI 4.1.4. Both 2026-11-21.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NCCL_DEBUG = "--NCCL_DEBUG"
 
 
 def mpi_findings(strategy: Strategy, use: Use) -> Iterator[Finding]:
-    """What is wrong with a strategy's own options of mpirun."""
+    """Find problems of a strategy's own options of mpirun."""
     options: str | None = getattr(strategy, "custom_mpi_options", None)
     if not options:
         return
@@ -67,21 +67,21 @@ def mpi_findings(strategy: Strategy, use: Use) -> Iterator[Finding]:
 
 
 def _aborting(words: Sequence[str], taken: frozenset[str]) -> Iterator[str]:
-    given = set()
+    names = set()
     for word, name in pairwise([*words, ""]):
         if word in _PARAMETER and name == "mca_base_env_list":
             yield "mca_base_env_list does not go with the toolkit's -x; use -x NAME=value"
         elif word in _PARAMETER and name in taken:
             yield f"{word} {name} is the toolkit's own, and mpirun aborts where it comes twice"
-        elif word in _PARAMETER and name in given:
+        elif word in _PARAMETER and name in names:
             yield f"{word} {name} comes twice, and mpirun aborts then; give it once"
         elif word == _NCCL_DEBUG and (not name or name.startswith("-")):
             yield f"{_NCCL_DEBUG} needs a value: {_NCCL_DEBUG} INFO"
         elif word.startswith("-h"):
-            # argparse reads -host as -h with something behind it.
+            # argparse reads -host as -h with a value.
             yield f"the toolkit takes {word} for a request for help and stops; write --{word[1:]}"
         if word in _PARAMETER:
-            given.add(name)
+            names.add(name)
 
 
 def _doubtful(options: str) -> Iterator[str]:

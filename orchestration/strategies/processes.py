@@ -1,4 +1,4 @@
-"""Whether the processes of a strategy fit its hosts, and its degrees the processes."""
+"""Checks that a strategy's processes fit its hosts, and its degrees the processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PATH = "strategy.processes_per_host"
 
 
 def process_findings(strategy: Strategy, use: Use) -> Iterator[Finding]:
-    """What does not fit, on any of the candidate clusters."""
+    """Find what does not fit on any of the candidate clusters."""
     for name, count in machines(strategy, use):
         host = instance(name)
         if host is None:
@@ -94,7 +94,7 @@ def _over_v1(smp: SMPv1, processes: int, where: str) -> Iterator[Finding]:
 
 
 def _degree(smp: SMPv1) -> str:
-    """The field that says how many processes one copy of the model takes."""
+    """Return the field that sets how many processes one copy of the model takes."""
     if (smp.tensor_parallel_degree or 1) > 1:
         return "tensor_parallel_degree"
     return "pipeline_parallel_degree" if smp.partitions is None else "partitions"

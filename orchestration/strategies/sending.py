@@ -1,4 +1,4 @@
-"""The strategies as the in-container toolkit reads them: hyperparameters."""
+"""Strategies as hyperparameters, which the in-container toolkit reads."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def hyperparameters(
     framework: str | None = None,
     heterogeneous: bool = False,
 ) -> Mapping[str, object]:
-    """The toolkit's hyperparameters, not yet JSON-encoded, as the SageMaker SDK 2.257 sends them.
+    """Return the toolkit's hyperparameters, before JSON encoding, like the SageMaker SDK 2.257.
 
-    ``framework`` is that of :class:`Use`: some estimators send a strategy in a way of their own.
-    A heterogeneous cluster has no one ``instance_type``: the SDK then sends ``null`` with
+    ``framework`` is that of :class:`Use`: some estimators send a strategy differently. A
+    heterogeneous cluster has no single ``instance_type``: the SDK then sends ``null`` with
     SageMaker's libraries, and nothing with torchrun; the toolkit looks at its own host instead.
     """
     instance = None if heterogeneous else instance_type
@@ -59,7 +59,7 @@ def hyperparameters(
         case SMPv2():
             return {**_model_parallel(strategy, instance), _TORCHRUN: True, **named}
         case PyTorchDDP() if framework == "huggingface":
-            # The SDK's estimator for Hugging Face never learnt to send it as SMDDP.
+            # The SDK's estimator for Hugging Face does not send it like SMDDP.
             return {"sagemaker_pytorch_ddp_enabled": True, **named}
         case SMDDP() | PyTorchDDP():
             return {**_group(strategy), **_ddp(strategy, instance)}
@@ -90,9 +90,9 @@ def _mpi(strategy: MPI | Horovod | SMPv1, framework: str | None) -> dict[str, ob
 
 def _model_parallel(strategy: SMPv1 | SMPv2, instance: object) -> dict[str, object]:
     parameters = strategy.parameters()
-    # As in the SDK, where an empty mapping is sent as none.
-    given = {"mp_parameters": parameters} if parameters else {}
-    return {**given, _DDP: False, _INSTANCE: instance}
+    # As in the SDK, which leaves out an empty mapping.
+    extra = {"mp_parameters": parameters} if parameters else {}
+    return {**extra, _DDP: False, _INSTANCE: instance}
 
 
 def _group(strategy: SMDDP | PyTorchDDP | SMPv1 | MPI | Horovod) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """SageMaker's libraries for model parallelism: version 1 over mpirun, version 2 over torchrun.
 
-Only what a user sets is sent, as the JSON of one hyperparameter (``mp_parameters``). A parameter
-that a library has and this model lacks goes into ``extra_parameters``.
+Only parameters that a user sets are sent, as the JSON of one hyperparameter (``mp_parameters``). A
+parameter that a library has and this model lacks goes into ``extra_parameters``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INTERNAL_PARAMETERS = frozenset(
         "herring",
     ]
 )
-"""Parameters of version 1 that the library calls internal; ``extra_parameters`` takes them."""
+"""Parameters of version 1 that the library calls internal; ``extra_parameters`` accepts them."""
 
 Degree: TypeAlias = Annotated[int, Field(ge=1)]
 Parameter: TypeAlias = bool | int | float | str
@@ -33,25 +33,25 @@ _NOT_PARAMETERS = frozenset(
 
 class _Parameters(Model):
     extra_parameters: dict[str, Parameter] = {}
-    """Parameters of the library that this model has no field for; sent as they are."""
+    """Parameters of the library without a field in this model; sent unchanged."""
 
     own_fields: ClassVar[frozenset[str]] = _NOT_PARAMETERS
 
     def parameters(self) -> dict[str, Parameter]:
-        """What the user set, by the library's own names."""
-        given = {
+        """Return the parameters that the user set, by the library's names."""
+        own = {
             name: value
             for name in type(self).model_fields
             if name not in self.own_fields and (value := getattr(self, name)) is not None
         }
-        return {**given, **self.extra_parameters}
+        return {**own, **self.extra_parameters}
 
 
 class SMPv1(_Parameters):
     """SageMaker's model parallel library, version 1: pipeline and tensor parallelism over mpirun.
 
-    Version 1.15 for PyTorch 2.0.0 is the last; newer code takes ``smp_v2`` or FSDP. What a release
-    added is marked with its version.
+    Version 1.15 for PyTorch 2.0.0 is the last; newer code uses ``smp_v2`` or FSDP. A version in
+    parentheses is the release that added a parameter.
     https://docs.aws.amazon.com/sagemaker/latest/dg/model-parallel.html
     https://sagemaker.readthedocs.io/en/v2.199.0/api/training/smd_model_parallel_general.html
     The library refuses parameters that it does not know, and values that its bounds exclude.
@@ -77,31 +77,31 @@ class SMPv1(_Parameters):
     pipeline: Literal["simple", "interleaved", "_only_forward"] | None = None
     """The schedule. Default ``interleaved``."""
     optimize: Literal["memory", "speed"] | None = None
-    """What the partitioning is after."""
+    """The goal of the partitioning."""
     placement_strategy: (
         Literal["cluster", "spread", "DPT", "DTP", "PDT", "PTD", "TDP", "TPD"] | None
     ) = None
-    """Which ranks neighbour each other: a permutation of (D)ata, (P)ipeline, (T)ensor, the last
+    """The order of ranks: a permutation of (D)ata, (P)ipeline, (T)ensor, the last
     over the nearest devices. ``cluster`` is ``DPT`` and the default, ``spread`` is ``TPD``."""
     auto_partition: bool | None = None
-    """Whether the library places the modules. Default true."""
+    """Let the library place the modules. Default true."""
     default_partition: Annotated[int, Field(ge=0)] | None = None
-    """Where modules go that the script does not place; needed where ``auto_partition`` is false."""
+    """Partition of modules that the script does not place; needed without ``auto_partition``."""
     load_partition: bool | None = None
     """TensorFlow: load the partitioning of an earlier job from ``partition_file``."""
     partition_file: str | None = None
     contiguous: bool | None = None
-    """TensorFlow: whether a partition is connected. Default true."""
+    """TensorFlow: keep each partition connected. Default true."""
     memory_weight: Annotated[float, Field(ge=0, le=1)] | None = None
-    """How much the partitioning weighs memory against computation, from 0 to 1."""
+    """Weight of memory against computation in the partitioning, from 0 to 1."""
     deterministic_server: bool | None = None
     """Run requests in the same order on all data parallel ranks (1.3)."""
     skip_tracing: bool | None = None
     """Skip the first trace, for models that are too large for the host's memory (1.6)."""
     delayed_parameter_initialization: bool | None = None
-    """Make the parameters when they are placed, to spare the host's memory."""
+    """Create parameters when they are placed, to save the host's memory."""
     static_mode: bool | None = None
-    """Exchange no requests in the pipeline where every step is like the one before."""
+    """Exchange no requests in the pipeline if every step is like the previous one."""
     fast_mode: bool | None = None
     """Pass tensors between the modules of a pipeline directly."""
 
@@ -109,7 +109,7 @@ class SMPv1(_Parameters):
     """PyTorch: data parallelism between the replicas, by DistributedDataParallel."""
     ddp_port: Annotated[int, Field(ge=0, le=65535)] | None = None
     ddp_dist_backend: str | None = None
-    """``auto`` (SMDDP's collectives where it can) or ``nccl`` (1.13)."""
+    """``auto`` (SMDDP's collectives if possible) or ``nccl`` (1.13)."""
     horovod: bool | None = None
     """TensorFlow: data parallelism between the replicas, by Horovod."""
 
@@ -131,9 +131,9 @@ class SMPv1(_Parameters):
     offload_activations: bool | None = None
     """Keep checkpointed activations in host memory (1.6); needs microbatches."""
     activation_loading_horizon: Annotated[int, Field(ge=0)] | None = None
-    """How many pipeline tasks ahead offloaded activations come back. Default 4 (1.6)."""
+    """Pipeline tasks by which offloaded activations return early. Default 4 (1.6)."""
     task_level_activation_loading_horizon: Degree | None = None
-    """How many tasks ahead their return is queued. Default 4."""
+    """Pipeline tasks by which their return is queued early. Default 4."""
     checkpoint_attentions: bool | None = None
     """Checkpoint the attention scores; without a pipeline."""
 
@@ -144,7 +144,7 @@ class SMPv1(_Parameters):
     sdp_param_persistence_threshold: Annotated[int, Field(ge=0)] | None = None
     """Tensors with fewer elements stay whole on each GPU. Default 1e6."""
     sdp_max_live_parameters: Degree | None = None
-    """Parameters that are whole at a time, at the most. Default 1e9."""
+    """Most parameters that are whole at a time. Default 1e9."""
     sdp_hierarchical_allgather: bool | None = None
     """Gather within each host first. Default true."""
     sdp_gradient_clipping: Annotated[float, Field(ge=0)] | None = None
@@ -161,16 +161,16 @@ class SMPv2(_Parameters):
     kind: Literal["smp_v2"] = "smp_v2"
 
     hybrid_shard_degree: Annotated[int, Field(ge=0)] | None = None
-    """GPUs that the model is sharded over, the rest holding replicas. 0, the default: what FSDP in
-    the script says, or with tensor parallelism as many as there are."""
+    """GPUs that the model is sharded over; the rest hold replicas. 0, the default: as set for FSDP
+    in the script, or with tensor parallelism all GPUs."""
     sm_activation_offloading: bool | None = None
     """Offload activations in the library's own way, not PyTorch's. Default true."""
     activation_loading_horizon: Degree | None = None
     """Layers whose offloaded inputs are in device memory at a time. Default 2."""
     fsdp_cache_flush_warnings: bool | None = None
-    """Warn where PyTorch's allocator flushes its cache, which costs speed. Default true."""
+    """Warn when PyTorch's allocator flushes its cache, which costs speed. Default true."""
     allow_empty_shards: bool | None = None
-    """Allow shards without elements where a tensor does not divide. Default false."""
+    """Allow shards without elements if a tensor does not divide evenly. Default false."""
     tensor_parallel_degree: Degree | None = None
     """Devices that a module is split over. Default 1."""
     context_parallel_degree: Degree | None = None

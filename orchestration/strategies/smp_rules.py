@@ -1,4 +1,4 @@
-"""How the parameters of SageMaker's model parallel libraries hang together.
+"""Rules between the parameters of SageMaker's model parallel libraries.
 
 Rules of version 1: ``validate_mp_config`` of the SageMaker Python SDK 2.257.6 (fw_utils.py), the
 library's own (smdistributed-modelparallel 1.13, backend/config.yaml), and
@@ -28,9 +28,9 @@ _PYTORCH_ONLY = (
 
 
 def own_rules(strategy: Strategy, framework: str | None) -> Iterator[Finding]:
-    """What is wrong among a strategy's parameters, wherever it runs.
+    """Find problems among a strategy's parameters, independent of its setting.
 
-    ``framework`` is ``pytorch``, ``tensorflow`` or, where it is not known, ``None``.
+    ``framework`` is ``pytorch``, ``tensorflow`` or, if unknown, ``None``.
     """
     match strategy:
         case SMPv1():
@@ -65,7 +65,7 @@ def _rules_of_v2(smp: SMPv2) -> Iterator[Finding]:
     if not sharded and context > 1:
         yield _doubt(
             "context_parallel_degree",
-            "is to be at most hybrid_shard_degree, which is not given; give it",
+            "must be at most hybrid_shard_degree, which is missing; add it",
         )
     if smp.activation_loading_horizon is not None and smp.sm_activation_offloading is False:
         yield _doubt("activation_loading_horizon", "has no effect: sm_activation_offloading is off")

@@ -31,4 +31,4 @@ Strategy: TypeAlias = Annotated[
     | NoStrategy,
     Field(discriminator="kind"),
 ]
-"""How training is distributed, told apart by ``kind``."""
+"""The way training is distributed, identified by ``kind``."""

@@ -1,15 +1,15 @@
-"""Which strategy runs where: rows of data with their sources, and how they are read.
+"""The combinations of strategies and settings that work: rows of data with their sources.
 
 A row of ``support.csv`` is one fact. ``strategy`` names strategies by kind (SMDDP with its
-launcher: ``smddp:mpirun``), ``subject`` what is judged, ``value`` which of its values, ``when``
-what else has to be known for the row to count. A pattern is a list of alternatives, divided by
-``|``: a glob, or a bound (``>=2.0.1``) that numbers are compared with part by part. Of the rows for
-one strategy and subject the first that matches decides; what is not known matches none.
+launcher: ``smddp:mpirun``), ``subject`` the fact that is judged, ``value`` its values, ``when``
+further conditions of the row. A pattern is a list of alternatives, divided by ``|``: a glob, or a
+bound (``>=2.0.1``) that numbers are compared with part by part. Of the rows for a strategy and a
+subject the first match decides; an unknown fact matches no row.
 
 The facts that rows read:
 
 =================  =================================================================================
-``framework``      what the container's toolkit is for; for Hugging Face its base
+``framework``      the framework of the container's toolkit; for Hugging Face its base
 ``estimator``      the framework as the user named it
 ``version``        of ``framework``, written out (2.8 as 2.8.0)
 ``container``      ``framework`` where it is AWS's image of that version, ``given`` where the user
@@ -18,7 +18,7 @@ The facts that rows read:
 ``instance_type``  a candidate; each is judged
 ``device``         ``gpu``, ``neuron`` or ``cpu``, and ``devices`` how many a host has
 ``instance_count`` instances of the cluster
-``entry_point``    the script, where there is code of the user's own
+``entry_point``    the user's script, if there is one
 ``groups``         ``yes`` on a heterogeneous cluster
 =================  =================================================================================
 """
@@ -34,17 +34,17 @@ from functools import cache
 from typing import Literal, TypeAlias, cast
 
 Facts: TypeAlias = Mapping[str, str | None]
-"""What is known, by name; ``None``: not known."""
+"""Facts by name; ``None`` if unknown."""
 
 Verdict: TypeAlias = Literal["yes", "no", "unknown", "caution"]
-"""It works; it can't; the sources do not say; it works, but not as one would wish."""
+"""It works; it can't; the sources do not say; it works with a drawback."""
 
 _BOUND = re.compile(r"(<=|>=|<|>)(.+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One fact about which strategy runs where."""
+    """One fact about a strategy in a setting."""
 
     strategy: str
     subject: str
@@ -52,27 +52,27 @@ class Rule:
     when: Mapping[str, str]
     verdict: Verdict
     reason: str
-    """Why, with the facts in braces: ``{instance_type}``."""
+    """The reason, with facts in braces: ``{instance_type}``."""
     instead: str
-    """The way out."""
+    """The remedy."""
     source: str
     read: str
-    """The day somebody looked, ``YYYY-MM-DD``."""
+    """The day it was read, ``YYYY-MM-DD``."""
 
     def matches(self, facts: Facts) -> bool:
-        """Whether the row says something about these facts."""
+        """Return whether the row applies to these facts."""
         return _matches(self.value, facts.get(self.subject)) and all(
             _matches(pattern, facts.get(name)) for name, pattern in self.when.items()
         )
 
     def message(self, facts: Facts) -> str:
-        """What is wrong or not known, and the way out."""
+        """Return the problem or the doubt, and the remedy."""
         return f"{self.reason}; {self.instead}".format_map(facts)
 
 
 @cache
 def rules() -> tuple[Rule, ...]:
-    """Every row, in the order in which they are read."""
+    """Read every row, in the order of the file."""
     from importlib import resources
 
     text = resources.files(__package__).joinpath("support.csv").read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ def rules() -> tuple[Rule, ...]:
 
 
 def deciding(strategy: str, facts: Facts) -> Iterator[Rule]:
-    """The row that decides each subject about which there is one."""
+    """Find the row that decides each subject."""
     decided = set()
     for rule in _of(strategy):
         if rule.subject not in decided and rule.matches(facts):
@@ -109,7 +109,7 @@ def _rule(row: Mapping[str, str]) -> Rule:
 
 
 def _matches(pattern: str, value: str | None) -> bool:
-    return value is not None and any(_is(one, value) for one in pattern.split("|"))
+    return value is not None and any(_is(each, value) for each in pattern.split("|"))
 
 
 def _is(pattern: str, value: str) -> bool:

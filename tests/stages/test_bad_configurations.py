@@ -88,7 +88,16 @@ PATHS = {
 """Where we say it of those that can't work."""
 WAYS_OUT = (
     *("use ", "; give ", "write ", "; add ", "leave ", "did you mean", "; there is ", "keep "),
-    *("it has to be", "the most is", "the least is", "choose", "is needed", "is required: "),
+    *(
+        "it must be",
+        "it has to be",
+        "expected ",
+        "the most is",
+        "the least is",
+        "choose",
+        "is needed",
+        "is required: ",
+    ),
     *("needs ", "name ", "is made of", "put it", "takes "),
 )
 

@@ -78,20 +78,24 @@ def test_what_the_sdk_takes_is_a_strategy(
 @pytest.mark.parametrize(
     ("distribution", "path", "message"),
     [
-        ("torch_distributed", "distribution", "has to be a mapping"),
+        ("torch_distributed", "distribution", "expected a mapping"),
         ({"torch_distribute": ON}, "distribution.torch_distribute", "did you mean 'torch_dist"),
-        ({1: ON}, "distribution.1", "there is no such strategy"),
-        ({"mpi": True}, "distribution.mpi", "is True; it has to be a mapping"),
+        ({1: ON}, "distribution.1", "unknown strategy"),
+        ({"mpi": True}, "distribution.mpi", "expected a mapping, got True"),
         ({"mpi": {}}, "distribution.mpi", "lacks enabled"),
-        ({"mpi": {"enabled": "yes"}}, "distribution.mpi.enabled", "is 'yes'; use true or false"),
-        ({"mpi": {**ON, "procs": 1}}, "distribution.mpi.procs", "there is no such option"),
+        (
+            {"mpi": {"enabled": "yes"}},
+            "distribution.mpi.enabled",
+            "expected true or false, got 'yes'",
+        ),
+        ({"mpi": {**ON, "procs": 1}}, "distribution.mpi.procs", "unknown option"),
         (
             {"mpi": {**ON, "processes_per_host": 0}},
             "distribution.mpi.processes_per_host",
             "greater than or equal to 1",
         ),
-        ({"smdistributed": []}, "distribution.smdistributed", "has to be a mapping"),
-        ({"smdistributed": {"ddp": ON}}, "distribution.smdistributed.ddp", "no such library"),
+        ({"smdistributed": []}, "distribution.smdistributed", "expected a mapping"),
+        ({"smdistributed": {"ddp": ON}}, "distribution.smdistributed.ddp", "unknown library"),
         (
             {"smdistributed": {"dataparallel": {}}},
             "distribution.smdistributed.dataparallel",
@@ -112,7 +116,7 @@ def test_what_the_sdk_takes_is_a_strategy(
         (
             {"mpi": ON, "instance_groups": [3]},
             "distribution.instance_groups",
-            "3 is no group; give its name",
+            "expected the name of a group, got 3",
         ),
         ({"instance_groups": ["gpu"]}, "distribution.instance_groups", "leave it out"),
         (

@@ -1,7 +1,7 @@
 """Registry paths of AWS's framework containers, from a dated table in this package.
 
-The table (``table.json``) holds what the SageMaker Python SDKs named in it answer, without the SDK.
-AWS publishes images that it does not have yet; give their registry path itself then.
+The table (``table.json``) holds the answers of the SageMaker Python SDKs that it names, so the SDK
+is not needed. For images that AWS published since, give the registry path itself.
 https://docs.aws.amazon.com/sagemaker/latest/dg-ecr-paths/sagemaker-algo-docker-registry-paths.html
 """
 

@@ -15,10 +15,10 @@ DEFAULT_SCOPE = "training"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the table comes from."""
+    """The origin of the table."""
 
     sdks: tuple[str, ...]
-    """Packages of the SageMaker Python SDK, with versions; the last holds where they differ."""
+    """Packages of the SageMaker Python SDK, with versions; if they differ, the last one counts."""
     date: str
     """The day it was made, ``YYYY-MM-DD``."""
     licence: str
@@ -26,7 +26,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One image: what is asked for on the left, where it is on the right."""
+    """One image: its identity, its tags and its registries."""
 
     framework: str
     scope: str
@@ -34,15 +34,15 @@ class Image:
     base: str | None
     """The framework that a Hugging Face image is built on: ``pytorch2.1.0``."""
     python: str | None
-    """``py312``; ``None`` where there is no choice."""
+    """``py312``; ``None`` if there is no choice."""
     repository: str
     tags: Mapping[str, str | None]
-    """Tag by processor or family of instances; under ``""`` the one for any; ``None``: refused."""
+    """Tag by processor or family of instances; ``""``: the tag for any; ``None``: refused."""
     accounts: Mapping[str, str]
     """Account of the registry, by region."""
 
     def uri(self, region: str, tag: str) -> str:
-        """The registry path in a region that has an account."""
+        """Return the registry path in a region that has an account."""
         host = f"{self.accounts[region]}.dkr.ecr.{region}.{suffixes()[region]}"
         return f"{host}/{self.repository}:{tag}" if tag else f"{host}/{self.repository}"
 
@@ -57,14 +57,14 @@ def _load() -> dict[str, Any]:
 
 @cache
 def source() -> Source:
-    """Which SDKs the table was made from, and when."""
+    """Return the SDKs that the table was made from, and the date."""
     content = _load()["source"]
     return Source(tuple(content["sdks"]), content["date"], content["licence"])
 
 
 @cache
 def suffixes() -> Mapping[str, str]:
-    """The DNS suffix of every region that the table knows."""
+    """Return the DNS suffix of every region in the table."""
     listed = _load()["suffixes"].items()
     return {region: suffix for suffix, regions in listed for region in regions.split()}
 
@@ -76,17 +76,17 @@ def _accounts(registry: int) -> Mapping[str, str]:
 
 
 def frameworks() -> tuple[str, ...]:
-    """Every framework and algorithm, sorted."""
+    """List every framework and algorithm, sorted."""
     return tuple(_load()["frameworks"])
 
 
 def scopes(framework: str) -> tuple[str, ...]:
-    """What the images of a framework are for: ``training``, ``inference``, and others."""
+    """List the scopes of a framework's images: ``training``, ``inference``, and others."""
     return tuple(_load()["frameworks"][framework])
 
 
 def versions(framework: str, scope: str = DEFAULT_SCOPE) -> tuple[str, ...]:
-    """The versions of a framework, newest first; none where there is no such image."""
+    """List the versions of a framework, newest first; empty if there is no such image."""
     listed = _load()["frameworks"].get(framework, {})
     if scope not in listed:
         return ()
@@ -99,7 +99,7 @@ def _age(version: str) -> tuple[list[int], str]:
 
 
 def images(framework: str | None = None, scope: str | None = None) -> Iterator[Image]:
-    """Every image of the table, or those of one framework or scope."""
+    """List every image of the table, or those of one framework or scope."""
     for name, listed in _load()["frameworks"].items():
         if framework not in (None, name):
             continue
@@ -112,7 +112,7 @@ def images(framework: str | None = None, scope: str | None = None) -> Iterator[I
 def _scope_images(framework: str, scope: str) -> tuple[Image, ...]:
     listed = _load()["frameworks"][framework]
     groups = listed[scope]
-    if isinstance(groups, str):  # the same images as for another scope
+    if isinstance(groups, str):  # The same images as for another scope.
         groups = listed[groups]
     return tuple(
         _image(framework, scope, group, version, base, python)
@@ -126,7 +126,7 @@ def _scope_images(framework: str, scope: str) -> tuple[Image, ...]:
 def _image(
     framework: str, scope: str, group: dict[str, Any], version: str, base: str, python: str
 ) -> Image:
-    # "4.36=4.36.0": asked for by its first half, and the second half stands in the tag.
+    # "4.36=4.36.0": users ask for the first half; the tag has the second.
     asked, _, shown = version.partition("=")
     asked_base, _, shown_base = base.partition("=")
     names = {

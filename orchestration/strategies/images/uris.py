@@ -18,10 +18,10 @@ from orchestration.strategies.images.table import (
 )
 
 Distribution: TypeAlias = Literal["smddp", "smp"]
-"""A library of SageMaker that has images of its own: data parallel, model parallel (version 2)."""
+"""A library of SageMaker with its own images: data parallel, model parallel (version 2)."""
 
 _INSTANCE_TYPE = re.compile(r"ml\.([a-z0-9-]+)\.[a-z0-9-]+")
-# m6g, c7gn, r8gd; not g5, nor p6e-gb200, whose images are those of other GPUs.
+# m6g, c7gn, r8gd; not g5, nor p6e-gb200, which use the images of other GPUs.
 _GRAVITON = re.compile(r"(?![gp])[a-z]+\d+g[a-z]*")
 _GRAVITON_SCOPE = "inference_graviton"
 _PROCESSORS = frozenset({"", "cpu", "gpu", "inf", "neuronx", "trn"})
@@ -40,21 +40,21 @@ def uri(
     distribution: Distribution | None = None,
     base: str | None = None,
 ) -> str:
-    """The registry path of a framework's image, as the SageMaker Python SDK gives it.
+    """Return the registry path of a framework's image, like the SageMaker Python SDK.
 
-    ``version`` may be short where AWS publishes a tag for that (``2.8``), and be left out where
-    there is one. ``python`` (``py312``) and ``base`` (``pytorch2.1.0``: what a Hugging Face image
-    is built on) are needed where there are several. ``processor`` (``cpu``, ``gpu``, ``inf``,
-    ``trn``) follows from ``instance_type``; give one of them where images differ by it. ``scope``
-    is ``training`` if the framework has that, else its only one.
+    ``version`` may be short if AWS publishes a tag for it (``2.8``), and omitted if there is only
+    one. ``python`` (``py312``) and ``base`` (``pytorch2.1.0``, the base of a Hugging Face image)
+    are required if there are several. ``processor`` (``cpu``, ``gpu``, ``inf``, ``trn``) follows
+    from ``instance_type``; give one of them if images differ by it. ``scope`` is ``training`` if
+    the framework has that, else its only one.
 
-    Trainium and Inferentia lead from ``pytorch`` to ``pytorch-neuron`` and so on, Graviton to the
-    images for that, ``distribution="smp"`` to ``pytorch-smp``.
+    Trainium and Inferentia turn ``pytorch`` into ``pytorch-neuron`` and so on, Graviton selects the
+    images for it, and ``distribution="smp"`` selects ``pytorch-smp``.
 
     >>> uri("pytorch", "2.8.0", region="us-west-2", instance_type="ml.g5.12xlarge")
     '763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training:2.8.0-gpu-py312'
 
-    Raises :class:`~orchestration.errors.PipelineError`, which says what there is.
+    Raises :class:`~orchestration.errors.PipelineError`, which lists the alternatives.
     """
     family = None if instance_type is None else _family(instance_type)
     _refuse(_unknown(framework, region, instance_type, processor, distribution))
@@ -78,9 +78,9 @@ def _wrong(path: str, message: str) -> Never:
 
 
 def _refuse(problems: Iterable[Problem]) -> None:
-    found = list(problems)
-    if found:
-        raise PipelineError(found)
+    listed = list(problems)
+    if listed:
+        raise PipelineError(listed)
 
 
 def _unknown(
@@ -90,7 +90,7 @@ def _unknown(
     processor: str | None,
     distribution: str | None,
 ) -> Iterable[Problem]:
-    """What is wrong whatever the rest is, all at once."""
+    """Find the problems of each argument by itself."""
     if framework not in frameworks():
         yield Problem("framework", f"there is no {framework!r}{near(framework, frameworks())}")
     if region not in suffixes():
@@ -98,7 +98,7 @@ def _unknown(
     if instance_type is not None and _family(instance_type) is None:
         yield Problem(
             "instance_type",
-            f"{instance_type!r} is no SageMaker instance type; they read ml.g5.xlarge",
+            f"{instance_type!r} is not a SageMaker instance type, such as ml.g5.xlarge",
         )
     if instance_type is not None and processor is not None:
         yield Problem("processor", f"follows from instance_type ({instance_type}); give one")
@@ -116,7 +116,7 @@ def _is_graviton(family: str | None) -> bool:
 
 
 def _variant(framework: str, family: str | None, distribution: str | None) -> str:
-    """The framework whose images these machines need."""
+    """Return the framework whose images these machines need."""
     candidates = []
     if distribution == "smp":
         candidates = [f"{framework}-smp"]
@@ -125,10 +125,10 @@ def _variant(framework: str, family: str | None, distribution: str | None) -> st
         candidates = [f"{framework}-{tool}" for tool in tools]
     elif _is_graviton(family) and _GRAVITON_SCOPE not in scopes(framework):
         candidates = [f"{framework}-arm64"]
-    found = next((name for name in candidates if name in frameworks()), framework)
-    if distribution == "smp" and not found.endswith("-smp"):
+    name = next((name for name in candidates if name in frameworks()), framework)
+    if distribution == "smp" and not name.endswith("-smp"):
         _wrong("distribution", f"there is no image of {framework} with smp; it is for pytorch")
-    return found
+    return name
 
 
 def _scope(framework: str, scope: str | None, family: str | None) -> str:
@@ -138,7 +138,7 @@ def _scope(framework: str, scope: str | None, family: str | None) -> str:
     if scope not in known:
         _wrong("scope", f"{framework} has no image for {scope!r}{near(scope, known)}")
     if scope == _GRAVITON_SCOPE and family is not None and not _is_graviton(family):
-        _wrong("instance_type", f"{family} is no Graviton, which {scope} is for")
+        _wrong("instance_type", f"{family} is not a Graviton type, which {scope} needs")
     if not _is_graviton(family) or framework.endswith("-arm64") or scope == _GRAVITON_SCOPE:
         return scope
     if scope == "inference" and _GRAVITON_SCOPE in known:
@@ -172,24 +172,24 @@ def _one(
     read: Callable[[Image], str | None],
     framework: str,
 ) -> list[Image]:
-    """The images with the value asked for, or with the only one there is."""
+    """Return the images with the requested value, or with the only value there is."""
     known = list(dict.fromkeys(value for image in chosen if (value := read(image)) is not None))
     named = f"{framework} {chosen[0].version}"
     if asked is None:
-        # pytorch2.8 and pytorch2.8.0 are one.
+        # pytorch2.8 and pytorch2.8.0 are equal.
         full = [value for value in known if not any(o.startswith(f"{value}.") for o in known)]
         if len(full) > 1:
             _wrong(path, f"is needed for {named}; there is {_listed(known)}")
         return [image for image in chosen if not full or read(image) == full[0]]
     if not known:
-        _wrong(path, f"{named} comes with one only; leave out {asked!r}")
+        _wrong(path, f"{named} has only one; remove {asked!r}")
     if asked not in known:
         _wrong(path, f"{named} has no {asked!r}{_suggested(asked, known)}")
     return [image for image in chosen if read(image) == asked]
 
 
 def _tag(image: Image, family: str | None, processor: str | None, *, smddp: bool) -> str:
-    """The tag for a family of instances, for a processor, or the only one."""
+    """Return the tag for a family of instances, for a processor, or the only one."""
     tags = image.tags
     if processor is not None:
         wanted = [processor]
@@ -200,19 +200,19 @@ def _tag(image: Image, family: str | None, processor: str | None, *, smddp: bool
     if "" in tags and "trn" not in wanted:
         wanted = [""]
     elif smddp and "gpu" in wanted:
-        wanted = ["p4d", *wanted]  # where p4d has images of its own, they are those with SMDDP
-    found = next((tags[key] for key in wanted if key in tags), None)
-    if found is None:
+        wanted = ["p4d", *wanted]  # If p4d has its own images, they are the ones with SMDDP.
+    tag = next((tags[key] for key in wanted if key in tags), None)
+    if tag is None:
         _wrong(
             "instance_type" if processor is None else "processor",
             f"{_named(image)} has no image for {family or processor}; there is "
             f"{_listed([key or 'one for cpu and gpu' for key, tag in tags.items() if tag])}",
         )
-    return found
+    return tag
 
 
 def _general(image: Image) -> list[str]:
-    """The only processor of an image, leaving out families that have images of their own."""
+    """Return the only processor of an image, ignoring families with their own images."""
     tags = image.tags
     general = [key for key in tags if key in _PROCESSORS or not tags.keys() & {*_processors(key)}]
     if len(general) > 1:
@@ -224,7 +224,7 @@ def _general(image: Image) -> list[str]:
 
 
 def _processors(family: str) -> tuple[str, ...]:
-    """What images may be called that run on a family of instances."""
+    """List the names that images for a family of instances may have."""
     if family.startswith("inf"):
         return ("inf",) if family == "inf1" else ("inf", "neuronx")
     if family.startswith("trn"):

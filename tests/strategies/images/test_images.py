@@ -166,7 +166,7 @@ REFUSED = [
     ),
     ({"processor": None}, "instance_type: (or processor) is needed for pytorch 2.8.0 py312"),
     ({"scope": "trainig"}, "scope: pytorch has no image for 'trainig'; did you mean 'training'?"),
-    ({"base": "pytorch2.8"}, "base: pytorch 2.8.0 comes with one only; leave out 'pytorch2.8'"),
+    ({"base": "pytorch2.8"}, "base: pytorch 2.8.0 has only one; remove 'pytorch2.8'"),
     (
         {"region": "eusc-de-east-1"},
         "region: pytorch 2.8.0 py312 is not in eusc-de-east-1; it is in",
@@ -175,7 +175,7 @@ REFUSED = [
     ({"instance_type": "ml.g5.xlarge"}, "processor: follows from instance_type (ml.g5.xlarge)"),
     (
         {"processor": None, "instance_type": "g5.xlarge"},
-        "instance_type: 'g5.xlarge' is no SageMaker instance type; they read ml.g5.xlarge",
+        "instance_type: 'g5.xlarge' is not a SageMaker instance type, such as ml.g5.xlarge",
     ),
     (
         {"processor": None, "instance_type": "ml.c7g.xlarge"},
@@ -195,7 +195,7 @@ REFUSED = [
     ),
     (
         {"framework": "linear-learner", "version": "1", "python": "py3"},
-        "python: linear-learner 1 comes with one only; leave out 'py3'",
+        "python: linear-learner 1 has only one; remove 'py3'",
     ),
     (
         {"framework": "tensorflow", "version": "2.11.0", "distribution": "smp"},
@@ -203,7 +203,7 @@ REFUSED = [
     ),
     (
         {"scope": "inference_graviton", "processor": None, "instance_type": "ml.m5.xlarge"},
-        "instance_type: m5 is no Graviton, which inference_graviton is for",
+        "instance_type: m5 is not a Graviton type, which inference_graviton needs",
     ),
 ]
 
