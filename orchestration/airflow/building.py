@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from airflow.providers.common.compat.sdk import DAG, BaseOperator, TaskGroup, task_group
+from airflow.providers.common.compat.sdk import DAG, TaskGroup, task_group
 from airflow.sdk import CronTriggerTimetable
+from airflow.sdk.definitions.param import ParamsDict
 
 from orchestration.airflow import operators
 from orchestration.airflow.parameters import defaults, params
 from orchestration.backends.airflow import DagSpec, LoopSpec, TaskSpec
-from orchestration.backends.airflow.rendering import OUTPUTS
+from orchestration.backends.airflow.rendering import INPUTS, OUTPUTS
 from orchestration.errors import PipelineError, Problem
 from orchestration.graph import ParameterSpec
 
-_AWS = frozenset(
-    {
-        "TrainingOperator",
-        "ProcessingOperator",
-        "TransformOperator",
-        "ModelOperator",
-        "EndpointConfigOperator",
-        "EndpointOperator",
-        "AwsCallOperator",
-        "ReadOperator",
-    }
-)
-_DEFERRABLE = _AWS - {"ReadOperator"} | {"WaitOperator"}
-_OUTSIDE_LOOPS = frozenset({"InputsOperator", "OutputsOperator", "ItemsOperator"})
+_PLAIN = frozenset({"InputsOperator", "ChooseOperator", "JoinOperator"})
 
 # A worker that dies is what retries are for: a second attempt adopts what the first one started.
 # What ended badly fails for good, whatever this says.
 DEFAULT_ARGS: Mapping[str, Any] = {"owner": "orchestration", "retries": 2}
+
+_ELEMENT_NAME = "{{ task.element_name }}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +41,15 @@ def build(
     parameters: Mapping[str, Any],
     dag_kwargs: Mapping[str, Any],
 ) -> DAG:
-    """The DAG; nothing is read, sent or asked for."""
+    """Make the DAG; nothing is read, sent or asked for."""
     schedule = spec.schedule
     values = defaults(spec.parameters, {} if schedule is None else schedule.parameters, parameters)
+    default_args = {**DEFAULT_ARGS, **(dag_kwargs.get("default_args") or {})}
+    given = default_args.pop("params", None) or {}
     arguments: dict[str, Any] = {
         "dag_id": spec.dag_id,
         "description": spec.description or None,
+        "doc_md": spec.description or None,
         "schedule": None
         if schedule is None
         else CronTriggerTimetable(schedule.cron, timezone=schedule.timezone),
@@ -64,12 +57,15 @@ def build(
         # Two runs at once would deploy over each other, and pay twice.
         "max_active_runs": 1,
         **dag_kwargs,
-        "params": params(spec.parameters, values) | dict(dag_kwargs.get("params") or {}),
-        "default_args": {**DEFAULT_ARGS, **(dag_kwargs.get("default_args") or {})},
+        "default_args": default_args,
     }
+    own = {**params(spec.parameters, values), **given, **(arguments.pop("params", None) or {})}
     _check_scheduled(spec.parameters, values, scheduled=arguments["schedule"] is not None)
     with DAG(**arguments) as dag:
         _Builder(spec, connection, dag).build()
+    # Set last: DAG(params=…) copies them into every task, and each copy is validated over and over
+    # while the DAG is serialised.
+    dag.params = ParamsDict(own)
     return dag
 
 
@@ -95,14 +91,14 @@ class _Builder:
     connection: Connection
     dag: DAG
     groups: dict[str, TaskGroup] = field(default_factory=dict)
-    tasks: dict[str, BaseOperator] = field(default_factory=dict)
+    tasks: dict[str, Any] = field(default_factory=dict)
 
     def build(self) -> None:
         loops = {loop.name: loop for loop in self.spec.loops}
         built: set[str] = set()
         for task in self.spec.tasks:
             if task.loop is None:
-                self._add(task, loops.get(task.task_id))
+                self._add(task, None)
             elif task.loop not in built:
                 built.add(task.loop)
                 self._loop(loops[task.loop])
@@ -111,7 +107,7 @@ class _Builder:
         self.dag.add_result(self.tasks[OUTPUTS].output)
 
     def _loop(self, loop: LoopSpec) -> None:
-        """A task group that is mapped over what its items task returns."""
+        """Make a task group that is mapped over what its items task returns."""
         items = self.tasks[loop.items_task]
 
         def elements(element: object) -> None:  # noqa: ARG001 (Airflow counts the elements by it)
@@ -119,14 +115,11 @@ class _Builder:
                 if task.loop == loop.name:
                     self._add(task, loop)
 
-        group = self._group(loop.name)
+        group = self._stage_group(loop.name.partition(".")[0]) if "." in loop.name else None
         mapped = task_group(group_id=loop.group, prefix_group_id=False, parent_group=group)
         mapped(elements).expand(element=items.output)
 
-    def _group(self, task_id: str) -> TaskGroup | None:
-        stage, dot, _ = task_id.partition(".")
-        if not dot:
-            return None
+    def _stage_group(self, stage: str) -> TaskGroup:
         if stage not in self.groups:
             self.groups[stage] = TaskGroup(stage, dag=self.dag)
         return self.groups[stage]
@@ -137,34 +130,36 @@ class _Builder:
             "task_id": task.task_id,
             "trigger_rule": task.trigger_rule,
         }
-        if loop is not None and task.operator not in _OUTSIDE_LOOPS:
-            arguments["loop"] = {"items_task": loop.items_task, "steps": list(loop.steps)}
-        if task.loop is None:
-            stage = self._group(task.task_id)
-            if stage is not None:
-                arguments |= {
-                    "task_group": stage,
-                    "task_id": task.task_id.removeprefix(f"{task.group}."),
-                }
-        elif loop is not None:
+        if loop is not None:
             arguments["max_active_tis_per_dagrun"] = loop.max_concurrency
-        if task.operator in _AWS:
+            if task.operator != "JoinOperator":
+                arguments["items_task"] = loop.items_task
+        elif task.group is not None:
+            arguments["task_group"] = self._stage_group(task.group)
+            arguments["task_id"] = task.task_id.removeprefix(f"{task.group}.")
+        if task.task_id == INPUTS:
+            arguments["parameters"] = [asdict(parameter) for parameter in self.spec.parameters]
+        if task.operator not in _PLAIN:
             arguments["aws_conn_id"] = self.connection.aws_conn_id
             arguments["region_name"] = self.connection.region_name
-        if task.operator in _DEFERRABLE:
             arguments["deferrable"] = self.connection.deferrable
-        if task.teardown_of is not None and "call" in task.arguments:
-            arguments["requires"] = self._cleanup_before(task)
-        self.tasks[task.task_id] = getattr(operators, task.operator)(**arguments)
+        self.tasks[task.task_id] = self._made(task, arguments)
 
-    def _cleanup_before(self, task: TaskSpec) -> list[str]:
-        same = {t.task_id for t in self.spec.tasks if t.teardown_of == task.teardown_of}
-        return [name for name in task.upstream if name in same]
+    def _made(self, task: TaskSpec, arguments: dict[str, Any]) -> Any:
+        operator = getattr(operators, task.operator)
+        if task.mapped_over is None:
+            return operator(**arguments)
+        mapped = operator.partial(
+            **arguments,
+            max_active_tis_per_dagrun=task.max_concurrency,
+            map_index_template=_ELEMENT_NAME,
+        )
+        return mapped.expand(item=self.tasks[task.mapped_over].output)
 
     def _connect(self, task: TaskSpec) -> None:
         operator = self.tasks[task.task_id]
         operator.set_upstream([self.tasks[name] for name in task.upstream])
         if task.setup:
-            operator.as_setup()  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
+            operator.as_setup()
         if task.teardown_of is not None:
             operator.as_teardown(setups=self.tasks[task.teardown_of], on_failure_fail_dagrun=True)

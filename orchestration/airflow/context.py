@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from airflow.providers.common.compat.sdk import AirflowFailException
+from typing_extensions import override
 
 from orchestration.errors import ExpressionError
-from orchestration.expressions import Json, Tree, evaluate
-from orchestration.expressions.codec import decode
+from orchestration.execution.places import Attempt
+from orchestration.expressions import Environment, Json
 from orchestration.expressions.evaluate import run_token
 
 if TYPE_CHECKING:
@@ -21,64 +22,63 @@ ERROR_KEY = "error"
 
 
 @dataclass(slots=True)
-class TaskEnvironment:
-    """The environment of a task: parameters, earlier steps' XComs, the run's identity."""
+class TaskEnvironment(Environment):
+    """The environment of a task: parameters, earlier tasks' XComs, the run's identity."""
 
     context: Context
-    loop: Mapping[str, Any] | None = None
-    """``items_task`` and ``steps`` of the loop it is in."""
-    index: int = -1
-    """The element it is at."""
-    own: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
-    """Results that are no XCom yet: the step's own."""
+    reads: Mapping[str, Mapping[str, Any]]
+    """The task that left each result, and whether in the same element of a mapped group."""
+    items_task: str | None = None
+    """The task that returned the list, in a mapped group."""
     _pulled: dict[str, Any] = field(default_factory=dict)
 
+    @override
     def result(self, step: str, output: str) -> Json:
-        """The output of a step that has run."""
-        results = self.own.get(step) or self._pull(step)
+        if step not in self.reads:
+            raise ExpressionError(f"no task is known that left the results of step {step!r}")
+        if step not in self._pulled:
+            source = self.reads[step]
+            self._pulled[step] = self.context["ti"].xcom_pull(
+                task_ids=source["task"],
+                key=step,
+                map_indexes=self._index if source["element"] else None,
+            )
+        results = self._pulled[step]
         if results is None or output not in results:
             raise ExpressionError(f"step {step!r} left no output {output!r}")
         return cast(Json, results[output])
 
+    @override
     def parameter(self, name: str) -> Json:
-        """The value of a parameter of this run."""
         return cast(Json, self.context["params"][name])
 
+    @override
     def run(self) -> str:
-        """The run's identity: equal for every attempt of every task of one run."""
+        """Return the run's identity: equal for every attempt of every task of one run."""
         return run_token(f"{self.context['dag'].dag_id}/{self.context['run_id']}")
 
+    @override
     def item(self) -> Json:
-        """The element the enclosing loop is at."""
-        if self.loop is None:
+        """Return the element of the mapped group around the task."""
+        if self.items_task is None:
             raise ExpressionError("there is no loop around this step")
-        return cast("Sequence[Json]", self._pull(self.loop["items_task"]))[self.index]
+        items = self.context["ti"].xcom_pull(task_ids=self.items_task, map_indexes=None)
+        return cast("Sequence[Json]", items)[self._index]
 
-    def _pull(self, step: str) -> Any:
-        if step not in self._pulled:
-            inside = self.loop is not None and step in self.loop["steps"]
-            self._pulled[step] = self.context["ti"].xcom_pull(
-                task_ids=step, map_indexes=self.index if inside else None
-            )
-        return self._pulled[step]
+    @property
+    def _index(self) -> int:
+        return cast(int, self.context["ti"].map_index)
 
 
-def environment(context: Context, loop: Mapping[str, Any] | None) -> TaskEnvironment:
-    """The environment of the task that runs."""
-    return TaskEnvironment(context, loop, cast(int, context["ti"].map_index))
-
-
-def value(context: Context, encoded: Json, loop: Mapping[str, Any] | None = None) -> Json:
-    """The value of an encoded tree; the task fails for good where it has none."""
-    return evaluated(context, decode(encoded), environment(context, loop))
-
-
-def evaluated(context: Context, tree: Tree, values: TaskEnvironment) -> Json:
-    """The value of a tree; the task fails for good where it has none."""
-    try:
-        return evaluate(tree, values)
-    except ExpressionError as error:
-        fail(context, "ExpressionError", str(error))
+def attempt(context: Context) -> Attempt:
+    """Return which attempt at its task this is: only a clear raises the limit of its tries."""
+    ti = context["ti"]
+    cleared = ti.max_tries - (context["task"].retries or 0)
+    return Attempt(
+        first=ti.try_number == 1,
+        cleared=cleared > 0,
+        first_since_cleared=cleared > 0 and ti.try_number == cleared + 1,
+    )
 
 
 def fail(context: Context, error: str, cause: str) -> NoReturn:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseBranchOperator, BaseOperator
 
-from orchestration.airflow.context import fail, value
-from orchestration.airflow.parameters import problems_with
-from orchestration.airflow.timing import pause
-from orchestration.airflow.triggers import PauseTrigger
-from orchestration.expressions import Json
+from orchestration.airflow.context import TaskEnvironment, fail
+from orchestration.errors import ExpressionError
+from orchestration.execution import wording
+from orchestration.execution.parameters import problems
+from orchestration.expressions import Json, evaluate
+from orchestration.graph import ParameterSpec
+from orchestration.graph.codec import decode
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -26,25 +27,14 @@ class InputsOperator(BaseOperator):
         self.parameters = parameters
 
     def execute(self, context: Context) -> Any:
-        """The parameters of this run."""
-        known = {parameter["name"] for parameter in self.parameters}
-        given = {name: v for name, v in context["params"].items() if name in known}
-        problems = problems_with(self.parameters, {**(context["dag_run"].conf or {}), **given})
-        if problems:
-            fail(context, "InvalidInput", "; ".join(problems))
-        return given
-
-
-class OutputsOperator(BaseOperator):
-    """The last task: what the run has to show."""
-
-    def __init__(self, *, outputs: Json, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.outputs = outputs
-
-    def execute(self, context: Context) -> Any:
-        """The outputs of the workflow."""
-        return value(context, self.outputs)
+        """Return the parameters of this run."""
+        specs = [ParameterSpec(**parameter) for parameter in self.parameters]
+        known = {spec.name for spec in specs}
+        values = {name: v for name, v in context["params"].items() if name in known}
+        wrong = problems(specs, {**(context["dag_run"].conf or {}), **values})
+        if wrong:
+            fail(context, wording.INVALID_INPUT, wording.SEPARATOR.join(wrong))
+        return values
 
 
 class ChooseOperator(BaseBranchOperator):
@@ -56,108 +46,33 @@ class ChooseOperator(BaseBranchOperator):
         condition: Json,
         then: Sequence[str],
         otherwise: Sequence[str],
-        loop: Mapping[str, Any] | None = None,
+        reads: Mapping[str, Mapping[str, Any]] | None = None,
+        items_task: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.condition = condition
         self.then = list(then)
         self.otherwise = list(otherwise)
-        self.loop = loop
+        self.reads = reads or {}
+        self.items_task = items_task
 
     def choose_branch(self, context: Context) -> list[str]:
-        """The first tasks of the way to go."""
-        holds = value(context, self.condition, self.loop)
+        """Return the first tasks of the way to go."""
+        environment = TaskEnvironment(context, self.reads, self.items_task)
+        try:
+            holds = evaluate(decode(self.condition), environment)
+        except ExpressionError as error:
+            fail(context, wording.EXPRESSION_ERROR, str(error))
         if not isinstance(holds, bool):
-            fail(context, "ExpressionError", f"the condition is {holds!r}, no boolean")
+            message = f"expected a condition that is true or false, got {holds!r}"
+            fail(context, wording.EXPRESSION_ERROR, message)
         return self.then if holds else self.otherwise
-
-
-class RequireOperator(BaseOperator):
-    """A condition that must hold for the run to go on."""
-
-    def __init__(
-        self,
-        *,
-        condition: Json,
-        error: str,
-        cause: Json,
-        loop: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.condition = condition
-        self.error = error
-        self.cause = cause
-        self.loop = loop
-
-    def execute(self, context: Context) -> Any:
-        """No outputs; fail where the condition does not hold."""
-        if not value(context, self.condition, self.loop):
-            fail(context, self.error, str(value(context, self.cause, self.loop)))
-        return {}
 
 
 class JoinOperator(BaseOperator):
     """Where the two ways meet again."""
 
-    def __init__(self, *, loop: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.loop = loop
-
     def execute(self, context: Context) -> Any:
-        """No outputs."""
+        """Return nothing."""
         return {}
-
-
-class WaitOperator(BaseOperator):
-    """A pause, without a worker."""
-
-    def __init__(
-        self,
-        *,
-        seconds: Json,
-        loop: Mapping[str, Any] | None = None,
-        deferrable: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.seconds = seconds
-        self.loop = loop
-        self.deferrable = deferrable
-
-    def execute(self, context: Context) -> Any:
-        """No outputs."""
-        seconds = value(context, self.seconds, self.loop)
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-            fail(context, "ExpressionError", f"{seconds!r} is no number of seconds")
-        if self.deferrable:
-            until = time.time() + pause(seconds)
-            self.defer(trigger=PauseTrigger(until=until), method_name="execute_complete")
-        time.sleep(pause(seconds))
-        return {}
-
-    def execute_complete(self, context: Context, event: Any = None) -> Any:
-        """No outputs."""
-        return {}
-
-
-class FailOperator(BaseOperator):
-    """The end of the run, failed."""
-
-    def __init__(
-        self,
-        *,
-        error: str,
-        cause: Json,
-        loop: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.error = error
-        self.cause = cause
-        self.loop = loop
-
-    def execute(self, context: Context) -> Literal[None]:
-        """Fail."""
-        fail(context, self.error, str(value(context, self.cause, self.loop)))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from orchestration.airflow.aws import AwsCallOperator, ReadOperator
-from orchestration.airflow.control import (
-    ChooseOperator,
-    FailOperator,
-    InputsOperator,
-    JoinOperator,
-    OutputsOperator,
-    RequireOperator,
-    WaitOperator,
-)
-from orchestration.airflow.loops import CollectOperator, ItemsOperator
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
+from airflow.providers.amazon.aws.operators.base_aws import AwsBaseOperator
+from airflow.providers.amazon.aws.utils.mixins import aws_template_fields
+
+from orchestration.airflow.control import ChooseOperator, InputsOperator, JoinOperator
 from orchestration.airflow.sagemaker import (
     EndpointConfigOperator,
     EndpointOperator,
@@ -21,23 +18,34 @@ from orchestration.airflow.sagemaker import (
     TrainingOperator,
     TransformOperator,
 )
+from orchestration.airflow.tasks import StepsMixin
+from orchestration.expressions import Json
 
 __all__ = [
-    "AwsCallOperator",
     "ChooseOperator",
-    "CollectOperator",
     "EndpointConfigOperator",
     "EndpointOperator",
-    "FailOperator",
     "InputsOperator",
-    "ItemsOperator",
     "JoinOperator",
     "ModelOperator",
-    "OutputsOperator",
     "ProcessingOperator",
-    "ReadOperator",
-    "RequireOperator",
+    "StepsOperator",
     "TrainingOperator",
     "TransformOperator",
-    "WaitOperator",
 ]
+
+
+class _Configured(AwsBaseOperator[AwsBaseHook]):
+    """Shows a request in the UI, as the provider's SageMaker operators do."""
+
+    aws_hook_class = AwsBaseHook
+    template_fields: Sequence[str] = aws_template_fields("config")
+    template_fields_renderers: ClassVar[dict[str, str]] = {"config": "json"}
+
+    def __init__(self, *, config: Mapping[str, Json], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.config = config
+
+
+class StepsOperator(StepsMixin, _Configured):
+    """Steps for which the Amazon provider has no operator of its own."""

@@ -1,7 +1,7 @@
 """Instances of the Amazon provider's own SageMaker operators, mended.
 
 They stay what the provider made them (links, connections, lineage, policies by class), with the
-semantics of :class:`~orchestration.airflow.calling.CallMixin`.
+semantics of :class:`~orchestration.airflow.tasks.StepsMixin`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from airflow.providers.amazon.aws.operators.sagemaker import (
     serialize,
 )
 
-from orchestration.airflow.calling import CallMixin
+from orchestration.airflow.tasks import StepsMixin
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from orchestration.airflow.jobs import Job
+    from orchestration.execution.effects import Started
 
 
-class TrainingOperator(CallMixin, SageMakerTrainingOperator):
+class TrainingOperator(StepsMixin, SageMakerTrainingOperator):
     """A training job."""
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
@@ -38,7 +38,7 @@ class TrainingOperator(CallMixin, SageMakerTrainingOperator):
         return super().get_openlineage_facets_on_complete(task_instance)
 
 
-class ProcessingOperator(CallMixin, SageMakerProcessingOperator):
+class ProcessingOperator(StepsMixin, SageMakerProcessingOperator):
     """A processing job."""
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
@@ -50,12 +50,12 @@ class ProcessingOperator(CallMixin, SageMakerProcessingOperator):
         return super().get_openlineage_facets_on_complete(task_instance)
 
 
-class TransformOperator(CallMixin, SageMakerTransformOperator):
+class TransformOperator(StepsMixin, SageMakerTransformOperator):
     """A batch transform job."""
 
-    def started(self, context: Context, job: Job) -> None:
+    def started(self, context: Context, started: Started) -> None:
         """Leave the link to the job's page."""
-        name = str(job.request.parameters["TransformJobName"])
+        name = str(started.request.parameters["TransformJobName"])
         SageMakerTransformJobLink.persist(
             context=context,
             operator=self,
@@ -70,17 +70,13 @@ class TransformOperator(CallMixin, SageMakerTransformOperator):
         return super().get_openlineage_facets_on_complete(task_instance)
 
 
-class ModelOperator(CallMixin, SageMakerModelOperator):
+class ModelOperator(StepsMixin, SageMakerModelOperator):
     """A model."""
 
 
-class EndpointConfigOperator(CallMixin, SageMakerEndpointConfigOperator):
+class EndpointConfigOperator(StepsMixin, SageMakerEndpointConfigOperator):
     """An endpoint configuration."""
 
 
-class EndpointOperator(CallMixin, SageMakerEndpointOperator):
-    """An endpoint, created or updated: what the pipeline decided, never one for the other."""
-
-    def __init__(self, *, call: dict[str, Any], **kwargs: Any) -> None:
-        operation = "update" if call["operation"] == "UpdateEndpoint" else "create"
-        super().__init__(call=call, operation=operation, **kwargs)
+class EndpointOperator(StepsMixin, SageMakerEndpointOperator):
+    """An endpoint, created or updated: what the pipeline decides, never one for the other."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
+import random
 import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -12,143 +15,137 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
 from botocore.exceptions import BotoCoreError, ClientError
 
-from orchestration.airflow import sending, watching
-from orchestration.airflow.sending import Request
-from orchestration.airflow.timing import pause
-from orchestration.airflow.watching import Ended, Failed
-from orchestration.backends.airflow.calls import decode_call
-from orchestration.expressions import Json
-from orchestration.graph import Call
+from orchestration.airflow.clients import client
+from orchestration.airflow.watches import verdict_to_json, watch_from_json
+from orchestration.execution.clients import method
+from orchestration.execution.driving import driven_async
+from orchestration.execution.effects import (
+    Deadline,
+    Effect,
+    Note,
+    Pause,
+    Request,
+    Send,
+    Verdict,
+    Watch,
+)
+from orchestration.execution.sending import native, service_error
+from orchestration.execution.timing import pause
+from orchestration.execution.verdicts import followed, stopped
+
+_jitter = random.SystemRandom()
 
 
-class UntilTrigger(BaseTrigger):
-    """Polls what a call started until it has ended.
+class FollowTrigger(BaseTrigger):
+    """Polls jobs, or lets time pass, until one of what it waits for has ended.
 
-    It may move between triggerers at any time: all it knows is in its arguments, the deadline as a
-    point in time. Only a person who marks or clears the task makes it stop what it waits for
+    ``watches`` are JSON text, so that nobody reads keys of requests as their own. It may move
+    between triggerers at any time: all it knows is in its arguments, deadlines as
+    points in time. Only a person who marks or clears the task makes it stop the jobs
     (:meth:`on_kill`, Airflow 3.3 and later).
     """
 
     def __init__(
         self,
         *,
-        subject: str,
-        call: Mapping[str, Any],
-        poll: Mapping[str, Any],
-        stop: Mapping[str, Any] | None,
-        outputs: Mapping[str, Json],
-        adopted: bool,
-        deadline: float,
-        hook: Mapping[str, Any],
-        place: Mapping[str, Any] | None = None,
+        watches: str,
+        connection: Mapping[str, Any],
+        until: float | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
-        self.subject = subject
-        self.call = call
-        self.poll = poll
-        self.stop = stop
-        self.outputs = outputs
-        self.adopted = adopted
-        self.deadline = deadline
-        self.hook = hook
-        self.place = place
-
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """The class and the arguments that make this trigger again."""
-        return (
-            f"{UntilTrigger.__module__}.{UntilTrigger.__qualname__}",
-            {
-                "subject": self.subject,
-                "call": self.call,
-                "poll": self.poll,
-                "stop": self.stop,
-                "outputs": self.outputs,
-                "adopted": self.adopted,
-                "deadline": self.deadline,
-                "hook": self.hook,
-                "place": self.place,
-            },
-        )
-
-    async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Yield one event: the step's outputs, or its error and cause."""
-        call = decode_call(self.subject, self.call, {})
-        verdict: Ended | Failed | None = None
-        while verdict is None:
-            async with await self._client(self.poll["service"]) as connection:
-                verdict = await self._watch(connection, call)
-        yield TriggerEvent({**self._found(verdict), "place": self.place})  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
-
-    def _found(self, verdict: Ended | Failed) -> dict[str, Any]:
-        match verdict:
-            case Ended(outputs):
-                return {"outputs": {**self.outputs, **outputs}}
-            case Failed(error, cause, lacking):
-                told = {"error": error, "cause": cause, "adopted": self.adopted}
-                return told | {"lacking": lacking}
-
-    async def on_kill(self) -> None:
-        """Stop what is waited for: a person has marked or cleared the task."""
-        await self._stop()
-
-    async def _watch(self, connection: Any, call: Call) -> Ended | Failed | None:
-        """The end, ``None`` where a new connection is needed first."""
-        until, retry = call.until, call.retry
-        assert until is not None  # noqa: S101 (the operator defers only to wait)
-        request = Request.from_json(self.poll)
-        while True:
-            left = self.deadline - time.time()
-            await asyncio.sleep(max(0.0, min(pause(until.interval_s), left)))
-            try:
-                response = await sending.send_async(connection, request, retry)
-            except (ClientError, BotoCoreError) as error:
-                if sending.expired(error):
-                    return None
-                if not sending.passes(error, retry):
-                    return watching.judged_error(until, error, self.subject)
-                self.log.warning("%s: %s; polling on", self.subject, error)
-            else:
-                verdict = watching.judged(until, response, self.subject, call.fallback)
-                if verdict is not None:
-                    return verdict
-            if time.time() >= self.deadline:
-                await self._stop()
-                return watching.timed_out(until, self.subject)
-
-    async def _stop(self) -> None:
-        if self.stop is None:
-            return
-        request = Request.from_json(self.stop)
-        retry = decode_call(self.subject, self.call, {}).retry
-        self.log.info("Stopping %s", self.subject)
-        try:
-            async with await self._client(request.service) as connection:
-                await sending.send_async(connection, request, retry)
-        except (ClientError, BotoCoreError) as error:
-            # It may have ended meanwhile, and what called for the stop goes on in any case.
-            self.log.warning("%s could not be stopped: %s", self.subject, error)
-
-    async def _client(self, service: str) -> Any:
-        hook: AwsBaseHook = AwsBaseHook(client_type=service, **self.hook)
-        # Reads a connection and botocore's data files: nothing for the event loop.
-        return await sync_to_async(sending.client)(hook, asynchronous=True)
-
-
-class PauseTrigger(BaseTrigger):
-    """Waits for a point in time, to the fraction of a second."""
-
-    def __init__(self, *, until: float) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
+        self.watches = watches
+        self.connection = connection
         self.until = until
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """The class and the arguments that make this trigger again."""
+        """Return the class and the arguments that make this trigger again."""
         return (
-            f"{PauseTrigger.__module__}.{PauseTrigger.__qualname__}",
-            {"until": self.until},
+            f"{FollowTrigger.__module__}.{FollowTrigger.__qualname__}",
+            {"watches": self.watches, "connection": self.connection, "until": self.until},
         )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Yield one event when it is time."""
-        await asyncio.sleep(max(0.0, self.until - time.time()))
-        yield TriggerEvent({})  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
+        """Yield one event: the jobs that have ended, by their steps, and how."""
+        waiting = {asyncio.create_task(self._followed(watch)) for watch in self._watches()}
+        seconds = None if self.until is None else max(0.0, self.until - time.time())
+        try:
+            done: set[asyncio.Task[tuple[str, Verdict]]] = set()
+            if waiting:
+                done, _ = await asyncio.wait(
+                    waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+                )
+            elif seconds is not None:
+                await asyncio.sleep(seconds)
+            verdicts = dict(task.result() for task in done)
+        finally:
+            for task in waiting:
+                task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.gather(*waiting, return_exceptions=True)
+        ends = {path: verdict_to_json(verdict) for path, verdict in verdicts.items()}
+        yield TriggerEvent({"verdicts": json.dumps(ends)})  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
+
+    async def on_kill(self) -> None:
+        """Stop what is waited for: a person has marked or cleared the task."""
+        await asyncio.gather(*(self._stopped(watch) for watch in self._watches()))
+
+    def _watches(self) -> list[Watch]:
+        return [watch_from_json(document) for document in json.loads(self.watches)]
+
+    async def _followed(self, watch: Watch) -> tuple[str, Verdict]:
+        async with contextlib.AsyncExitStack() as stack:
+            edge = _TriggerEdge(self.connection, stack, self.log)
+            return watch.path, await driven_async(followed(watch), edge)
+
+    async def _stopped(self, watch: Watch) -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            await driven_async(stopped(watch), _TriggerEdge(self.connection, stack, self.log))
+
+
+class _TriggerEdge:
+    """Answers the effects of following a job, without blocking."""
+
+    def __init__(
+        self, connection: Mapping[str, Any], stack: contextlib.AsyncExitStack, log: Any
+    ) -> None:
+        self._connection = connection
+        self._stack = stack
+        self._log = log
+        self._clients: dict[str, Any] = {}
+
+    async def answer(self, effect: Effect) -> Any:
+        """Answer an effect of following or stopping a job."""
+        match effect:
+            case Send(request):
+                return await self._send(request)
+            case Pause(seconds, jitter, deadline):
+                length = pause(seconds * (_jitter.uniform(0.5, 1.0) if jitter else 1.0))
+                if deadline is not None:
+                    length = min(length, deadline - time.time())
+                await asyncio.sleep(max(0.0, length))
+            case Deadline():
+                return time.time()
+            case Note(text):
+                self._log.info("%s", text)
+            case _:
+                raise TypeError(f"a trigger does not answer {type(effect).__name__}")
+        return None
+
+    async def _send(self, request: Request) -> Any:
+        try:
+            connection = await self._client(request.service)
+            return native(await method(connection, request)(**request.parameters))
+        except (ClientError, BotoCoreError) as error:
+            meaning = service_error(error)
+            if meaning.expired:
+                await self._stack.aclose()
+                self._clients.clear()
+            raise meaning from error
+
+    async def _client(self, service: str) -> Any:
+        if service not in self._clients:
+            hook: AwsBaseHook = AwsBaseHook(client_type=service, **self._connection)
+            # Reads a connection and botocore's data files: nothing for the event loop.
+            making = await sync_to_async(client)(hook, asynchronous=True)
+            self._clients[service] = await self._stack.enter_async_context(making)
+        return self._clients[service]

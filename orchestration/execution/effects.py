@@ -226,6 +226,8 @@ class Broke:
     path: str
     error: str
     cause: str
+    passing: bool = False
+    """Whether it was :class:`Trouble`, so that trying again may help."""
 
 
 @dataclass(frozen=True, slots=True)

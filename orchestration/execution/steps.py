@@ -99,14 +99,14 @@ def performed_step(step: Step, scope: Scope, attempt: Attempt) -> Performance[No
     try:
         yield from _step(step, scope, attempt)
     except RunError as error:
-        yield Broke(path, error.error, error.cause)
+        yield Broke(path, error.error, error.cause, isinstance(error, Trouble))
         raise
     except ExpressionError as error:
         yield Broke(path, wording.EXPRESSION_ERROR, str(error))
         raise RunError(wording.EXPRESSION_ERROR, str(error)) from error
     except ServiceError as error:
         # Whoever sends a request words its error, so this one is of keeping or recalling outputs.
-        yield Broke(path, error.code, error.message)
+        yield Broke(path, error.code, error.message, passing=True)
         raise Trouble(error.code, error.message) from error
 
 

@@ -7,8 +7,6 @@ import os
 TIME_SCALE = "ORCHESTRATION_TIME_SCALE"
 """Environment variable: real seconds per second of AWS. Only the embedded AWS sets it."""
 
-_SHORTEST_LIMIT_S = 120.0
-
 
 def scale() -> float:
     """Return the real seconds per second of AWS, read when it is asked for."""
@@ -21,5 +19,5 @@ def pause(seconds: float, *, time_scale: float | None = None) -> float:
 
 
 def limit(seconds: float, *, time_scale: float | None = None) -> float:
-    """Return the real seconds that bound work: in scaled time a job still needs its own time."""
-    return max(pause(seconds, time_scale=time_scale), min(seconds, _SHORTEST_LIMIT_S))
+    """Return the real seconds that bound work: a scale shortens pauses, not what really runs."""
+    return max(pause(seconds, time_scale=time_scale), seconds)

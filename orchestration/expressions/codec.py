@@ -6,7 +6,7 @@ key is wrapped, so every tree comes back as it went in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import cast
 
@@ -44,31 +44,44 @@ def encode(tree: Tree) -> Json:
         values = [encode(getattr(tree, f.name)) for f in fields(tree)]  # type: ignore[arg-type]  # nodes are dataclasses, their base is not
         return {_KEY: [kind, *values]}
     if isinstance(tree, Mapping):
-        plain = {key: encode(value) for key, value in tree.items()}
-        return {_KEY: ["literal", plain]} if _KEY in tree else plain
+        return wrapped({key: encode(value) for key, value in tree.items()})
     if isinstance(tree, Sequence) and not isinstance(tree, str):
         return [encode(value) for value in tree]
     return tree
 
 
+def wrapped(plain: Mapping[str, Json]) -> Json:
+    """Return an encoded mapping, marked as a literal where it would be taken for a node."""
+    return {_KEY: ["literal", plain]} if _KEY in plain else plain
+
+
+def is_node(document: Mapping[str, Json]) -> bool:
+    """Return whether an object is an encoded expression, or a literal marked as one."""
+    return _KEY in document
+
+
 def decode(value: Json) -> Tree:
-    """The tree that :func:`encode` was given."""
+    """Return the tree that :func:`encode` was given."""
     if isinstance(value, Mapping):
-        if _KEY not in value:
-            return {key: decode(item) for key, item in value.items()}
-        kind, *arguments = cast("Sequence[Json]", value[_KEY])
-        if kind == "literal":
-            literal = cast("Mapping[str, Json]", arguments[0])
-            return {key: decode(item) for key, item in literal.items()}
-        return _node(str(kind), arguments)
+        if is_node(value):
+            return decode_with(value, decode)
+        return {key: decode(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [decode(item) for item in value]
     return value
 
 
-def _node(kind: str, arguments: Sequence[Json]) -> Expression[object]:
+def decode_with(document: Mapping[str, Json], inner: Callable[[Json], Tree]) -> Tree:
+    """Return the expression that an object encodes; ``inner`` decodes what is inside."""
+    kind, *arguments = cast("Sequence[Json]", document[_KEY])
+    if kind == "literal":
+        literal = cast("Mapping[str, Json]", arguments[0])
+        return {key: inner(item) for key, item in literal.items()}
+    return _node(str(kind), [inner(argument) for argument in arguments])
+
+
+def _node(kind: str, decoded: Sequence[Tree]) -> Expression[object]:
     cls = _KINDS[kind]
-    decoded = [decode(argument) for argument in arguments]
     values = [tuple(value) if isinstance(value, list) else value for value in decoded]
     if cls is Apply:
         values[0] = Function(str(values[0]))

@@ -8,6 +8,7 @@ import pytest
 from airflow.sdk.bases.operator import ExecutorSafeguard
 
 from orchestration.airflow import dag
+from orchestration.expressions import Result
 from orchestration.graph import Call, Wait, Workflow
 from orchestration.local.airflow import AirflowRun, LocalAirflow, TaskState
 from tests.airflow.scripted_aws import ScriptedAws
@@ -76,8 +77,11 @@ class TaskInstance(SimpleNamespace):
 
     map_index = -1
 
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields, xcoms={})
+
     def xcom_push(self, key: str, value: Any) -> None:
-        self.left = (key, value)
+        self.xcoms[key] = value
 
 
 @pytest.fixture
@@ -85,8 +89,11 @@ def attempt(reachable: None) -> Attempt:
     """One attempt at a step, of a task that has had ``try_number - 1`` and was cleared or not."""
 
     def attempt(call: Call, *, try_number: int = 1, max_tries: int = 2, during: Any = None) -> Any:
-        made = dag(workflow(call), deferrable=False)
-        task: Any = made.get_task(call.name).prepare_for_execution()
+        stage = call.name.partition(".")[0]
+        outputs = [*call.outputs, *(call.until.outputs if call.until is not None else ())]
+        shown = {name: Result(call.name, name) for name in outputs}
+        made = dag(workflow(call, outputs=shown), deferrable=False)
+        task: Any = made.get_task(stage).prepare_for_execution()
         context: Any = {
             "ti": TaskInstance(try_number=try_number, max_tries=max_tries),
             "task": task,
@@ -97,6 +104,7 @@ def attempt(reachable: None) -> Attempt:
         task.render_template_fields(context)
         if during is not None:
             during(task)
-        return task.execute(context)
+        task.execute(context)
+        return context["ti"].xcoms.get(call.name)
 
     return attempt

@@ -52,7 +52,7 @@ def test_a_dag_survives_serialization() -> None:
 def test_a_dag_file_names_its_pipeline_beside_it() -> None:
     made = dag("../../dags/digits.yaml")
     assert made.dag_id == "digits"
-    assert {"inputs", "train.job", "outputs"} <= set(made.task_ids)
+    assert {"inputs", "train", "outputs"} <= set(made.task_ids)
 
 
 def test_what_the_run_has_to_show_is_the_result_of_the_dag() -> None:
@@ -70,18 +70,19 @@ def test_a_change_of_a_request_is_a_new_version() -> None:
 
 def test_tasks_stand_in_the_group_of_their_stage() -> None:
     made = dag(whole())
-    groups = {task: made.get_task(task).task_group for task in ("a.job", "a.fs.create")}
+    groups = {task: made.get_task(task).task_group for task in ("a.each", "a.fs.create", "outputs")}
     assert {task: group and group.group_id for task, group in groups.items()} == {
-        "a.job": "a.each-elements",
+        "a.each": "a",
         "a.fs.create": "a",
+        "outputs": None,
     }
     assert made.get_task("a.fs.create").label == "fs.create"
-    assert made.get_task("a.job").max_active_tis_per_dagrun == 3
+    assert made.get_task("a.each").max_active_tis_per_dagrun == 3
 
 
 def test_a_task_is_the_providers_operator_with_its_connection() -> None:
     made = dag(workflow(training("a.job")), aws_conn_id="other", region_name="eu-west-1")
-    task = made.get_task("a.job")
+    task = made.get_task("a")
     assert isinstance(task, SageMakerTrainingOperator)
     assert task.template_fields == SageMakerTrainingOperator.template_fields
     assert (task.aws_conn_id, task.region_name, task.retries) == ("other", "eu-west-1", 2)
@@ -110,7 +111,7 @@ def test_arguments_go_to_the_dag_and_win() -> None:
         workflow(training("a.job")), dag_id="mine", default_args={"retries": 5}, max_active_runs=4
     )
     assert (made.dag_id, made.max_active_runs) == ("mine", 4)
-    task = made.get_task("a.job")
+    task = made.get_task("a")
     assert (task.retries, task.owner) == (5, "orchestration")
     assert made.fileloc == __file__
 
@@ -119,9 +120,9 @@ def test_a_loop_inside_a_guard_is_mapped() -> None:
     made = dag(workflow(file_system("a.fs", Graph((loop("a.each", training("a.job")),)))))
     assert made.get_task("a.fs.delete").upstream_task_ids == {
         "a.fs.create",
+        "a.fs.create_ready",
         "a.each",
-        "a.each__items",
-        "a.job",
+        "a.each__results",
     }
 
 

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -35,11 +34,8 @@ class TaskInstance(SimpleNamespace):
 
     map_index = 0
 
-    def xcom_pull(self, task_ids: str, map_indexes: int | None = None) -> Any:
-        return self.xcoms.get(task_ids)
-
-    def xcom_push(self, key: str, value: Any) -> None:
-        self.left = (key, value)
+    def xcom_pull(self, task_ids: str, key: str = "", map_indexes: int | None = None) -> Any:
+        return self.xcoms.get(key or task_ids)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +43,7 @@ def rendered() -> Any:
     """The request of a task in a run, or FAILED."""
     made = dag(workflow(training("base")))
     task: Any = made.get_task("base").prepare_for_execution()
-    task.loop = {"items_task": "elements", "steps": []}
+    task.items_task = "elements"
 
     def rendered(tree: Any, run: OneRun) -> Any:
         xcoms = {**run.values.results, "elements": [run.values.current]}
@@ -58,12 +54,11 @@ def rendered() -> Any:
             "run_id": "r",
             "params": run.values.parameters,
         }
-        task.encoded = encode(tree)
-        try:
-            task.render_template_fields(context)
-        except AirflowFailException:
-            return FAILED
-        return task.config
+        task.reads = {step: {"task": step, "element": False} for step in run.values.results}
+        task.config = encoded = encode(tree)
+        task.render_template_fields(context)
+        # What has no value is shown as it is written.
+        return FAILED if task.config is encoded else task.config
 
     return rendered
 

@@ -138,7 +138,7 @@ def test_every_kind_in_one_workflow(run: Run, aws: ScriptedAws) -> None:
     assert aws.count()["CreateFileSystem"] == aws.count()["DeleteFileSystem"] == 1
     assert states(ended)["gate.fail"] == "skipped"
     assert {"deferred", "running", "success"} <= {
-        task.state for task in progress if task.task_id == "train.job"
+        task.state for task in progress if task.task_id == "train"
     }
 
 
@@ -156,7 +156,7 @@ def test_nothing_around_a_branch_not_taken_is_run(run: Run, aws: ScriptedAws) ->
     ended = run(it)
     assert ended.state == "success", (ended.error, ended.cause)
     assert aws.count().keys() == {"CreateTrainingJob", "DescribeTrainingJob"}
-    assert states(ended)["no.each"] == states(ended)["no.lustre.delete"] == "skipped"
+    assert states(ended)["no.each__results"] == states(ended)["no.lustre.delete"] == "skipped"
 
 
 def test_a_guarded_body_that_loops_and_branches(run: Run, aws: ScriptedAws) -> None:
@@ -213,8 +213,8 @@ def test_a_failed_body_is_cleaned_up_after_and_its_error_stays(run: Run, aws: Sc
     assert ended.cause.startswith("CreateTrainingJob bad-job-")
     assert ended.cause.endswith("ended as Failed: AlgorithmError: boom")
     found = states(ended)
-    assert found["slow.job"] == found["bad.lustre.delete"] == "success"
-    assert found["never.job"] == found["later.job"] == found["outputs"] == "upstream_failed"
+    assert found["slow"] == found["bad.lustre.delete"] == "success"
+    assert found["never"] == found["later"] == found["outputs"] == "upstream_failed"
     # The file system goes when nothing uses it any more, not when the first use failed.
     polls = [i for i, (name, r) in enumerate(aws.calls) if "slow" in str(r)]
     assert [name for name, _ in aws.calls].index("DeleteFileSystem") > max(polls)
@@ -241,7 +241,8 @@ def test_all_elements_run_though_one_fails(run: Run, aws: ScriptedAws) -> None:
     assert (ended.state, ended.error) == ("failed", "JobFailed")
     assert "element-2-" in str(ended.cause)
     assert aws.count()["CreateTrainingJob"] == 4
-    assert states(ended)["loop.each"] == "failed"
+    assert states(ended)["loop.each[1]"] == "failed"
+    assert states(ended)["loop.each__results"] == "upstream_failed"
 
 
 def test_a_loop_keeps_to_its_width(run: Run, aws: ScriptedAws) -> None:
@@ -252,7 +253,7 @@ def test_a_loop_keeps_to_its_width(run: Run, aws: ScriptedAws) -> None:
     active: set[int] = set()
     widths = []
     for task in progress:
-        if task.task_id == "loop.job":
+        if task.task_id == "loop.each" and task.map_index >= 0:
             active = (
                 active | {task.map_index} if task.state != "success" else active - {task.map_index}
             )
@@ -286,7 +287,7 @@ def test_a_wrong_input_fails_before_anything_else(run: Run, aws: ScriptedAws) ->
     it = workflow(training("train.job"), parameters={"bucket": "b", "count": 1})
     ended = run(it, bukcet="x")
     assert (ended.state, ended.error) == ("failed", "InvalidInput")
-    assert ended.cause == "there is no parameter 'bukcet'; did you mean 'bucket'?"
+    assert ended.cause == "there is no parameter bukcet"
     ended = run(it, bucket=1, count=True, other=2)
     assert ended.error == "InvalidInput"
     assert str(ended.cause).count(";") == 2

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from typing import Any
 
 import pytest
 from airflow.jobs.triggerer_job_runner import TriggerRunner
 
-from orchestration.airflow.triggers import PauseTrigger, UntilTrigger
-from orchestration.backends.airflow.calls import encode_call
+from orchestration.airflow.triggers import FollowTrigger
+from orchestration.airflow.watches import watch_to_json
+from orchestration.execution.effects import Request, Watch
 from tests.airflow.scripted_aws import ScriptedAws
 from tests.airflow.workflows import training
 
@@ -26,22 +28,33 @@ def _reachable(aws: ScriptedAws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_AWS_DEFAULT", "aws://")
 
 
-def trigger(seconds: float = 60, **changes: Any) -> UntilTrigger:
-    def request(operation: str) -> dict[str, Any]:
-        parameters = {"TrainingJobName": "job-1"}
-        return {"service": "sagemaker", "operation": operation, "parameters": parameters}
+def watch(name: str = "job-1", seconds: float = 60) -> Watch:
+    def request(operation: str) -> Request:
+        return Request("sagemaker", operation, {"TrainingJobName": name})
 
-    arguments: dict[str, Any] = {
-        "subject": "CreateTrainingJob job-1",
-        "call": encode_call(CALL),
-        "poll": request("DescribeTrainingJob"),
-        "stop": request("StopTrainingJob"),
-        "outputs": {"own": 1},
-        "adopted": False,
-        "deadline": time.time() + seconds,
-        "hook": {"aws_conn_id": "aws_default", "region_name": None, "verify": None, "config": None},
-    }
-    return UntilTrigger(**{**arguments, **changes})
+    return Watch(
+        path=f"train.{name}",
+        subject=f"CreateTrainingJob {name}",
+        call=CALL,
+        poll=request("DescribeTrainingJob"),
+        stop=request("StopTrainingJob"),
+        outputs={"own": 1},
+        adopted=False,
+        deadline=time.time() + seconds,
+    )
+
+
+CONNECTION = {
+    "aws_conn_id": "aws_default",
+    "region_name": None,
+    "verify": None,
+    "config": None,
+}
+
+
+def trigger(seconds: float = 60, *others: Watch, until: float | None = None) -> FollowTrigger:
+    watches = [watch_to_json(w) for w in (watch(seconds=seconds), *others)]
+    return FollowTrigger(watches=json.dumps(watches), connection=CONNECTION, until=until)
 
 
 def fired(it: Any) -> dict[str, Any]:
@@ -49,22 +62,23 @@ def fired(it: Any) -> dict[str, Any]:
         return await anext(it.run())
 
     payload = asyncio.run(first()).payload
-    assert isinstance(payload, dict)
-    return payload
+    verdicts = json.loads(payload["verdicts"])
+    assert isinstance(verdicts, dict)
+    return verdicts
 
 
 def test_it_tells_the_outputs_and_no_more(aws: ScriptedAws) -> None:
     aws.jobs["job-1"] = ["InProgress", "InProgress", "Completed"]
-    outputs = fired(trigger())["outputs"]
-    assert outputs.keys() == {"own", "arn", "artifacts", "started", "metrics", "spot"}
+    outputs = fired(trigger())["train.job-1"]["outputs"]
+    assert outputs.keys() == {"arn", "artifacts", "started", "metrics", "spot"}
     assert aws.count() == {"DescribeTrainingJob": 3}
 
 
 def test_it_is_made_again_from_what_it_says(aws: ScriptedAws) -> None:
     aws.jobs["job-1"] = ["Failed"]
     path, arguments = trigger().serialize()
-    assert path == "orchestration.airflow.triggers.UntilTrigger"
-    payload = fired(UntilTrigger(**arguments))
+    assert path == "orchestration.airflow.triggers.FollowTrigger"
+    payload = fired(FollowTrigger(**arguments))["train.job-1"]
     assert payload["error"] == "JobFailed"
     assert "boom" in payload["cause"]
 
@@ -73,18 +87,18 @@ def test_a_poll_that_is_throttled_is_polled_again(aws: ScriptedAws) -> None:
     aws.jobs["job-1"] = ["Completed"]
     aws.faults += [("DescribeTrainingJob", 400, "ThrottlingException", False)] * 7
     aws.faults.append(("DescribeTrainingJob", 400, "ExpiredTokenException", False))
-    assert "outputs" in fired(trigger())
+    assert "outputs" in fired(trigger())["train.job-1"]
     assert aws.count() == {"DescribeTrainingJob": 9}
 
 
 def test_a_poll_that_is_refused_ends_it(aws: ScriptedAws) -> None:
     aws.faults.append(("DescribeTrainingJob", 400, "AccessDeniedException", False))
-    assert fired(trigger())["error"] == "AccessDeniedException"
+    assert fired(trigger())["train.job-1"]["error"] == "AccessDeniedException"
 
 
 def test_out_of_time_it_stops_what_it_waits_for(aws: ScriptedAws) -> None:
     aws.jobs["job-1"] = ["InProgress"]
-    assert fired(trigger(0.1))["error"] == "TimedOut"
+    assert fired(trigger(0.1))["train.job-1"]["error"] == "TimedOut"
     assert aws.count()["StopTrainingJob"] == 1
 
 
@@ -112,7 +126,13 @@ def test_a_person_stops_the_job_and_a_restart_does_not(
     assert aws.count()["StopTrainingJob"] == stops
 
 
+def test_of_several_jobs_the_first_to_end_is_told(aws: ScriptedAws) -> None:
+    aws.jobs |= {"job-1": ["InProgress"], "job-2": ["InProgress", "Completed"]}
+    assert fired(trigger(60, watch("job-2"))).keys() == {"train.job-2"}
+
+
 def test_a_pause_is_no_longer_than_it_has_to_be() -> None:
     began = time.monotonic()
-    assert fired(PauseTrigger(until=time.time() + 0.05)) == {}
+    it = FollowTrigger(watches="[]", connection=CONNECTION, until=time.time() + 0.05)
+    assert fired(it) == {}
     assert time.monotonic() - began > 0.04

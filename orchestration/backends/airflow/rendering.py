@@ -1,35 +1,21 @@
-"""From step kinds to tasks."""
+"""From a workflow to the tasks of a DAG."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, assert_never
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
-from orchestration.backends.airflow.calls import encode_call, encode_outputs
+from orchestration.backends.airflow.cutting import Cutter, Place
+from orchestration.backends.airflow.draft import Draft
 from orchestration.backends.airflow.spec import DagSpec, LoopSpec, OperatorName, TaskSpec
 from orchestration.errors import Problem, UnsupportedError
 from orchestration.expressions import Json
-from orchestration.expressions.codec import encode
-from orchestration.graph import (
-    Call,
-    Choose,
-    Fail,
-    ForEach,
-    Graph,
-    Guarded,
-    Parallel,
-    Read,
-    Require,
-    Step,
-    Wait,
-    Workflow,
-    all_steps,
-    ordered,
-    upstream,
-)
+from orchestration.graph import Call, Graph, Workflow, all_steps
+from orchestration.graph.codec import encode
 
 INPUTS: Final = "inputs"
 OUTPUTS: Final = "outputs"
@@ -38,12 +24,13 @@ PROVIDER_OPERATORS: Final[Mapping[tuple[str, str], OperatorName]] = {
     ("sagemaker", "CreateTrainingJob"): "TrainingOperator",
     ("sagemaker", "CreateProcessingJob"): "ProcessingOperator",
     ("sagemaker", "CreateTransformJob"): "TransformOperator",
-    ("sagemaker", "CreateModel"): "ModelOperator",
-    ("sagemaker", "CreateEndpointConfig"): "EndpointConfigOperator",
     ("sagemaker", "CreateEndpoint"): "EndpointOperator",
     ("sagemaker", "UpdateEndpoint"): "EndpointOperator",
+    ("sagemaker", "CreateEndpointConfig"): "EndpointConfigOperator",
+    ("sagemaker", "CreateModel"): "ModelOperator",
 }
-"""Calls for which the Amazon provider has an operator that takes the whole request.
+"""Calls for which the Amazon provider has an operator that takes the whole request; the first one
+that is in a task makes it an instance of it.
 
 Its S3 operators take a bucket and a key only, so they would drop the rest of a request."""
 
@@ -51,238 +38,213 @@ _ID = re.compile(r"[A-Za-z0-9_.-]{1,250}")
 
 
 def render(workflow: Workflow) -> DagSpec:
-    """The DAG of a workflow.
+    """Return the DAG of a workflow.
 
     Raises :class:`UnsupportedError` with everything in the workflow that Airflow can't do.
     """
-    renderer = _Renderer()
-    renderer.check_names(workflow)
-    parameters = sorted(workflow.parameters, key=lambda parameter: parameter.name)
-    renderer.add(
-        TaskSpec(
-            task_id=INPUTS,
-            operator="InputsOperator",
-            arguments={
-                "parameters": [
-                    {"name": p.name, "type": p.type, "required": p.default is None}
-                    for p in parameters
-                ]
-            },
-        )
+    cutter = Cutter()
+    inputs = Draft(stage=INPUTS, kind="inputs", named_by=INPUTS, open=False)
+    cutter.tasks.append(inputs)
+    exits = cutter.graph(workflow.graph, Place((inputs,)))
+    outputs = Draft(
+        stage=OUTPUTS,
+        kind="outputs",
+        named_by=OUTPUTS,
+        returns=workflow.outputs,
+        has_return=True,
+        upstream=list(exits),
+        open=False,
     )
-    exits = renderer.graph(workflow.graph, _Place((INPUTS,)))
-    renderer.add(
-        TaskSpec(
-            task_id=OUTPUTS,
-            operator="OutputsOperator",
-            arguments={"outputs": encode(workflow.outputs)},
-            upstream=exits,
+    cutter.tasks.append(outputs)
+    writer = _Writer(cutter.tasks)
+    tasks = tuple(writer.task(draft) for draft in _sorted(cutter.tasks))
+    loops = tuple(
+        LoopSpec(
+            name=group.step.name,
+            items_task=writer.names[group.items],
+            group=group.name,
+            max_concurrency=group.step.max_concurrency,
         )
+        for group in cutter.groups
     )
-    if renderer.problems:
-        raise UnsupportedError(renderer.problems)
+    problems = [*_misnamed(workflow), *cutter.problems, *writer.problems]
+    if problems:
+        raise UnsupportedError(problems)
     return DagSpec(
         dag_id=workflow.name,
         description=workflow.description,
-        parameters=tuple(parameters),
+        parameters=tuple(sorted(workflow.parameters, key=lambda parameter: parameter.name)),
         schedule=workflow.schedule,
-        tasks=tuple(renderer.tasks),
-        loops=tuple(renderer.loops),
+        tasks=tasks,
+        loops=loops,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a graph stands: what its first tasks wait for, and what is around it."""
+def _sorted(tasks: Sequence[Draft]) -> Iterator[Draft]:
+    """Yield each task after those it waits for, else in the order in which they were cut."""
+    done: set[int] = set()
 
-    entry: tuple[str, ...]
-    loop: str | None = None
-    teardown_of: str | None = None
+    def visit(task: Draft) -> Iterator[Draft]:
+        stack = [(task, iter(task.upstream))]
+        while stack:
+            current, waits = stack[-1]
+            following = next((w for w in waits if id(w) not in done), None)
+            if following is not None:
+                stack.append((following, iter(following.upstream)))
+                continue
+            stack.pop()
+            if id(current) not in done:
+                done.add(id(current))
+                yield current
+
+    for task in tasks:
+        yield from visit(task)
+
+
+def _misnamed(workflow: Workflow) -> Iterator[Problem]:
+    if not _ID.fullmatch(workflow.name):
+        yield Problem("name", f"{workflow.name!r} can't be a DAG id; use letters, digits and '_.-'")
+    names = [step.name for step in all_steps(workflow.graph)]
+    grouped = {name.partition(".")[0] for name in names if "." in name}
+    for name in names:
+        if name.partition(".")[0] in (INPUTS, OUTPUTS):
+            yield Problem(name, "Airflow's first and last task have this name; use another")
+        if name in grouped:
+            yield Problem(name, f"a task group has this name; call the step {name}.<what>")
+        if not _ID.fullmatch(f"{name}__collect"):
+            yield Problem(name, "too long for an Airflow task id (238 characters)")
 
 
 @dataclass(slots=True)
-class _Renderer:
-    tasks: list[TaskSpec] = field(default_factory=list)
-    loops: list[LoopSpec] = field(default_factory=list)
+class _Writer:
+    """Writes tasks down, once all of them are known."""
+
+    drafts: Sequence[Draft]
+    names: dict[Draft, str] = field(default_factory=dict)
+    owners: dict[str, Draft] = field(default_factory=dict)
+    """The task that leaves the results of each step."""
+    wanted: Counter[str] = field(default_factory=Counter)
+    """The steps whose results other tasks read."""
     problems: list[Problem] = field(default_factory=list)
 
-    def check_names(self, workflow: Workflow) -> None:
-        if not _ID.fullmatch(workflow.name):
-            self._problem("name", f"{workflow.name!r} is no DAG id; use letters, digits and '_.-'")
-        names = [step.name for step in all_steps(workflow.graph)]
-        groups = {name.partition(".")[0] for name in names if "." in name}
-        for name in names:
-            if name.partition(".")[0] in (INPUTS, OUTPUTS):
-                self._problem(name, "Airflow's first and last task have this name; use another")
-            if name in groups:
-                self._problem(name, f"a task group has this name; call the step {name}.<what>")
-            if not _ID.fullmatch(f"{name}__elements"):
-                self._problem(name, "too long for an Airflow task id (238 characters)")
+    def __post_init__(self) -> None:
+        stages = Counter(draft.stage for draft in self.drafts)
+        for draft in self.drafts:
+            self.names[draft] = _name(draft, alone=stages[draft.stage] == 1)
+            self.owners |= dict.fromkeys(draft.produced, draft)
+        for draft in self.drafts:
+            self.wanted.update(draft.consumed)
 
-    def add(self, task: TaskSpec) -> tuple[str, ...]:
-        self._check_json(task.arguments, task.task_id)
-        self.tasks.append(task)
-        return (task.task_id,)
-
-    def graph(self, graph: Graph, place: _Place) -> tuple[str, ...]:
-        """Add a graph's tasks; those that what follows waits for."""
-        before = upstream(graph)
-        exits: dict[str, tuple[str, ...]] = {}
-        for step in ordered(graph):
-            waits = _union(exits[name] for name in sorted(before[step.name]))
-            exits[step.name] = self._step(step, replace(place, entry=waits or place.entry))
-        inner = frozenset[str]().union(*before.values())
-        return _union(exits[name] for name in exits if name not in inner) or place.entry
-
-    def _step(self, step: Step, place: _Place) -> tuple[str, ...]:
-        match step:
-            case Call():
-                return self._call(step, place)
-            case Read():
-                arguments = {"uri": encode(step.uri), "outputs": encode_outputs(step.outputs)}
-                return self._task(step.name, "ReadOperator", arguments, place)
-            case Wait():
-                return self._task(
-                    step.name, "WaitOperator", {"seconds": encode(step.seconds)}, place
-                )
-            case Fail():
-                arguments = {"error": step.error, "cause": encode(step.cause)}
-                return self._task(step.name, "FailOperator", arguments, place)
-            case Require():
-                arguments = {
-                    "condition": encode(step.condition),
-                    "error": step.error,
-                    "cause": encode(step.cause),
-                }
-                return self._task(step.name, "RequireOperator", arguments, place)
-            case Parallel():
-                return _union(self.graph(branch, place) for branch in step.branches) or place.entry
-            case Choose():
-                return self._choose(step, place)
-            case ForEach():
-                return self._for_each(step, place)
-            case Guarded():
-                return self._guarded(step, place)
-            case _:
-                assert_never(step)
-
-    def _task(
-        self, task_id: str, operator: OperatorName, arguments: Mapping[str, Json], place: _Place
-    ) -> tuple[str, ...]:
-        return self.add(
-            TaskSpec(
-                task_id=task_id,
-                operator=operator,
-                arguments=arguments,
-                upstream=place.entry,
-                loop=place.loop,
-                teardown_of=place.teardown_of,
-            )
+    def task(self, draft: Draft) -> TaskSpec:
+        arguments = self._arguments(draft)
+        name = self.names[draft]
+        self._check_json(arguments, name)
+        loop = draft.loop_step
+        mapped = draft.kind == "mapped" and loop is not None
+        return TaskSpec(
+            task_id=name,
+            stage=draft.stage,
+            operator=_operator(draft),
+            arguments=arguments,
+            upstream=tuple(self.names[task] for task in draft.upstream),
+            trigger_rule=draft.trigger_rule,
+            mapped_over=self.names[draft.items] if mapped and draft.items is not None else None,
+            max_concurrency=loop.max_concurrency if mapped and loop is not None else None,
+            loop=draft.loop,
+            setup=draft.setup,
+            teardown_of=None if draft.teardown_of is None else self.names[draft.teardown_of],
         )
 
-    def _call(self, step: Call, place: _Place) -> tuple[str, ...]:
-        operation = step.operation
-        operator = PROVIDER_OPERATORS.get((operation.service, operation.name), "AwsCallOperator")
-        arguments: dict[str, Json] = {
-            "config": encode(operation.request),
-            "call": encode_call(step),
-        }
-        return self._task(step.name, operator, arguments, place)
+    def _arguments(self, draft: Draft) -> dict[str, Json]:
+        if draft.kind in ("join", "inputs"):
+            return {}
+        arguments: dict[str, Json] = {}
+        if sources := self._sources(draft):
+            arguments["reads"] = sources
+        if draft.kind == "choose" and draft.choice is not None:
+            then, otherwise = ([self.names[task] for task in way] for way in draft.ways)
+            condition = encode(draft.choice.condition)
+            return arguments | {"condition": condition, "then": then, "otherwise": otherwise}
+        if draft.kind == "mapped":
+            arguments["each"] = encode(draft.loop_step)
+        elif draft.steps:
+            arguments["steps"] = encode(draft.steps)
+        if kept := sorted(draft.produced & self.wanted.keys()):
+            arguments["keeps"] = kept
+        if draft.gathers is not None and draft.loop_step is not None and draft.items is not None:
+            arguments["gathers"] = {
+                "loop": draft.loop_step.name,
+                "task": self.names[draft.gathers],
+                "items_task": self.names[draft.items],
+            }
+        if draft.has_return:
+            arguments["returns"] = encode(draft.returns)
+        if call := _shown(draft):
+            arguments["config"] = encode(call.operation.request)
+        return arguments
 
-    def _choose(self, step: Choose, place: _Place) -> tuple[str, ...]:
-        if place.teardown_of is not None:
-            self._problem(step.name, "Airflow can't branch in a clean-up; move it into the body")
-        at, join = len(self.tasks), f"{step.name}__join"
-        inside = replace(place, entry=(step.name,))
-        self._task(step.name, "ChooseOperator", {}, place)
-        exits, roots = [], []
-        for graph in (step.then, step.otherwise):
-            first = len(self.tasks)
-            exits.append(self.graph(graph, inside))
-            new = [task.task_id for task in self.tasks[first:] if step.name in task.upstream]
-            roots.append(new or [join])
-        self.tasks[at] = replace(
-            self.tasks[at],
-            arguments={
-                "condition": encode(step.condition),
-                "then": roots[0],
-                "otherwise": roots[1],
-            },
-        )
-        joined = self._task(join, "JoinOperator", {}, replace(place, entry=_union(exits)))
-        self.tasks[-1] = replace(self.tasks[-1], trigger_rule="none_failed_min_one_success")
-        return joined
-
-    def _for_each(self, step: ForEach, place: _Place) -> tuple[str, ...]:
-        if place.teardown_of is not None:
-            self._problem(step.name, "Airflow can't loop in a clean-up; move it into the body")
-        if place.loop is not None:
-            self._problem(step.name, f"Airflow can't nest loops; it is inside {place.loop}")
-        items = f"{step.name}__items"
-        self._task(items, "ItemsOperator", {"items": encode(step.items)}, place)
-        first = len(self.tasks)
-        self.graph(step.body, replace(place, entry=(items,), loop=step.name))
-        body = [task.task_id for task in self.tasks[first:]]
-        # Airflow wants all_success behind a setup task; its own clean-up stands in for it.
-        done = [task.task_id for task in self.tasks[first:] if not task.setup]
-        self.loops.append(
-            LoopSpec(
-                name=step.name,
-                items_task=items,
-                # Names of groups take no dots; no step's name has a dash.
-                group=f"{step.name.partition('.')[2].replace('.', '-') or step.name}-elements",
-                max_concurrency=step.max_concurrency,
-                steps=tuple(inner.name for inner in all_steps(step.body)),
-            )
-        )
-        arguments: dict[str, Json] = {"collect": encode(step.collect), "tasks": body}
-        # It waits for every task, not for the last ones only: a failure marks what follows it at
-        # once, while other elements still run.
-        collected = self._task(
-            step.name, "CollectOperator", arguments, replace(place, entry=(items, *done))
-        )
-        self.tasks[-1] = replace(self.tasks[-1], trigger_rule="all_done")
-        return collected
-
-    def _guarded(self, step: Guarded, place: _Place) -> tuple[str, ...]:
-        if place.teardown_of is not None:
-            self._problem(step.name, "Airflow can't nest a clean-up in a clean-up")
-        acquired = self._call(step.acquire, place)
-        self.tasks[-1] = replace(self.tasks[-1], setup=bool(step.cleanup.steps))
-        first = len(self.tasks)
-        exits = self.graph(step.body, replace(place, entry=acquired))
-        # Again every task of the body, so that nothing is released while anything uses it.
-        body = tuple(task.task_id for task in self.tasks[first:])
-        if not step.cleanup.steps:
-            return exits
-        released = self.graph(
-            step.cleanup,
-            replace(place, entry=body or acquired, teardown_of=step.acquire.name),
-        )
-        return _union([exits if body else (), released])
-
-    def _problem(self, path: str, message: str) -> None:
-        self.problems.append(Problem(path, message))
+    def _sources(self, draft: Draft) -> dict[str, Json]:
+        """Which task left each result that the task reads; in the same element, with a mark."""
+        sources: dict[str, Json] = {}
+        for step in sorted(draft.consumed):
+            owner = self.owners.get(step)
+            if owner is None or owner is draft:
+                continue
+            same = draft.loop is not None and owner.loop == draft.loop
+            sources[step] = {"task": self.names[owner], "element": same}
+        return sources
 
     def _check_json(self, value: object, path: str) -> None:
-        """Airflow serialises a value that is no JSON into something else without a word."""
+        """Airflow serialises a value that is not JSON into something else without a word."""
         if value is None or isinstance(value, bool | int | str):
             return
         if isinstance(value, float):
             if not math.isfinite(value):
-                self._problem(path, f"{value!r} is no JSON number")
+                self.problems.append(Problem(path, f"{value!r} is not a JSON number"))
         elif isinstance(value, Mapping):
             for key, item in value.items():
                 if not isinstance(key, str):
-                    self._problem(path, f"the key {key!r} is no text")
+                    self.problems.append(Problem(path, f"the key {key!r} is not text"))
                 self._check_json(item, f"{path}.{key}")
         elif isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
             for index, item in enumerate(value):
                 self._check_json(item, f"{path}[{index}]")
         else:
             kind = type(value).__name__
-            self._problem(path, f"{value!r} ({kind}) has no JSON form; give text or a number")
+            message = f"{value!r} ({kind}) has no JSON form; give text or a number"
+            self.problems.append(Problem(path, message))
 
 
-def _union(parts: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for part in parts for name in part))
+def _name(draft: Draft, *, alone: bool) -> str:
+    """Return a task's id: the stage's name where the stage is one task."""
+    if alone:
+        return draft.stage
+    named = draft.named_by
+    if not named and draft.gathers is not None and draft.loop_step is not None:
+        named = draft.steps[-1].name if draft.steps else f"{draft.loop_step.name}__results"
+    return named or draft.steps[0].name
+
+
+def _operator(draft: Draft) -> OperatorName:
+    match draft.kind:
+        case "inputs":
+            return "InputsOperator"
+        case "choose":
+            return "ChooseOperator"
+        case "join":
+            return "JoinOperator"
+        case _:
+            call = _shown(draft)
+            if call is None:
+                return "StepsOperator"
+            return PROVIDER_OPERATORS[call.operation.service, call.operation.name]
+
+
+def _shown(draft: Draft) -> Call | None:
+    """Return the call whose provider's operator the task is an instance of, and shows."""
+    calls = {
+        (step.operation.service, step.operation.name): step
+        for step in all_steps(Graph(tuple(draft.performed)))
+        if isinstance(step, Call)
+    }
+    return next((calls[kind] for kind in PROVIDER_OPERATORS if kind in calls), None)

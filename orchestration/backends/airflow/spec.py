@@ -5,51 +5,39 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from orchestration.expressions import Json
 from orchestration.graph import ParameterSpec, ScheduleSpec
 
 OperatorName: TypeAlias = Literal[
     "InputsOperator",
-    "OutputsOperator",
+    "StepsOperator",
     "TrainingOperator",
     "ProcessingOperator",
     "TransformOperator",
     "ModelOperator",
     "EndpointConfigOperator",
     "EndpointOperator",
-    "AwsCallOperator",
-    "ReadOperator",
     "ChooseOperator",
-    "RequireOperator",
     "JoinOperator",
-    "ItemsOperator",
-    "CollectOperator",
-    "WaitOperator",
-    "FailOperator",
 ]
 """The classes in ``orchestration.airflow.operators``."""
 
-TriggerRule: TypeAlias = Literal["all_success", "all_done", "none_failed_min_one_success"]
+TriggerRule: TypeAlias = Literal["all_success", "none_failed_min_one_success"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopSpec:
-    """A task group that Airflow maps over a list."""
+    """A task group that Airflow maps over a list: one task would not do for its elements."""
 
     name: str
-    """The step's name, and the id of the task that collects."""
+    """The loop's step."""
     items_task: str
+    """The task that returns the list."""
     group: str
     max_concurrency: int
-    """Instances of each of its tasks at a time.
-
-    Airflow has no bound on elements: where several tasks of a body take long, elements at different
-    ones of them add up.
-    """
-    steps: tuple[str, ...]
-    """The steps inside, whose results a task inside reads from its own element."""
+    """Instances of each of its tasks at a time: Airflow has no bound on elements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,22 +45,26 @@ class TaskSpec:
     """One task."""
 
     task_id: str
+    stage: str
     operator: OperatorName
     arguments: Mapping[str, Json]
-    """JSON, with expressions as ``orchestration.expressions.codec`` writes them."""
+    """JSON, with steps and expressions as ``orchestration.graph.codec`` writes them."""
     upstream: tuple[str, ...] = ()
     trigger_rule: TriggerRule = "all_success"
+    mapped_over: str | None = None
+    """The task whose list it is mapped over, an instance for each element."""
+    max_concurrency: int | None = None
+    """Instances of a mapped task at a time."""
     loop: str | None = None
-    """The loop it is mapped in."""
+    """The mapped task group that it is in."""
     setup: bool = False
     teardown_of: str | None = None
     """The setup task that it cleans up after; such a task runs whenever its setup succeeded."""
 
     @property
     def group(self) -> str | None:
-        """The task group of the stage it belongs to."""
-        stage, dot, _ = self.task_id.partition(".")
-        return stage if dot else None
+        """The task group of its stage, where the stage has several tasks."""
+        return self.stage if self.task_id.startswith(f"{self.stage}.") else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +81,13 @@ class DagSpec:
 
 
 def to_json(spec: DagSpec) -> str:
-    """The specification as text that reads and compares well; equal for equal workflows."""
-    document = {
+    """Return the specification as text that reads and compares well; equal for equal workflows."""
+    return json.dumps(to_document(spec), indent=2, ensure_ascii=False) + "\n"
+
+
+def to_document(spec: DagSpec) -> dict[str, Any]:
+    """Return the specification as JSON values."""
+    return {
         "dag_id": spec.dag_id,
         "description": spec.description,
         "schedule": _schedule(spec.schedule),
@@ -98,7 +95,24 @@ def to_json(spec: DagSpec) -> str:
         "tasks": {task.task_id: _task(task) for task in spec.tasks},
         "loops": {loop.name: _loop(loop) for loop in spec.loops},
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def from_document(document: Mapping[str, Any]) -> DagSpec:
+    """Return the specification that :func:`to_document` wrote down."""
+    schedule = document["schedule"]
+    return DagSpec(
+        dag_id=document["dag_id"],
+        description=document["description"],
+        schedule=None if schedule is None else ScheduleSpec(**schedule),
+        parameters=tuple(
+            ParameterSpec(name=name, **fields) for name, fields in document["parameters"].items()
+        ),
+        tasks=tuple(
+            TaskSpec(**{"task_id": name, **fields, "upstream": tuple(fields["upstream"])})
+            for name, fields in document["tasks"].items()
+        ),
+        loops=tuple(LoopSpec(name=name, **fields) for name, fields in document["loops"].items()),
+    )
 
 
 def _schedule(schedule: ScheduleSpec | None) -> Json:
@@ -120,15 +134,21 @@ def _parameter(parameter: ParameterSpec) -> Json:
 
 
 def _task(task: TaskSpec) -> Json:
-    document: dict[str, Json] = {"operator": task.operator, "upstream": list(task.upstream)}
+    document: dict[str, Json] = {
+        "stage": task.stage,
+        "operator": task.operator,
+        "upstream": list(task.upstream),
+    }
     if task.trigger_rule != "all_success":
         document["trigger_rule"] = task.trigger_rule
-    if task.loop is not None:
-        document["loop"] = task.loop
-    if task.setup:
-        document["setup"] = True
-    if task.teardown_of is not None:
-        document["teardown_of"] = task.teardown_of
+    optional: dict[str, Json] = {
+        "mapped_over": task.mapped_over,
+        "max_concurrency": task.max_concurrency,
+        "loop": task.loop,
+        "setup": task.setup or None,
+        "teardown_of": task.teardown_of,
+    }
+    document |= {key: value for key, value in optional.items() if value is not None}
     return document | {"arguments": task.arguments}
 
 
@@ -137,5 +157,4 @@ def _loop(loop: LoopSpec) -> Json:
         "items_task": loop.items_task,
         "group": loop.group,
         "max_concurrency": loop.max_concurrency,
-        "steps": list(loop.steps),
     }

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
@@ -32,6 +33,9 @@ from airflow.utils.session import create_session
 from airflow.utils.state import DagRunState, TaskInstanceState
 from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy import select
+
+from orchestration.execution.parameters import problems
+from orchestration.graph import ParameterSpec
 
 if TYPE_CHECKING:
     from airflow.triggers.base import BaseTrigger
@@ -90,17 +94,16 @@ class _Run:
 
     def _refused(self, conf: Mapping[str, Any], error: ParamValidationError) -> dict[str, Any]:
         """Airflow makes no run of such an input; the first task of ours would refuse it."""
-        from orchestration.airflow.parameters import problems_with
-
         parameters = getattr(self._dag.task_dict.get("inputs"), "parameters", ())
+        specs = [ParameterSpec(**parameter) for parameter in parameters]
         defaults = {name: v for name, v in self._dag.params.dump().items() if v is not None}
-        problems = problems_with(parameters, {**defaults, **conf}) or [str(error)]
+        wrong = problems(specs, {**defaults, **conf}) or [str(error)]
         return {
             "state": "failed",
             "tasks": [],
             "outputs": None,
             "error": "InvalidInput",
-            "cause": "; ".join(problems),
+            "cause": "; ".join(wrong),
         }
 
     def _round(self, run: DagRun, session: Session) -> None:
@@ -155,7 +158,8 @@ class _Run:
         if isinstance(result.msg, DeferTask):
             kwargs = cast("dict[str, Any]", deserialize(cast(Any, result.msg.trigger_kwargs)))
             trigger = import_string(result.msg.classpath)(**kwargs)
-            self._triggers.start(instance.id, result.msg.next_method, trigger)
+            following = _Following(result.msg.next_method, dict(result.msg.next_kwargs or {}))
+            self._triggers.start(instance.id, following, trigger)
 
     def _report(self, run: DagRun, session: Session) -> None:
         for instance in run.get_task_instances(session=session):
@@ -207,6 +211,14 @@ class _Run:
         return deserialize(value)
 
 
+@dataclass(frozen=True, slots=True)
+class _Following:
+    """How a deferred task goes on: the method, and what the task gave it along."""
+
+    method: str
+    kwargs: Mapping[str, Any]
+
+
 class _Triggers:
     """Triggers that wait side by side in one thread, as in a triggerer."""
 
@@ -216,8 +228,8 @@ class _Triggers:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
-    def start(self, instance_id: Any, method: str, trigger: BaseTrigger) -> None:
-        asyncio.run_coroutine_threadsafe(self._first(instance_id, method, trigger), self._loop)
+    def start(self, instance_id: Any, following: _Following, trigger: BaseTrigger) -> None:
+        asyncio.run_coroutine_threadsafe(self._first(instance_id, following, trigger), self._loop)
 
     def resume(self, session: Session) -> None:
         """Let the tasks go on whose triggers have fired."""
@@ -240,14 +252,15 @@ class _Triggers:
         self._thread.join()
         self._loop.close()
 
-    async def _first(self, instance_id: Any, method: str, trigger: BaseTrigger) -> None:
+    async def _first(self, instance_id: Any, following: _Following, trigger: BaseTrigger) -> None:
         try:
             event = await anext(aiter(trigger.run()))
         except Exception as error:  # a triggerer survives whatever a trigger does, and so does this
             kwargs = {"error": "Trigger failure", "traceback": [repr(error)]}
             self._fired.put((instance_id, "__fail__", kwargs))
         else:
-            self._fired.put((instance_id, method, {"event": serialize(event.payload)}))
+            kwargs = {**following.kwargs, "event": serialize(event.payload)}
+            self._fired.put((instance_id, following.method, kwargs))
 
 
 def _told(instance: TaskInstance) -> dict[str, Any]:

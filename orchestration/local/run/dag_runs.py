@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from orchestration.direct.progress import OnProgress, Progress, StepRun, StepState
 from orchestration.expressions import Json
-from orchestration.graph import Workflow, all_steps
+from orchestration.graph import Workflow
 from orchestration.local import airflow as local
 from orchestration.local.airflow import LocalAirflow, TaskState
 from orchestration.local.run.report import Followed
@@ -28,6 +28,8 @@ _STATES: Mapping[str, StepState] = {
     "up_for_reschedule": "running",
 }
 """Tasks in any other state have not begun, and ``upstream_failed`` ones never will."""
+_OURS = ("inputs", "outputs")
+"""Tasks of no stage."""
 
 
 def follow(
@@ -40,17 +42,16 @@ def follow(
 ) -> Followed:
     """Run the workflow's DAG once, in an Airflow of its own, and follow it to its end."""
     began = time.monotonic()
-    steps = {step.name for step in all_steps(workflow.graph)}
     tasks: dict[tuple[str, int], TaskState] = {}
     seen: dict[str, StepState] = {}
 
     def changed(task: TaskState) -> None:
         tasks[task.task_id, task.map_index] = task
-        step = _step_of(task, steps)
-        run = _together(step, (t for t in tasks.values() if _step_of(t, steps) == step))
-        if step and run is not None and seen.get(step) != run.state:
-            seen[step] = run.state
-            on_progress(Progress(step, run.state, time.monotonic() - began))
+        run = _together(task.task_id, (t for t in tasks.values() if t.task_id == task.task_id))
+        if task.task_id in _OURS or run is None or seen.get(run.step) == run.state:
+            return
+        seen[run.step] = run.state
+        on_progress(Progress(run.step, run.state, time.monotonic() - began))
 
     # Here it is this call that starts it: a schedule would ask for values of its own.
     start = local.run if airflow is None else airflow.run
@@ -68,34 +69,25 @@ def follow(
         error=ended.error,
         cause=ended.cause,
         outputs=ended.outputs,
-        steps=tuple(_runs(ended.tasks, steps)),
+        steps=tuple(_runs(ended.tasks)),
         log=ended.log,
     )
 
 
-def _runs(tasks: Iterable[TaskState], steps: set[str]) -> Iterable[StepRun]:
-    by_step: dict[str, list[TaskState]] = {}
+def _runs(tasks: Iterable[TaskState]) -> Iterable[StepRun]:
+    by_task: dict[str, list[TaskState]] = {}
     for task in tasks:
-        by_step.setdefault(_step_of(task, steps), []).append(task)
-    for step, own in by_step.items():
-        run = _together(step, own)
-        if step and run is not None:
+        by_task.setdefault(task.task_id, []).append(task)
+    for task_id, own in by_task.items():
+        run = _together(task_id, own)
+        if task_id not in _OURS and run is not None:
             yield run
 
 
-def _step_of(task: TaskState, steps: set[str]) -> str:
-    """The step of a task; helpers (``deploy.apply__join``) belong to the one they help."""
-    name = task.task_id.partition("__")[0]
-    return name if name in steps else ""
-
-
 def _together(step: str, tasks: Iterable[TaskState]) -> StepRun | None:
-    """The tasks of a step as one; None where none of them has begun."""
-    own = list(tasks)
-    begun = [task for task in own if task.state in _STATES]
-    # What gathers a loop's results runs whatever became of the loop, even where it was not reached.
-    unreached = any(t.task_id.endswith("__items") and t.state not in _STATES for t in own)
-    if not begun or unreached:
+    """Return the instances of a task as one; None where none of them has begun."""
+    begun = [task for task in tasks if task.state in _STATES]
+    if not begun:
         return None
     states = {_STATES[task.state] for task in begun}
     order: tuple[StepState, ...] = ("running", "failed", "succeeded", "skipped")

@@ -1,0 +1,52 @@
+"""Clients for a task or a trigger, with the settings of its Airflow connection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
+from botocore.exceptions import BotoCoreError, ClientError
+
+from orchestration.execution.clients import keep_copy_source, method, one_attempt
+from orchestration.execution.effects import Request
+from orchestration.execution.sending import native, service_error
+from orchestration.expressions import Json
+
+if TYPE_CHECKING:
+    from airflow.providers.amazon.aws.hooks.base_aws import AwsGenericHook
+
+
+def client(hook: AwsGenericHook[Any], *, asynchronous: bool = False) -> Any:
+    """Return a hook's client, with the settings of its connection, that does not retry itself."""
+    config = hook.config.merge(one_attempt())
+    connection = hook.get_client_type(hook.region_name, config, deferrable=asynchronous)
+    if not asynchronous:
+        keep_copy_source(connection)
+    return connection
+
+
+class Clients:
+    """A task's way to AWS; its clients are made when they are first needed."""
+
+    def __init__(self, connection: Mapping[str, Any]) -> None:
+        self.connection = connection
+        self._clients: dict[str, Any] = {}
+
+    def send(self, request: Request) -> Json:
+        """Send a request once.
+
+        Raises :class:`~orchestration.execution.effects.ServiceError`.
+        """
+        try:
+            return native(method(self._client(request.service), request)(**request.parameters))
+        except (ClientError, BotoCoreError) as error:
+            meaning = service_error(error)
+            if meaning.expired:
+                self._clients.clear()
+            raise meaning from error
+
+    def _client(self, service: str) -> Any:
+        if service not in self._clients:
+            self._clients[service] = client(AwsBaseHook(client_type=service, **self.connection))
+        return self._clients[service]

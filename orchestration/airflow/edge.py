@@ -1,0 +1,132 @@
+"""Effects answered on an Airflow worker."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, assert_never
+
+from orchestration.airflow.clients import Clients
+from orchestration.airflow.journal import Journal
+from orchestration.execution.driving import Suspended, driven
+from orchestration.execution.effects import (
+    Begun,
+    Broke,
+    Deadline,
+    Effect,
+    Finished,
+    Follow,
+    Note,
+    Pause,
+    Recall,
+    Rest,
+    Resume,
+    Send,
+    Started,
+    Stop,
+    Together,
+    Verdict,
+    Watch,
+)
+from orchestration.execution.timing import limit, pause
+from orchestration.execution.verdicts import followed, stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airflow.sdk.types import Logger
+
+_LONGEST_REST_S = 30.0
+"""Seconds of AWS that a worker sleeps through; longer pauses are the triggerer's."""
+_jitter = random.SystemRandom()
+
+
+@dataclass(slots=True)
+class WorkerEdge:
+    """What a task answers effects with. Used by several threads where steps run side by side."""
+
+    clients: Clients
+    journal: Journal
+    log: Logger
+    deferrable: bool
+    started: Callable[[Started], None]
+    killed: bool = False
+    running: dict[str, Watch] = field(default_factory=dict)
+    """The jobs that this worker polls itself."""
+    _stopped: set[str] = field(default_factory=set)
+
+    def aborted(self) -> bool:
+        """Return whether the task was marked, cleared, or its worker told to end."""
+        return self.killed
+
+    def kill(self) -> None:
+        """End it from outside; called from a signal handler, in the middle of anything."""
+        self.killed = True
+        for watch in list(self.running.values()):
+            self._stop(watch)
+
+    def answer(self, effect: Effect) -> Any:  # noqa: C901 - one arm for each effect
+        """Answer an effect."""
+        match effect:
+            case Send(request):
+                return self.clients.send(request)
+            case Pause(seconds, jitter, deadline):
+                self._pause(seconds, jitter=jitter, deadline=deadline)
+            case Deadline(seconds):
+                return time.time() + limit(seconds)
+            case Recall(path):
+                return self.journal.recalled(path)
+            case Resume(path):
+                return self.journal.watches.get(path)
+            case Follow(watch, ending):
+                return self._follow(watch, ending=ending)
+            case Stop(watch):
+                self._stop(watch)
+            case Rest(path, seconds):
+                self._rest(path, seconds)
+            case Started():
+                self.started(effect)
+            case Finished(path, outputs, _):
+                self.journal.finish(path, outputs)
+            case Broke():
+                self.journal.broke(effect)
+            case Note(text):
+                self.log.info("%s", text)
+            case Begun() | Together():
+                pass
+            case _:
+                assert_never(effect)
+        return None
+
+    def _pause(self, seconds: float, *, jitter: bool, deadline: float | None) -> None:
+        length = pause(seconds * (_jitter.uniform(0.5, 1.0) if jitter else 1.0))
+        if deadline is not None:
+            length = min(length, deadline - time.time())
+        time.sleep(max(0.0, length))
+
+    def _follow(self, watch: Watch, *, ending: bool) -> Verdict:
+        verdict = self.journal.verdicts.pop(watch.path, None)
+        if verdict is not None:
+            self.journal.watches.pop(watch.path, None)
+            return verdict
+        if self.deferrable:
+            raise Suspended([watch])
+        self.running[watch.path] = watch
+        try:
+            return driven(followed(watch), self, aborting=ending)
+        finally:
+            del self.running[watch.path]
+
+    def _stop(self, watch: Watch) -> None:
+        # By the request, not by the path: a step may have had several jobs.
+        key = repr(watch.stop)
+        if key not in self._stopped:
+            self._stopped.add(key)
+            driven(stopped(watch), self, aborting=True)
+
+    def _rest(self, path: str, seconds: float) -> None:
+        until = self.journal.rests.get(path, time.time() + pause(seconds))
+        if self.deferrable and seconds > _LONGEST_REST_S and time.time() < until:
+            raise Suspended([], [(path, until)])
+        time.sleep(max(0.0, until - time.time()))

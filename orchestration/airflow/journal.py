@@ -1,0 +1,98 @@
+"""What a task has done before it was deferred, and what it still waits for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from orchestration.airflow.watches import (
+    verdict_from_json,
+    watch_from_json,
+    watch_to_json,
+)
+from orchestration.errors import RunError
+from orchestration.execution.effects import Broke, Outputs, Verdict, Watch
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+MOST_BYTES = 16 * 1024
+"""What travels in the arguments of a deferral, which lie in the database's task instance; more is
+left as an XCom, which survives a deferral (and not a retry, which begins anew)."""
+_KEY = "progress"
+_LEFT = "xcom"
+"""What a deferral gets along where the journal is an XCom."""
+
+
+@dataclass(slots=True)
+class Journal:
+    """The finished steps of an attempt, by path, and the jobs and moments that it waits for."""
+
+    finished: dict[str, Outputs] = field(default_factory=dict)
+    failed: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Error and cause of steps that failed while others beside them went on."""
+    watches: dict[str, Watch] = field(default_factory=dict)
+    rests: dict[str, float] = field(default_factory=dict)
+    """Moments that steps wait for which only let time pass."""
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    """What has become of jobs meanwhile."""
+
+    def recalled(self, path: str) -> Outputs | None:
+        """Return the outputs of a step that is done, ``None`` where it is not.
+
+        Raises :class:`~orchestration.errors.RunError` where it has failed: what runs beside it went
+        on, and may have made the task wait meanwhile.
+        """
+        if path in self.failed:
+            raise RunError(*self.failed[path])
+        return self.finished.get(path)
+
+    def broke(self, broke: Broke) -> None:
+        """Note that a step has failed for good."""
+        if not broke.passing:
+            self.failed[broke.path] = (broke.error, broke.cause)
+
+    def finish(self, path: str, outputs: Outputs) -> None:
+        """Note that a step is done; what was done inside of it no longer matters."""
+        inside = f"{path}["
+        for inner in [other for other in self.finished if other.startswith(inside)]:
+            del self.finished[inner]
+        self.finished[path] = outputs
+        self.watches.pop(path, None)
+        self.rests.pop(path, None)
+
+    def saved(self, context: Context) -> str:
+        """Return it as an argument of a deferral: text, which nobody reads keys in as their own."""
+        document = {
+            "finished": dict(self.finished),
+            "failed": self.failed,
+            "watches": {path: watch_to_json(watch) for path, watch in self.watches.items()},
+            "rests": self.rests,
+        }
+        text = json.dumps(document)
+        if len(text) <= MOST_BYTES:
+            return text
+        context["ti"].xcom_push(key=_KEY, value=text)
+        return _LEFT
+
+    @classmethod
+    def loaded(cls, context: Context, saved: str, event: Mapping[str, Any]) -> Journal:
+        """Return the journal that was saved, with what a trigger has learned since."""
+        if saved == _LEFT:
+            ti = context["ti"]
+            saved = cast(str, ti.xcom_pull(task_ids=ti.task_id, key=_KEY, map_indexes=ti.map_index))
+        document = json.loads(saved)
+        return cls(
+            finished=dict(document.get("finished", {})),
+            failed={path: tuple(failure) for path, failure in document.get("failed", {}).items()},
+            watches={
+                path: watch_from_json(watch) for path, watch in document.get("watches", {}).items()
+            },
+            rests=dict(document.get("rests", {})),
+            verdicts={
+                path: verdict_from_json(verdict)
+                for path, verdict in json.loads(event.get("verdicts", "{}")).items()
+            },
+        )

@@ -1,0 +1,228 @@
+"""What the tasks of a pipeline have in common: they perform steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from airflow.providers.common.compat.sdk import AirflowException, BaseOperator
+
+from orchestration.airflow.clients import Clients
+from orchestration.airflow.context import TaskEnvironment, attempt, fail
+from orchestration.airflow.edge import WorkerEdge
+from orchestration.airflow.journal import Journal
+from orchestration.airflow.triggers import FollowTrigger
+from orchestration.airflow.watches import watch_to_json
+from orchestration.errors import ExpressionError, RunError
+from orchestration.execution import wording
+from orchestration.execution.driving import Suspended, driven
+from orchestration.execution.effects import Aborted, Performance, Started, Trouble
+from orchestration.execution.scope import Scope
+from orchestration.execution.steps import performed, performed_element
+from orchestration.expressions import Json, Tree, evaluate
+from orchestration.graph import ForEach, Graph
+from orchestration.graph.codec import decode
+
+if TYPE_CHECKING:
+    import jinja2
+    from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
+    from airflow.providers.amazon.aws.operators.base_aws import AwsBaseOperator
+    from airflow.sdk import Context
+
+    _Operator = AwsBaseOperator[AwsBaseHook]
+else:
+    # Before the provider's class in the order of resolution; Airflow's metaclass wants an operator.
+    _Operator = BaseOperator
+
+ABORTED = "Aborted"
+_LONGEST_ELEMENT_NAME = 250
+
+
+class StepsMixin(_Operator):
+    """A task that performs steps: any number of attempts may, and they pay once.
+
+    ``steps`` are performed in their order, or ``each`` (a loop) for one element of its list.
+    ``reads`` says which tasks left the results that they read, ``keeps`` whose results are left
+    under their names, ``returns`` what the task's return value is. ``gathers`` a loop's elements.
+    Requests are evaluated from data: no text of a user ever passes a template engine.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: Json = None,
+        steps: Sequence[Json] = (),
+        each: Json = None,
+        item: Any = None,
+        reads: Mapping[str, Mapping[str, Any]] | None = None,
+        keeps: Sequence[str] = (),
+        returns: Json = None,
+        gathers: Mapping[str, str] | None = None,
+        items_task: str | None = None,
+        deferrable: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        # The serialized DAG shows the encoded steps, so that a change of them is a new version.
+        super().__init__(config=config if config is not None else {}, **kwargs)
+        self.steps = steps
+        self.each = each
+        self.item = item
+        self.reads = reads or {}
+        self.keeps = keeps
+        self.returns = returns
+        self.gathers = gathers
+        self.items_task = items_task
+        self.deferrable = deferrable
+        self.element_name = ""
+
+    def _do_render_template_fields(
+        self,
+        parent: Any,
+        template_fields: Any,
+        context: Context,
+        jinja_env: jinja2.Environment,
+        seen_oids: set[int],
+    ) -> None:
+        """Evaluate the request that the UI shows; Airflow renders the connection's settings.
+
+        Airflow calls this for plain and for mapped tasks alike (``render_template_fields`` of a
+        mapped one is not the operator's own). ``test_a_users_text_is_never_a_template`` fails where
+        that changes.
+        """
+        rest = [name for name in template_fields if name != "config"]
+        super()._do_render_template_fields(parent, rest, context, jinja_env, seen_oids)
+        self.element_name = _named(self.item)
+        try:
+            self.config: Any = evaluate(decode(self.config), self._scope(context))
+        except ExpressionError:
+            # It reads what the task's own steps have yet to give.
+            self.log.debug("the request is not known yet")
+
+    def execute(self, context: Context) -> Any:
+        """Perform the steps; returns what the task's return value is."""
+        return self._perform(context, Journal())
+
+    def execute_complete(
+        self,
+        context: Context,
+        event: Mapping[str, Any] | None = None,
+        progress: str = "{}",
+    ) -> Any:
+        """Go on where the task was deferred, with what the trigger has learned."""
+        return self._perform(context, Journal.loaded(context, progress, event or {}))
+
+    def on_kill(self) -> None:
+        """Stop what was started, and start nothing else: the task is ended from outside."""
+        if self._edge is None:
+            self._killed_early = True
+        else:
+            self._edge.kill()
+
+    _edge: WorkerEdge | None = None
+    _killed_early = False
+
+    def started(self, context: Context, started: Started) -> None:
+        """Leave what shows a job that runs; a subclass leaves its links here."""
+
+    def _perform(self, context: Context, journal: Journal) -> Any:
+        self._edge = WorkerEdge(
+            Clients(self._connection),
+            journal,
+            cast(Any, self.log),
+            self.deferrable,
+            lambda started: self._show(context, started),
+            killed=self._killed_early,
+        )
+        scope = self._scope(context)
+        try:
+            result = driven(self._performance(context, scope), self._edge)
+        except Suspended as suspended:
+            self._defer(context, journal, suspended)
+        except Trouble as trouble:
+            # Trouble outlasted this attempt's own retries; Airflow's are for that.
+            raise AirflowException(str(trouble)) from trouble
+        except Aborted:
+            fail(context, ABORTED, "the task was ended from outside; what it started is stopped")
+        except RunError as error:
+            fail(context, error.error, error.cause)
+        for step in self.keeps:
+            context["ti"].xcom_push(key=step, value=dict(scope.results[step]))
+        return result
+
+    def _performance(self, context: Context, scope: Scope) -> Performance[Any]:
+        if self.gathers is not None:
+            scope.results[self.gathers["loop"]] = {"items": _gathered(context, self.gathers)}
+        if self.each is not None:
+            loop = cast(ForEach, decode(self.each))
+            element = scope.at(loop.name, context["ti"].map_index or 0, self.item)
+            return (yield from performed_element(loop, element, attempt(context)))
+        yield from performed(Graph(tuple(self._decoded)), scope, attempt(context))
+        if self.returns is None:
+            return None
+        try:
+            return evaluate(cast(Tree, decode(self.returns)), scope)
+        except ExpressionError as error:
+            raise RunError(wording.EXPRESSION_ERROR, str(error)) from error
+
+    def _show(self, context: Context, started: Started) -> None:
+        if self._is_shown(started):
+            self.config = started.request.parameters
+        self.started(context, started)
+
+    def _is_shown(self, started: Started) -> bool:
+        return isinstance(self.config, Mapping) and self.config.keys() <= (
+            started.request.parameters.keys()
+        )
+
+    @cached_property
+    def _decoded(self) -> list[Any]:
+        return [decode(step) for step in self.steps]
+
+    def _scope(self, context: Context) -> Scope:
+        scope = Scope(TaskEnvironment(context, self.reads, self.items_task))
+        if self.each is not None:
+            scope.element = (self.item,)
+        return scope
+
+    @property
+    def _connection(self) -> Mapping[str, Any]:
+        """What a hook is made with, as the argument of a trigger."""
+        return {
+            "aws_conn_id": self.aws_conn_id,
+            "region_name": self.region_name,
+            "verify": self.verify,
+            "config": self.botocore_config,
+        }
+
+    def _defer(self, context: Context, journal: Journal, suspended: Suspended) -> NoReturn:
+        journal.watches = {watch.path: watch for watch in suspended.watches}
+        journal.rests |= dict(suspended.rests)
+        self.defer(
+            trigger=FollowTrigger(
+                watches=json.dumps([watch_to_json(watch) for watch in suspended.watches]),
+                connection=dict(self._connection),
+                until=min((until for _, until in suspended.rests), default=None),
+            ),
+            method_name="execute_complete",
+            kwargs={"progress": journal.saved(context)},
+        )
+
+
+def _gathered(context: Context, gathers: Mapping[str, str]) -> list[Json]:
+    """Return what is collected of each element of a loop, in order."""
+    ti = context["ti"]
+    items = ti.xcom_pull(task_ids=gathers["items_task"], map_indexes=None)
+    if not items:
+        return []
+    values = ti.xcom_pull(task_ids=gathers["task"])
+    # Of one instance Airflow gives the value, of several a list of them.
+    return [values] if len(items) == 1 else list(values)
+
+
+def _named(item: Any) -> str:
+    """Return what a person would call an element: the last part of the first text in it."""
+    values = item.values() if isinstance(item, Mapping) else [item]
+    text = next((value for value in values if isinstance(value, str)), str(item))
+    return (text.rstrip("/").rpartition("/")[2] or text)[:_LONGEST_ELEMENT_NAME]

@@ -1,0 +1,57 @@
+"""Jobs that run, as arguments of a trigger, and their ends, as its event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from orchestration.execution.effects import Ended, Failed, Place, Request, Verdict, Watch
+from orchestration.graph.codec import decode, encode
+
+
+def watch_to_json(watch: Watch) -> dict[str, Any]:
+    """Return a watch as JSON."""
+    return {
+        "path": watch.path,
+        "subject": watch.subject,
+        "call": encode(watch.call),
+        "poll": asdict(watch.poll),
+        "stop": None if watch.stop is None else asdict(watch.stop),
+        "outputs": dict(watch.outputs),
+        "adopted": watch.adopted,
+        "deadline": watch.deadline,
+        "place": {"number": watch.place.number, "lacking": list(watch.place.lacking)},
+    }
+
+
+def watch_from_json(document: Mapping[str, Any]) -> Watch:
+    """Return the watch that :func:`watch_to_json` wrote down."""
+    stop, place = document["stop"], document["place"]
+    return Watch(
+        path=document["path"],
+        subject=document["subject"],
+        call=decode(document["call"]),
+        poll=Request(**document["poll"]),
+        stop=None if stop is None else Request(**stop),
+        outputs=document["outputs"],
+        adopted=document["adopted"],
+        deadline=document["deadline"],
+        place=Place(place["number"], tuple(place["lacking"])),
+    )
+
+
+def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
+    """Return the end of a job as JSON."""
+    match verdict:
+        case Ended(outputs):
+            return {"outputs": dict(outputs)}
+        case Failed():
+            return asdict(verdict)
+
+
+def verdict_from_json(document: Mapping[str, Any]) -> Verdict:
+    """Return the end that :func:`verdict_to_json` wrote down."""
+    if "outputs" in document:
+        return Ended(document["outputs"])
+    return Failed(document["error"], document["cause"], document["lacking"])

@@ -1,0 +1,318 @@
+"""A step graph cut into tasks: a task is what a person would name.
+
+Within a stage, steps that wait for nothing run together. A job has one task, with the short steps
+that hang on it. A loop over jobs is one mapped task; the task before it returns the list, and the
+one after it gathers. A choice is a branch only where a job hangs on it. What is acquired and
+released is setup and teardown, and waiting for what was acquired begins the body: a failed setup
+takes its teardown along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
+
+from orchestration.backends.airflow.draft import Draft, has_job, stage_of, starts_job
+from orchestration.errors import Problem
+from orchestration.expressions import Result, Tree, substitute
+from orchestration.graph import (
+    Call,
+    Choose,
+    ForEach,
+    Graph,
+    Guarded,
+    Operation,
+    Parallel,
+    Step,
+    all_steps,
+    ordered,
+    rewrite,
+    upstream,
+)
+from orchestration.refs import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a graph stands: what its first tasks wait for, and the mapped group around it."""
+
+    entry: tuple[Draft, ...]
+    loop: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A loop whose elements need several tasks each."""
+
+    step: ForEach
+    items: Draft
+    name: str
+
+
+@dataclass(slots=True)
+class Cutter:
+    """Cuts graphs; its tasks are in an order in which each comes after those it waits for."""
+
+    tasks: list[Draft] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def graph(self, graph: Graph, place: Place) -> tuple[Draft, ...]:
+        """Add a graph's tasks; returns those that what follows waits for."""
+        before = upstream(graph)
+        ends: dict[str, tuple[Draft, ...]] = {}
+        around = _Around(before, ordered(graph))
+        for step in ordered(graph):
+            waits = _union(ends[name] for name in sorted(before[step.name]))
+            at = len(self.tasks)
+            ends[step.name] = self._step(step, waits, around, place)
+            around.tasks += self.tasks[at:]
+        inner = frozenset[str]().union(*before.values())
+        exits = _union(ends[name] for name in ends if name not in inner)
+        # A step may have joined a task that another one's end stands for.
+        return tuple(t for t in exits if not any(o.waits_for(t) for o in exits)) or place.entry
+
+    def _step(
+        self, step: Step, waits: tuple[Draft, ...], around: _Around, place: Place
+    ) -> tuple[Draft, ...]:
+        if not has_job(step) or (isinstance(step, Call) and starts_job(step)):
+            return self._joined(step, waits, around, place)
+        if isinstance(step, ForEach) and place.loop is not None:
+            return self._nested(step, waits, around, place)
+        entry = replace(place, entry=waits or place.entry)
+        match step:
+            case Parallel():
+                return _union(self.graph(branch, entry) for branch in step.branches) or entry.entry
+            case Choose():
+                return self._choose(step, entry)
+            case ForEach():
+                return self._for_each(step, waits, around, entry)
+            case Guarded():
+                return self._guarded(step, entry)
+            case _:
+                raise TypeError(f"{step.name} holds no job")
+
+    def _joined(
+        self, step: Step, waits: tuple[Draft, ...], around: _Around, place: Place
+    ) -> tuple[Draft, ...]:
+        task = around.taker(step, waits)
+        if task is None:
+            task = self._add(Draft(stage=stage_of(step)), waits or place.entry, place)
+        task.steps.append(step)
+        if has_job(step):
+            task.named_by = step.name
+        return (task,)
+
+    def _add(self, task: Draft, entry: Iterable[Draft], place: Place) -> Draft:
+        task.upstream = list(dict.fromkeys(entry))
+        task.loop = place.loop
+        task.number = len(self.tasks)
+        for before in task.upstream:
+            task.ancestors |= before.ancestors | 1 << before.number
+        self.tasks.append(task)
+        return task
+
+    def _choose(self, step: Choose, place: Place) -> tuple[Draft, ...]:
+        stage = stage_of(step)
+        task = Draft(stage=stage, kind="choose", choice=step, named_by=step.name, open=False)
+        choosing = self._add(task, place.entry, place)
+        ways, exits = [], []
+        for graph in (step.then, step.otherwise):
+            at = len(self.tasks)
+            exits.append(self.graph(graph, replace(place, entry=(choosing,))))
+            ways.append([new for new in self.tasks[at:] if choosing in new.upstream])
+        join = Draft(
+            stage=stage,
+            kind="join",
+            named_by=f"{step.name}__join",
+            trigger_rule="none_failed_min_one_success",
+            open=False,
+        )
+        joined = self._add(join, _union(exits), place)
+        choosing.ways = (ways[0] or [joined], ways[1] or [joined])
+        return (joined,)
+
+    def _for_each(
+        self, step: ForEach, waits: tuple[Draft, ...], around: _Around, place: Place
+    ) -> tuple[Draft, ...]:
+        items = self._listing(step, waits, around, place)
+        if any(isinstance(inner, Guarded) for inner in all_steps(step.body)):
+            last = self._elements(step, items)
+        else:
+            mapped = Draft(
+                stage=stage_of(step),
+                kind="mapped",
+                loop_step=step,
+                items=items,
+                named_by=step.name,
+                open=False,
+            )
+            last = self._add(mapped, [items], place)
+        end = Draft(
+            stage=stage_of(step),
+            loop_step=step,
+            items=items,
+            gathers=last,
+            # An empty list leaves the mapped task skipped, and the loop has run all the same.
+            trigger_rule="none_failed_min_one_success",
+        )
+        return (self._add(end, [items, last], place),)
+
+    def _nested(
+        self, step: ForEach, waits: tuple[Draft, ...], around: _Around, place: Place
+    ) -> tuple[Draft, ...]:
+        """Perform a loop inside of a mapped group in one task: Airflow nests no mapped groups."""
+        if any(isinstance(inner, Guarded) for inner in all_steps(step.body)):
+            message = "Airflow can't release what each element of a loop in a loop acquires"
+            self.problems.append(Problem(step.name, f"{message}; acquire it around the inner loop"))
+        return self._joined(step, waits, around, place)
+
+    def _listing(
+        self, step: ForEach, waits: tuple[Draft, ...], around: _Around, place: Place
+    ) -> Draft:
+        """Return the task that returns the list: only a return value can be mapped over."""
+        stage = stage_of(step)
+        task = around.lister(step, waits)
+        if task is None:
+            named = f"{step.name}__items"
+            task = self._add(Draft(stage=stage, named_by=named), waits or place.entry, place)
+        task.returns, task.has_return = step.items, True
+        return task
+
+    def _elements(self, step: ForEach, items: Draft) -> Draft:
+        """Add the tasks of a mapped group; returns the one that returns what is collected."""
+        name = f"{step.name.partition('.')[2].replace('.', '-') or step.name}-elements"
+        self.groups.append(Group(step, items, name))
+        exits = self.graph(step.body, Place((items,), loop=step.name))
+        collecting = Draft(
+            stage=stage_of(step),
+            returns=step.collect,
+            has_return=True,
+            named_by=f"{step.name}__collect",
+            open=False,
+        )
+        return self._add(collecting, exits, Place((items,), loop=step.name))
+
+    def _guarded(self, step: Guarded, place: Place) -> tuple[Draft, ...]:
+        acquire, step = _waited_for_inside(step)
+        setup = self._add(
+            Draft(
+                stage=stage_of(acquire),
+                steps=[acquire],
+                setup=bool(step.cleanup.steps),
+                named_by=acquire.name,
+                open=False,
+            ),
+            place.entry,
+            place,
+        )
+        at = len(self.tasks)
+        exits = self.graph(step.body, replace(place, entry=(setup,)))
+        body = self.tasks[at:]
+        if not step.cleanup.steps:
+            return exits
+        # It waits for every task, not for the last ones only, so that nothing is released while
+        # anything uses it: a failure marks what follows it at once, while others still run.
+        teardown = Draft(
+            stage=stage_of(step.cleanup.steps[0]),
+            steps=list(ordered(step.cleanup)),
+            teardown_of=setup,
+            named_by=step.cleanup.steps[-1].name,
+            open=False,
+        )
+        self._add(teardown, body or [setup], place)
+        return (*(exits if body else ()), teardown)
+
+
+@dataclass(slots=True)
+class _Around:
+    """A graph that is being cut: its steps' order, and the tasks made of it so far."""
+
+    before: Mapping[str, frozenset[str]]
+    order: InitVar[Sequence[Step]]
+    tasks: list[Draft] = field(default_factory=list)
+    _places: dict[str, int] = field(default_factory=dict)
+    _ancestors: dict[str, int] = field(default_factory=dict)
+    """All steps before each, as bits."""
+    _readers: dict[str, list[str]] = field(default_factory=dict)
+
+    def __post_init__(self, order: Sequence[Step]) -> None:
+        for place, step in enumerate(order):
+            self._places[step.name] = place
+            bits = 0
+            for name in self.before[step.name]:
+                bits |= self._ancestors[name] | 1 << self._places[name]
+                self._readers.setdefault(name, []).append(step.name)
+            self._ancestors[step.name] = bits
+
+    def taker(self, step: Step, waits: Sequence[Draft]) -> Draft | None:
+        """Return a task of the same stage that the step can be performed in."""
+        return next(
+            (
+                task
+                for task in self._of_stage(step)
+                if task.may_take(step, waits) and self._delays_nobody(task, step)
+            ),
+            None,
+        )
+
+    def lister(self, step: Step, waits: Sequence[Draft]) -> Draft | None:
+        """Return a task of the same stage that the step waits for, and that can return its list."""
+        return next(
+            (
+                task
+                for task in self._of_stage(step)
+                if task.open
+                and not task.has_return
+                and task in waits
+                and all(other is task or task.waits_for(other) for other in waits)
+            ),
+            None,
+        )
+
+    def _of_stage(self, step: Step) -> Iterator[Draft]:
+        stage = stage_of(step)
+        # The tasks of a stage stand close together, so the search is short.
+        return (task for task in reversed(self.tasks) if task.stage == stage)
+
+    def _delays_nobody(self, task: Draft, step: Step) -> bool:
+        """Return whether all that waits for the task's steps waits for this one too."""
+        own = {inner.name for inner in task.steps}
+        if task.gathers is not None and task.loop_step is not None:
+            own.add(task.loop_step.name)
+        bit = 1 << self._places[step.name]
+        return all(
+            reader in own or reader == step.name or self._ancestors[reader] & bit
+            for name in own
+            for reader in self._readers.get(name, ())
+        )
+
+
+def _waited_for_inside(step: Guarded) -> tuple[Call, Guarded]:
+    """Move the waiting for what is acquired to the beginning of the body."""
+    acquire, until = step.acquire, step.acquire.until
+    if until is None:
+        return acquire, step
+    name = f"{acquire.name}_ready"
+    asked = Operation(until.poll.service, until.poll.name, until.poll.request)
+    ready = Call(name=name, operation=asked, until=replace(until, stop=None), retry=acquire.retry)
+
+    def moved(node: Expression[object]) -> Tree:
+        if isinstance(node, Result) and node.step == acquire.name and node.output in until.outputs:
+            return Result(name, node.output)
+        return node
+
+    def tree(old: Tree) -> Tree:
+        return substitute(old, moved)
+
+    roots = [s for s in step.body.steps if not upstream(step.body)[s.name]]
+    body = tuple(
+        replace(rewritten, after=(*rewritten.after, name)) if inner in roots else rewritten
+        for inner in step.body.steps
+        for rewritten in [rewrite(inner, tree)]
+    )
+    return replace(acquire, until=None), replace(step, body=Graph((ready, *body)))
+
+
+def _union(parts: Iterable[Iterable[Draft]]) -> tuple[Draft, ...]:
+    return tuple(dict.fromkeys(task for part in parts for task in part))

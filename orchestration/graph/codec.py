@@ -1,0 +1,119 @@
+"""Steps as JSON and back, for the arguments of Airflow operators and triggers.
+
+A dataclass becomes ``{"$step": [kind, {field: value}]}`` without the fields that have their
+default; expressions are written as :mod:`orchestration.expressions.codec` does. Only the kinds
+listed here can be named, and a user's own mapping that happens to have that key is wrapped, so
+everything comes back as it went in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, fields
+from typing import Any, Final, cast
+
+from orchestration.expressions import Json
+from orchestration.expressions import codec as expressions
+from orchestration.graph.calls import (
+    Adopt,
+    Alternative,
+    ErrorPattern,
+    Fallback,
+    Operation,
+    Output,
+    Recovery,
+    Retry,
+    Until,
+)
+from orchestration.graph.steps import (
+    Call,
+    Choose,
+    Fail,
+    ForEach,
+    Graph,
+    Guarded,
+    Parallel,
+    Read,
+    Require,
+    Wait,
+)
+from orchestration.refs import Expression
+
+_KEY = "$step"
+_KINDS: Final[Mapping[str, type[Any]]] = {
+    kind.__name__: kind
+    for kind in (
+        Adopt,
+        Alternative,
+        Call,
+        Choose,
+        ErrorPattern,
+        Fail,
+        Fallback,
+        ForEach,
+        Graph,
+        Guarded,
+        Operation,
+        Output,
+        Parallel,
+        Read,
+        Recovery,
+        Require,
+        Retry,
+        Until,
+        Wait,
+    )
+}
+
+
+def encode(value: Any) -> Json:
+    """Return a step, a part of one, or a tree as JSON."""
+    if isinstance(value, Expression):
+        return expressions.encode(value)
+    kind = type(value).__name__
+    if _KINDS.get(kind) is type(value):
+        given = {
+            f.name: encode(getattr(value, f.name))
+            for f in fields(value)
+            if getattr(value, f.name) != _default(f)
+        }
+        return {_KEY: [kind, given]}
+    if isinstance(value, Mapping):
+        plain = {key: encode(item) for key, item in value.items()}
+        if _KEY in value:
+            return {_KEY: ["literal", plain]}
+        # The other codec's own wrapping, for the same reason.
+        return expressions.wrapped(plain)
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [encode(item) for item in value]
+    return cast(Json, value)
+
+
+def decode(document: Json) -> Any:
+    """Return what :func:`encode` was given; lists that are fields come back as tuples."""
+    if isinstance(document, Mapping):
+        if expressions.is_node(document):
+            return expressions.decode_with(document, decode)
+        if _KEY not in document:
+            return {key: decode(item) for key, item in document.items()}
+        kind, given = cast("tuple[str, Mapping[str, Json]]", document[_KEY])
+        values = {key: decode(item) for key, item in given.items()}
+        if kind == "literal":
+            return values
+        made = _KINDS[kind]
+        return made(**{f.name: _typed(f, values[f.name]) for f in fields(made) if f.name in values})
+    if isinstance(document, Sequence) and not isinstance(document, str):
+        return [decode(item) for item in document]
+    return document
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
+def _typed(field: Field[Any], value: Any) -> Any:
+    if str(field.type).startswith("frozenset"):
+        return frozenset(value)
+    return tuple(value) if isinstance(value, list) else value
