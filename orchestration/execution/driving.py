@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
-from orchestration.errors import OrchestrationError
+from orchestration.errors import OrchestrationError, RunError
 from orchestration.execution.effects import (
     Aborted,
     Effect,
@@ -48,7 +48,8 @@ class Edge(Protocol):
     def answer(self, effect: Effect) -> Any:
         """Answer any effect but :class:`Together`.
 
-        Raises :class:`ServiceError`, or :class:`Suspended` where the performance is to go on
+        Raises :class:`ServiceError`, :class:`~orchestration.errors.RunError` where a step is known
+        to have failed, or :class:`Suspended` where the performance is to go on
         elsewhere.
         """
 
@@ -89,7 +90,7 @@ class _Driver:
     def _next(self, performance: Performance[T], effect: Effect) -> Callable[[], Effect]:
         try:
             answer = self._answer(effect)
-        except (ServiceError, Aborted) as error:
+        except (ServiceError, Aborted, RunError) as error:
             thrown = error
             return lambda: performance.throw(thrown)
         except BaseException:
