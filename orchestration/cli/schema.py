@@ -6,36 +6,42 @@ names, short forms of channels, and references wherever they are allowed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from orchestration.pipeline.description import Description
+    from orchestration.stages import Stage
+
 Schema = dict[str, Any]
 
-_STAGES = ("DataStaging", "TrainingJob", "CheckpointEvaluation", "Deployment")
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCE: Schema = {"$ref": "#/$defs/Reference"}
 
 
-def pipeline_schema() -> Schema:
-    """Build the schema of a pipeline's YAML file, in draft 2020-12."""
+def pipeline_schema(model: type[Description] | None = None) -> Schema:
+    """Build the schema of a pipeline's YAML file, in draft 2020-12.
+
+    ``model`` is the class of pipelines, where it takes other kinds of stages than ours.
+    """
     from orchestration.pipeline import Pipeline
+    from orchestration.pipeline.description import stage_kinds
     from orchestration.refs import json_schema
 
+    model = model or Pipeline
     reference = json_schema()
-    schema = _mapped(Pipeline.model_json_schema(), lambda s: _REFERENCE if s == reference else s)
+    schema = _mapped(model.model_json_schema(), lambda s: _REFERENCE if s == reference else s)
     schema = _mapped(schema, _without_discriminator)
     definitions: dict[str, Schema] = schema["$defs"]
     definitions["Reference"] = _reference(reference)
-    models = {model.__name__: model for model in _models(Pipeline)}
-    for name, definition in {**definitions, "Pipeline": schema}.items():
+    models = {each.__name__: each for each in _models(model)}
+    for name, definition in {**definitions, model.__name__: schema}.items():
         _require_kind(definition)
         _describe(definition, models.get(name))
-    _shorten_channels(definitions["TrainingJob"])
-    _name_stages(schema, definitions)
+    _name_stages(schema, definitions, stage_kinds(model))
     return {"$schema": _DRAFT, **schema, "title": "Pipeline of orchestration"}
 
 
@@ -84,46 +90,42 @@ def _require_kind(definition: Schema) -> None:
         definition["required"] = ["kind", *definition.get("required", [])]
 
 
-def _name_stages(schema: Schema, definitions: dict[str, Schema]) -> None:
+def _name_stages(
+    schema: Schema, definitions: dict[str, Schema], kinds: Mapping[str, type[Stage]]
+) -> None:
     """Describe stages as a list of named ones, or as a mapping from names to stages."""
     properties = schema["properties"]
-    name = definitions["DataStaging"]["properties"]["name"]
+    stages = {kind: stage.__name__ for kind, stage in kinds.items()}
+    name = definitions[next(iter(stages.values()))]["properties"]["name"]
     about = {k: v for k, v in properties["stages"].items() if k in ("title", "description")}
-    for stage in _STAGES:
+    for stage in stages.values():
         definition = deepcopy(definitions[stage])
         definition["required"] = [field for field in definition["required"] if field != "name"]
         definitions[f"{stage}InMapping"] = definition
     mapped = {
         "propertyNames": {key: name[key] for key in ("pattern", "maxLength")},
-        "additionalProperties": _by_kind(definitions, "InMapping"),
+        "additionalProperties": _by_kind(stages, "InMapping"),
         "minProperties": 1,
     }
-    listed = {"items": _by_kind(definitions, ""), "minItems": 1}
+    listed = {"items": _by_kind(stages, ""), "minItems": 1}
     properties["stages"] = {**about, "type": ["object", "array"], **mapped, **listed}
     properties["role"]["default"] = {"parameter": "role"}
 
 
-def _by_kind(definitions: dict[str, Schema], suffix: str) -> Schema:
+def _by_kind(stages: Mapping[str, str], suffix: str) -> Schema:
     # Not oneOf, so that an editor reports problems of the stage that is meant.
-    kinds = {definitions[stage]["properties"]["kind"]["const"]: stage for stage in _STAGES}
     return {
         "type": "object",
-        "properties": {"kind": {"enum": list(kinds)}},
+        "properties": {"kind": {"enum": list(stages)}},
         "required": ["kind"],
         "allOf": [
             {
                 "if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]},
                 "then": {"$ref": f"#/$defs/{stage}{suffix}"},
             }
-            for kind, stage in kinds.items()
+            for kind, stage in stages.items()
         ],
     }
-
-
-def _shorten_channels(training_job: Schema) -> None:
-    channels = training_job["properties"]["channels"]
-    whole = channels["additionalProperties"]
-    channels["additionalProperties"] = {"anyOf": [{"type": "string"}, _REFERENCE, whole]}
 
 
 def _mapped(value: Any, change: Callable[[Schema], Schema]) -> Any:

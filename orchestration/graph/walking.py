@@ -106,6 +106,18 @@ def all_steps(graph: Graph) -> Iterator[Step]:
             yield from all_steps(body)
 
 
+def job_name_fields(graph: Graph) -> dict[str, str]:
+    """The operations that start jobs under names of the run's own: the field with the name.
+
+    Whatever stage they are from, so that no list elsewhere repeats the kinds of jobs.
+    """
+    return {
+        step.operation.name: step.adopt.name_field
+        for step in all_steps(graph)
+        if isinstance(step, Call) and step.adopt is not None and step.adopt.name_field is not None
+    }
+
+
 def rewrite(  # noqa: C901 - one arm for each kind of step
     step: Step, tree: Callable[[Any], Any]
 ) -> Step:

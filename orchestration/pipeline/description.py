@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, Self, TypeAlias
+from collections.abc import Iterator
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, get_args
 
 from pydantic import Field, model_validator
 
@@ -13,6 +14,7 @@ from orchestration.stages import (
     Context,
     DataStaging,
     Deployment,
+    Stage,
     TrainingJob,
 )
 from orchestration.stages.values import Model, Name, Scalar, Text
@@ -23,6 +25,19 @@ REGION: Final = r"^[a-z]{2,4}(-[a-z]+)+-\d$"
 AnyStage: TypeAlias = Annotated[
     DataStaging | TrainingJob | CheckpointEvaluation | Deployment, Field(discriminator="kind")
 ]
+
+
+def stage_kinds(model: type[Description] | None = None) -> dict[str, type[Stage]]:
+    """The kinds of stages that a pipeline takes, by the name that a file gives them."""
+    annotation = (model or Description).model_fields["stages"].annotation
+    return {stage.model_fields["kind"].default: stage for stage in _stages_in(annotation)}
+
+
+def _stages_in(annotation: Any) -> Iterator[type[Stage]]:
+    if isinstance(annotation, type) and issubclass(annotation, Stage):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _stages_in(inner)
 
 
 class Parameter(Model):

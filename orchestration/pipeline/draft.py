@@ -9,8 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 from orchestration.expressions import Json, parameter, walk
-from orchestration.pipeline.description import Description, Parameter, Schedule
-from orchestration.pipeline.wording import models_in
+from orchestration.pipeline.description import Description, Parameter, Schedule, stage_kinds
 from orchestration.refs import Expression, parse
 from orchestration.stages import Context, Stage
 
@@ -130,7 +129,7 @@ def _written(data: Any) -> Written:
     return Written(
         name=data["name"],
         stage=None,
-        kind=_kinds().get(str(data.get("kind"))),
+        kind=stage_kinds().get(str(data.get("kind"))),
         references=tuple(_references(data, "")),
         after=tuple(name for name in names if isinstance(name, str)),
     )
@@ -200,11 +199,3 @@ def _adapter(field: str) -> TypeAdapter[Any]:
     info = Description.model_fields[field]
     annotated: Any = Annotated[info.annotation, info]
     return TypeAdapter(annotated)
-
-
-@cache
-def _kinds() -> Mapping[str, type[Stage]]:
-    found = models_in(Description.model_fields["stages"].annotation)
-    return {
-        model.model_fields["kind"].default: model for model in found if issubclass(model, Stage)
-    }

@@ -162,9 +162,13 @@ def _channel(value: object) -> object:
     return value
 
 
+_Whole: TypeAlias = Annotated[
+    S3Channel | FileSystemChannel | EfsChannel, Field(discriminator="kind")
+]
+
 Channel: TypeAlias = Annotated[
-    Annotated[S3Channel | FileSystemChannel | EfsChannel, Field(discriminator="kind")],
-    BeforeValidator(_channel),
+    _Whole,
+    BeforeValidator(_channel, json_schema_input_type=str | Expression[str] | _Whole),
 ]
 """Where a channel's data comes from; an S3 URI or a reference to one stands for a plain S3
 channel."""

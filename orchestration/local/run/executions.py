@@ -45,7 +45,7 @@ def follow(
         return _followed(aws, execution, workflow, on_progress)
     except BaseException:
         states.stop_execution(executionArn=execution, error="Stopped", cause="stopped by its user")
-        report.stop_jobs(aws, run_token(execution))
+        report.stop_jobs(aws, workflow, run_token(execution))
         raise
 
 

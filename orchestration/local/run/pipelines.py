@@ -14,7 +14,7 @@ from orchestration.direct.progress import OnProgress, Progress
 from orchestration.errors import LocalError
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
-from orchestration.graph import Workflow
+from orchestration.graph import Workflow, job_name_fields
 from orchestration.local.run import direct_runs, executions, report
 from orchestration.local.run.preparation import prepare
 from orchestration.local.run.report import Followed, On, RunReport
@@ -96,7 +96,13 @@ class _Attempt:
             cause=followed.cause,
             started=started,
             ended=_now(),
-            stages=report.stages(stage_names, followed, calls, self.aws.state()),
+            stages=report.stages(
+                stage_names,
+                followed,
+                calls,
+                self.aws.state(),
+                job_name_fields(self.workflow.graph),
+            ),
             outputs=followed.outputs,
             calls=calls,
             log=followed.log,
@@ -130,7 +136,7 @@ class _Attempt:
             )
         except BaseException:
             # Ending Airflow ends no job.
-            report.stop_jobs(self.aws, run_token(identity))
+            report.stop_jobs(self.aws, self.workflow, run_token(identity))
             raise
 
 

@@ -8,9 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from botocore import xform_name
+
 from orchestration.direct.progress import StepRun
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
+from orchestration.graph import Workflow, job_name_fields
 from orchestration.local.account.records import RecordedCall
 
 if TYPE_CHECKING:
@@ -19,8 +22,6 @@ if TYPE_CHECKING:
 On = Literal["direct", "step-functions", "airflow"]
 StageState = Literal["succeeded", "failed", "skipped", "not reached"]
 RunState = Literal["succeeded", "failed"]
-
-_JOBS = {"CreateTrainingJob": "TrainingJobName", "CreateProcessingJob": "ProcessingJobName"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,36 +127,58 @@ def stages(
     followed: Followed,
     calls: Iterable[RecordedCall],
     account: Mapping[str, Any],
+    name_fields: Mapping[str, str],
 ) -> tuple[StageReport, ...]:
-    """A report for each stage, in the order of ``names``."""
-    known = {**account["sagemaker"]["TrainingJobs"], **account["sagemaker"]["ProcessingJobs"]}
+    """A report for each stage, in the order of ``names``.
+
+    ``name_fields`` are the workflow's :func:`~orchestration.graph.job_name_fields`.
+    """
     jobs: dict[str, list[str]] = {}
-    for stage, job in _sent(calls, run_token(followed.identity)):
+    for stage, job, call in _sent(calls, run_token(followed.identity), name_fields):
         made = jobs.setdefault(stage, [])
-        made += [job] if job in known and job not in made else []
+        if job not in made and _exists(job, call, account, name_fields):
+            made.append(job)
     return tuple(_stage(name, followed, tuple(jobs.get(name, ())), account) for name in names)
 
 
-def _sent(calls: Iterable[RecordedCall], token: str) -> Iterator[tuple[str, str]]:
-    """Stage and name of each job that a run asked for, told by their tags.
+def _sent(
+    calls: Iterable[RecordedCall], token: str, name_fields: Mapping[str, str]
+) -> Iterator[tuple[str, str, RecordedCall]]:
+    """The jobs that a run asked for, by their tags: stage, name and call.
 
-    Whatever was answered: a job may exist though its response was lost.
+    Whatever the answer was: a job may exist though its response was lost.
     """
     for call in calls:
-        tags = _tags(call) if call.operation in _JOBS else {}
-        if tags.get("orchestration:run") == token:
-            yield tags.get("orchestration:stage", ""), str(call.request[_JOBS[call.operation]])
+        name_field = name_fields.get(call.operation)
+        tags = _tags(call) if name_field is not None else {}
+        if name_field is not None and tags.get("orchestration:run") == token:
+            yield tags.get("orchestration:stage", ""), str(call.request[name_field]), call
 
 
-def stop_jobs(aws: EmbeddedAws, token: str) -> None:
+def _exists(
+    job: str, call: RecordedCall, account: Mapping[str, Any], name_fields: Mapping[str, str]
+) -> bool:
+    """Return whether a job was created; where the account lists no such jobs, by the answer."""
+    listed = account["sagemaker"].get(f"{_kind(name_fields[call.operation])}s")
+    return call.error_code is None if listed is None else job in listed
+
+
+def _kind(name_field: str) -> str:
+    """The kind of a job, as in the names of its fields and operations: ``TrainingJob``."""
+    return name_field.removesuffix("Name")
+
+
+def stop_jobs(aws: EmbeddedAws, workflow: Workflow, token: str) -> None:
     """Stop what a run left running."""
-    started = {job for _, job in _sent(aws.calls(service="sagemaker"), token)}
-    found = aws.state()["sagemaker"]
+    name_fields = job_name_fields(workflow.graph)
+    started = {job for _, job, _ in _sent(aws.calls(), token, name_fields)}
+    account = aws.state()["sagemaker"]
     sagemaker = aws.client("sagemaker")
-    for kind in ("Training", "Processing"):
-        for name, job in found[f"{kind}Jobs"].items():
-            if name in started and job[f"{kind}JobStatus"] == "InProgress":
-                getattr(sagemaker, f"stop_{kind.lower()}_job")(**{f"{kind}JobName": name})
+    for name_field in name_fields.values():
+        kind = _kind(name_field)
+        for name, job in account.get(f"{kind}s", {}).items():
+            if name in started and job[f"{kind}Status"] == "InProgress":
+                getattr(sagemaker, xform_name(f"Stop{kind}"))(**{name_field: name})
 
 
 def _stage(
