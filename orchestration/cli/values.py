@@ -31,7 +31,7 @@ def parameters(
         elif name not in known:
             problems.append(f"unknown parameter {name!r}{near(name, known)}")
         elif name in values:
-            problems.append(f"{name} is pairs twice")
+            problems.append(f"{name} is given twice")
         else:
             read = _read(known[name], value)
             if read is None:

@@ -114,11 +114,12 @@ def test_the_command_as_json_fails_with_the_run(orchestrate: Command, staging: P
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("limit=three", "limit has to be a number, not 'three'"),
-        ("limit=nan", "limit has to be a number, not 'nan'"),
-        ("strict=perhaps", "strict has to be a boolean"),
-        ("dat=s3://b/d", "there is no parameter 'dat'; did you mean 'data'?"),
+        ("limit=three", "limit: expected a number, got 'three'"),
+        ("limit=nan", "limit: expected a number, got 'nan'"),
+        ("strict=perhaps", "strict: expected a boolean, got 'perhaps'"),
+        ("dat=s3://b/d", "unknown parameter 'dat'; did you mean 'data'?"),
         ("data", "'data' is not NAME=VALUE"),
+        ("bucket=again", "bucket is given twice"),
     ],
 )
 def test_parameters_are_read_in_their_types(
