@@ -7,6 +7,7 @@ elsewhere, and with ``NO_COLOR``, text is plain.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -75,6 +76,10 @@ class Commands(TyperGroup):
             raise typer.Exit(FAILED) from error
         except KeyboardInterrupt as error:
             note(str(error) or "interrupted; jobs and processes of the run are stopped")
+            if getattr(error, "at_once", False):
+                # Python would wait for threads, which may hang in a request.
+                sys.stderr.flush()
+                os._exit(INTERRUPTED)
             raise typer.Exit(INTERRUPTED) from error
 
 

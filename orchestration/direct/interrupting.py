@@ -20,6 +20,11 @@ class Interrupted(KeyboardInterrupt):
     It is a ``KeyboardInterrupt``, so that a program around it ends too, as it does without us.
     """
 
+    def __init__(self, message: str, *, at_once: bool = False) -> None:
+        super().__init__(message)
+        self.at_once = at_once
+        """Whether it was left at the second interruption; threads may hang in a request still."""
+
 
 class Left(BaseException):
     """Nothing more is to be sent: the process is being left at once."""
@@ -63,7 +68,7 @@ def attended(work: Callable[[], T], interruption: Interruption, left: Callable[[
             except KeyboardInterrupt:
                 if interruption.asked.is_set():
                     interruption.left.set()
-                    raise Interrupted(left()) from None
+                    raise Interrupted(left(), at_once=True) from None
                 interruption.asked.set()
                 _log.warning(
                     "interrupted: stopping what runs and cleaning up; interrupt again to leave "

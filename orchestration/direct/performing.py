@@ -89,7 +89,7 @@ class _Run:
         interruption = self.edge.interruption
         outcome = attended(self._outcome, interruption, self._left)
         if outcome.error == ABORTED and interruption.asked.is_set():
-            raise Interrupted(outcome.cause)
+            raise Interrupted(str(outcome.cause))
         return outcome
 
     def _outcome(self) -> Outcome:

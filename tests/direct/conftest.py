@@ -56,6 +56,20 @@ stages:
 """
 
 
+SIDE_BY_SIDE = """\
+name: pair
+parameters: {bucket: {}, data: {}}
+workspace: {join: ["s3://", {parameter: bucket}, /pair]}
+stages:
+  one: &stage
+    kind: training_job
+    image: image
+    entrypoint: [sleep, "600"]
+    cluster: {instance_type: ml.c5.xlarge}
+  two: *stage
+"""
+
+
 @dataclass(frozen=True)
 class Account:
     """An embedded account with data in it, and what a test asks of it."""
@@ -104,6 +118,14 @@ def training(tmp_path: Path) -> Path:
     """A pipeline whose job sleeps, over a file system of the run's own."""
     path = tmp_path / "sleeping.yaml"
     path.write_text(TRAINING)
+    return path
+
+
+@pytest.fixture
+def side_by_side(tmp_path: Path) -> Path:
+    """A pipeline of two jobs that do not wait for each other."""
+    path = tmp_path / "pair.yaml"
+    path.write_text(SIDE_BY_SIDE)
     return path
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
 from orchestration.local import Fault
@@ -29,6 +33,18 @@ MOMENTS: dict[str, Callable[[Account], object]] = {
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     out, err = process.communicate(timeout=PATIENCE_S)
     return process.returncode, out, err
+
+
+def server_of(account: Account) -> int:
+    """The process id of the embedded AWS."""
+    port = int(account.aws.endpoint_url.rpartition(":")[2])
+    children = psutil.Process().children(recursive=True)
+    [pid] = {c.pid for c in children for n in c.net_connections() if is_listening(n, port)}
+    return pid
+
+
+def is_listening(connection: Any, port: int) -> bool:
+    return bool(connection.status == psutil.CONN_LISTEN and connection.laddr.port == port)
 
 
 def kill(process: subprocess.Popen[str]) -> None:
@@ -77,6 +93,27 @@ def test_a_second_interruption_leaves_at_once_and_the_run_can_go_on(
     assert (status, json.loads(out)["error"]) == (1, "JobFailed"), err
     assert account.job() == "Stopped"
     assert account.file_systems() == []
+
+
+def test_a_second_interruption_does_not_wait_for_requests_that_hang(
+    account: Account, launch: Launch, side_by_side: Path
+) -> None:
+    process = launch(side_by_side)
+    until(lambda: account.sent("DescribeTrainingJob") >= 4)
+    server = server_of(account)
+    os.kill(server, signal.SIGSTOP)
+    try:
+        time.sleep(1)  # so that both threads are in a request, which botocore gives 60 s
+        process.send_signal(signal.SIGINT)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        process.wait(45)
+    finally:
+        os.kill(server, signal.SIGCONT)
+    status, _, err = ended(process)
+    assert status == 130
+    assert "CreateTrainingJob pair-one-" in err
+    assert "CreateTrainingJob pair-two-" in err
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
