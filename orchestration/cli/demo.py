@@ -18,6 +18,7 @@ from orchestration.cli.running import require_driver, table, tell_failure
 from orchestration.errors import OrchestrationError
 
 if TYPE_CHECKING:
+    from orchestration.local.airflow import LocalAirflow
     from orchestration.local.run.report import RunReport
     from orchestration.pipeline import Pipeline
 
@@ -63,6 +64,7 @@ def demo(*, as_json: bool) -> None:
     checkout = _checkout(Path.cwd())
     require_driver(*_DRIVERS)
     require({**_EXTRAS, **_EXTRAS_TOOLKIT}, what="the demo")
+    from orchestration.local.airflow import LocalAirflow
     from orchestration.pipeline import Pipeline
 
     pipeline = Pipeline.load(checkout / _PIPELINE)
@@ -70,7 +72,10 @@ def demo(*, as_json: bool) -> None:
         "label"
     ]
     uploads = _uploads(checkout / _DATA)
-    outcome = Outcome(tuple(_run(pipeline, driver, uploads) for driver in _DRIVERS), label)
+    # Airflow takes some seconds to start: it does so while the state machine waits for its jobs.
+    with LocalAirflow() as airflow:
+        reports = tuple(_run(pipeline, driver, uploads, airflow) for driver in _DRIVERS)
+    outcome = Outcome(reports, label)
     if as_json:
         document(outcome.data())
     else:
@@ -110,7 +115,9 @@ def _uploads(data: Path) -> dict[str, Path]:
     }
 
 
-def _run(pipeline: Pipeline, driver: Driver, uploads: Mapping[str, Path]) -> RunReport:
+def _run(
+    pipeline: Pipeline, driver: Driver, uploads: Mapping[str, Path], airflow: LocalAirflow
+) -> RunReport:
     from orchestration.local.run import run
 
     title = f"{pipeline.name} on {driver.value}"
@@ -122,6 +129,7 @@ def _run(pipeline: Pipeline, driver: Driver, uploads: Mapping[str, Path]) -> Run
             parameters=_PARAMETERS,
             uploads=uploads,
             on_progress=on_progress,
+            airflow=airflow,
         )
 
 

@@ -1,11 +1,11 @@
-"""The embedded AWS: what a pipeline needs of AWS, simulated on this machine.
+"""The embedded AWS: the parts of AWS that a pipeline uses, simulated on this machine.
 
 S3, IAM, STS, EventBridge, EventBridge Scheduler and CloudWatch Logs are moto's (schedules and
 rules start nothing). Step Functions is moto's engine with its faults mended. SageMaker
 (training, processing, models, endpoints) and FSx for Lustre are simulated here, and their jobs
 really run, as local processes. What is not simulated answers `NotSimulated`.
 
-How a job can tell that it is not on AWS:
+A job can tell in these ways that it is not on AWS:
 
 * Whatever its image, it runs with this interpreter and these packages: a training job in the
   PyTorch training toolkit (or its own `ContainerEntrypoint`), a processing job by its
@@ -17,7 +17,7 @@ How a job can tell that it is not on AWS:
 * Pauses are shorter. Limits on what really runs (`MaxRuntimeInSeconds`, a task's
   `TimeoutSeconds`) are as long as on AWS, and `MaxRuntimeInSeconds` counts only the time in which
   the job could run.
-* `AWS_*` entries of a request's environment are left out: they could lead to the real AWS.
+* `AWS_*` entries of a request's environment are dropped: they could lead to the real AWS.
 """
 
 from orchestration.local.account.records import Fault, RecordedCall

@@ -1,1 +1,1 @@
-"""An embedded AWS account: what all its services share."""
+"""One embedded AWS account, and what its services share."""

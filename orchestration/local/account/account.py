@@ -1,4 +1,4 @@
-"""An embedded AWS account: what its simulated services share."""
+"""An embedded AWS account: the state that its services share."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ class Account:
     children: Children = field(default_factory=Children)
 
     def arn(self, service: str, resource: str) -> str:
-        """The ARN of a resource of this account."""
+        """Return the ARN of a resource of this account."""
         return f"arn:aws:{service}:{self.region}:{ACCOUNT_ID}:{resource}"

@@ -1,4 +1,4 @@
-"""What really runs in an account, so that whoever waits for it need not ask all the time."""
+"""The work that runs in an account now, so that nobody has to poll for its end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Key = tuple[str, str]
 
 
 class Activity:
-    """The jobs and endpoints of which a process is at work now."""
+    """The jobs and endpoints whose processes are running."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Clock:
-    """Tells how long a span of AWS lasts here: `scale` real seconds per second of a pause."""
+    """Converts seconds of AWS to real seconds; a pause takes `scale` times as long."""
 
     scale: float
 
     def pause(self, simulated_s: float) -> float:
-        """Real seconds of a span in which nothing really happens."""
+        """Return the real seconds of a pause, in which no work runs."""
         return max(0.0, simulated_s * self.scale)
 
     def limit(self, simulated_s: float) -> float:
-        """Real seconds that bound work which really happens; never fewer than on AWS."""
+        """Return the real seconds of a limit on work that runs; never fewer than on AWS."""
         return max(self.pause(simulated_s), simulated_s)

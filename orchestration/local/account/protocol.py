@@ -1,4 +1,4 @@
-"""The wire format of the services simulated here: AWS JSON 1.1, and errors in every format."""
+"""The wire formats of simulated services: AWS JSON 1.1, and errors in every format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Operation = Callable[[JsonObject], JsonObject]
 
 
 class ServiceError(Exception):
-    """An error that a simulated service answers with."""
+    """An error response of a simulated service."""
 
     def __init__(self, code: str, message: str, *, status: int = 400, **members: Any) -> None:
         super().__init__(f"{code}: {message}")
@@ -29,7 +29,7 @@ class ServiceError(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """An AWS API call as it was on the wire, decoded."""
+    """A decoded AWS API call."""
 
     service: str
     operation: str
@@ -39,7 +39,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """An HTTP answer, whole."""
+    """A complete HTTP response."""
 
     status: int
     body: bytes
@@ -48,18 +48,18 @@ class Answer:
 
 
 def now() -> datetime.datetime:
-    """The current time, with its zone."""
+    """Return the current time in UTC."""
     return datetime.datetime.now(tz=datetime.UTC)
 
 
 def json_answer(result: Mapping[str, Any], *, status: int = 200) -> Answer:
-    """A result in AWS JSON 1.1; times become epoch seconds."""
+    """Encode a result as AWS JSON 1.1; times become epoch seconds."""
     body = json.dumps(result, default=_wire).encode()
     return Answer(status, body, _headers("application/x-amz-json-1.1"))
 
 
 def error_answer(service: str, error: ServiceError) -> Answer:
-    """An error in the format in which a service tells its errors."""
+    """Encode an error in the format of the service."""
     if service in ("s3", "iam", "sts", "sns", "cloudformation", "cloudwatch", "ec2"):
         return _xml_error(service, error)
     body = json.dumps(
@@ -76,7 +76,7 @@ def error_answer(service: str, error: ServiceError) -> Answer:
 
 
 def not_simulated(request: Request) -> ServiceError:
-    """The error of an operation that is not simulated."""
+    """Return the error for an operation that is not simulated."""
     return ServiceError(
         "NotSimulated",
         f"the embedded AWS does not simulate {request.service}:{request.operation}",
@@ -103,7 +103,7 @@ def _headers(content_type: str) -> tuple[tuple[str, str], ...]:
 def _wire(value: Any) -> Any:
     if isinstance(value, datetime.datetime):
         return value.timestamp()
-    raise TypeError(f"{type(value).__name__} has no form on the wire")
+    raise TypeError(f"{type(value).__name__} cannot be encoded as JSON")
 
 
 class Service:
@@ -115,11 +115,11 @@ class Service:
         self.operations = dict(operations)
 
     def handles(self, request: Request) -> bool:
-        """Whether a call is for what is simulated here; moto gets the others."""
+        """Return whether this service simulates a call; moto answers the others."""
         return True
 
     def answer(self, operation: str, request: JsonObject) -> Answer:
-        """The answer to one call."""
+        """Answer one call."""
         try:
             self._check(operation, request)
             return json_answer(self.operations[operation](request))
@@ -137,7 +137,7 @@ class Service:
 
 
 def violations(service: str, operation: str, request: JsonObject) -> list[str]:
-    """What is wrong with a request, by botocore's model of the service."""
+    """Return what botocore's model of the service finds wrong with a request."""
     from orchestration.checks import requests
 
     return [str(problem) for problem in requests.violations(service, operation, request)]

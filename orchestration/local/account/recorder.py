@@ -1,4 +1,4 @@
-"""The wire recorder: every AWS call, in the order in which it arrived."""
+"""The recorder of AWS calls, in the order in which they arrived."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _XML_CODE = re.compile(rb"<Code>([^<]+)</Code>")
 
 
 class Recorder:
-    """Keeps the calls of an embedded AWS."""
+    """The calls that an embedded AWS has received."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -26,7 +26,7 @@ class Recorder:
         self._next = 1
 
     def arrive(self) -> int:
-        """The number of a call that has just arrived."""
+        """Return the number of a call that has just arrived."""
         with self._lock:
             number, self._next = self._next, self._next + 1
             return number
@@ -34,7 +34,7 @@ class Recorder:
     def record(
         self, sequence: int, request: Request, status: int, error: str | None, user_agent: str
     ) -> None:
-        """Keep a call that was answered."""
+        """Record a call once it is answered."""
         call = RecordedCall(
             sequence=sequence,
             service=request.service,
@@ -48,13 +48,13 @@ class Recorder:
             self._calls[sequence] = call
 
     def calls(self) -> list[RecordedCall]:
-        """The calls that were answered so far, in the order in which they arrived."""
+        """Return the answered calls, in the order in which they arrived."""
         with self._lock:
             return [call for _, call in sorted(self._calls.items())]
 
 
 def origin(user_agent: str) -> str | None:
-    """Who made a call, as far as its user agent says."""
+    """Return who made a call, by its user agent."""
     mark = _MARK.search(user_agent)
     if mark:
         return mark["origin"]
@@ -63,16 +63,16 @@ def origin(user_agent: str) -> str | None:
 
 
 def error_code(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
-    """The error code in an answer of any of AWS's formats."""
+    """Return the error code of a response in any of AWS's formats."""
     if status < 400:
         return None
     kind = headers.get("x-amzn-errortype")
     if kind:
         return kind.split(":", 1)[0].rsplit("#", 1)[-1]
-    found = _JSON_CODE.search(body) or _XML_CODE.search(body)
-    return found[1].decode() if found else str(status)
+    match = _JSON_CODE.search(body) or _XML_CODE.search(body)
+    return match[1].decode() if match else str(status)
 
 
 def dumps(value: Any) -> bytes:
-    """JSON of the recorder's own answers."""
+    """Encode a value as JSON."""
     return json.dumps(value, default=str).encode()

@@ -1,4 +1,4 @@
-"""What crosses between an embedded AWS and whoever drives it: recorded calls and faults."""
+"""The data that an embedded AWS exchanges with its user: recorded calls and faults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JOB_OPERATION = "(job)"
 
 @dataclass(frozen=True)
 class RecordedCall:
-    """One AWS API call as it arrived on the wire.
+    """One AWS API call as the server received it.
 
     `request` has botocore's member names whatever the wire format was. `origin` is `"direct"`,
     `"step-functions"`, `"airflow"`, `"job"` or `"client"` where the caller said so (its user
@@ -34,17 +34,17 @@ class RecordedCall:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RecordedCall:
-        """The call that `to_json` wrote down."""
+        """Restore a call from `to_json`."""
         return cls(**data)
 
     def to_json(self) -> JsonObject:
-        """A JSON object with the fields of the call."""
+        """Return the fields of the call as a JSON object."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A failure that the next matching calls (or the next matching job) meet.
+    """A failure of the next matching calls, or of the next matching job.
 
     `after_effect` lets the call take effect and loses its response: the caller sees the error,
     the account has the change. `matching` is a subset of the request that must be equal.
@@ -62,7 +62,7 @@ class Fault:
     matching: Mapping[str, Any] | None = field(default=None)
     instance_type: str = ""
     delay_s: float = 0.0
-    """Seconds of AWS that a job waits for its machines before it fails."""
+    """Seconds of AWS for which a job waits for its instances before it fails."""
 
     @classmethod
     def job(
@@ -73,7 +73,7 @@ class Fault:
         times: int = 1,
         operation: str = "",
     ) -> Fault:
-        """The next job whose name contains a text fails with `reason` and runs nothing.
+        """Fail the next job whose name contains a text with `reason`, before it runs.
 
         `operation` narrows it to one kind of job, for example `CreateTrainingJob`.
         """
@@ -95,7 +95,7 @@ class Fault:
         after_s: float = 0.0,
         times: int = 1,
     ) -> Fault:
-        """The next job whose name contains a text finds no instances (`CapacityError`).
+        """Refuse instances to the next job whose name contains a text (`CapacityError`).
 
         `instance_type` narrows it to jobs that ask for such; they wait for `after_s` seconds of AWS
         (`Starting`, where they can be stopped) before they fail.
@@ -105,7 +105,7 @@ class Fault:
 
     @classmethod
     def quota(cls, instance_type: str, *, limit: int = 0, times: int = 1000) -> Fault:
-        """Training jobs on an instance type are refused: the account may have `limit` of them."""
+        """Refuse training jobs on an instance type: the account may have `limit` of them."""
         text = (
             f"The account-level service limit '{instance_type} for training job usage' is {limit} "
             f"Instances, with current utilization of {limit} Instances and a request delta of 1 "
@@ -122,15 +122,15 @@ class Fault:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Fault:
-        """The fault that `to_json` wrote down."""
+        """Restore a fault from `to_json`."""
         return cls(**data)
 
     def to_json(self) -> JsonObject:
-        """A JSON object with the fields of the fault."""
+        """Return the fields of the fault as a JSON object."""
         return {**asdict(self), "matching": dict(self.matching) if self.matching else None}
 
     def matches(self, service: str, operation: str, request: Mapping[str, Any]) -> bool:
-        """Whether a call is one that this fault is for."""
+        """Return whether this fault applies to a call."""
         return (
             (service, operation) == (self.service, self.operation)
             and _is_subset(self.matching or {}, request)
@@ -140,18 +140,18 @@ class Fault:
     def matches_job(
         self, operation: str, name: str, request: Mapping[str, Any] | None = None
     ) -> bool:
-        """Whether a job is one that this fault is for; `request` is what asked for it."""
+        """Return whether this fault applies to a job that `request` created."""
         if self.operation != JOB_OPERATION or not self._on(request or {}):
             return False
-        wanted = dict(self.matching or {})
-        return wanted["name"] in name and wanted.get("operation", "") in ("", operation)
+        matching = dict(self.matching or {})
+        return matching["name"] in name and matching.get("operation", "") in ("", operation)
 
     def _on(self, request: Mapping[str, Any]) -> bool:
         return self.instance_type in ("", *_instance_types(request))
 
 
 def _instance_types(tree: Any) -> Iterator[str]:
-    """Every instance type that a request names, wherever."""
+    """Yield every instance type in a request."""
     if isinstance(tree, Mapping):
         if "InstanceType" in tree:
             yield tree["InstanceType"]

@@ -1,4 +1,4 @@
-"""The embedded S3 seen from inside the server: not over the wire, so nothing is recorded."""
+"""Access to the embedded S3 from inside the server, without HTTP and without recording."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Location:
 
     @classmethod
     def parse(cls, uri: str) -> Location:
-        """The location that an `s3://bucket/key` URI names."""
+        """Parse an `s3://bucket/key` URI."""
         if not uri.startswith("s3://"):
             raise ServiceError("ValidationException", f"'{uri}' is not an s3:// URI")
         bucket, _, key = uri[5:].partition("/")
         return cls(bucket, key)
 
     def child(self, relative: str) -> Location:
-        """A key below this prefix."""
+        """Return the location of a key below this prefix."""
         prefix = self.key.rstrip("/")
         return Location(self.bucket, f"{prefix}/{relative}" if prefix else relative)
 
@@ -43,35 +43,35 @@ class StoredObject:
 
 
 def objects(prefix: Location) -> list[StoredObject]:
-    """The objects below a prefix (or the object itself), in the order of their keys.
+    """List the objects below a prefix (or the object itself), in the order of their keys.
 
     A prefix without a trailing slash also matches keys that only begin with its text, as in S3.
     """
     bucket = _bucket(prefix.bucket)
-    found = [key for key in sorted(bucket.keys) if key.startswith(prefix.key)]
+    keys = [key for key in sorted(bucket.keys) if key.startswith(prefix.key)]
     directory = prefix.key if prefix.key.endswith("/") or not prefix.key else prefix.key + "/"
     return [
         StoredObject(key, _relative(key, prefix.key, directory))
-        for key in found
+        for key in keys
         if not key.endswith("/")
     ]
 
 
 def read(location: Location) -> bytes:
-    """The content of an object."""
-    found = _backend().get_object(location.bucket, location.key)
-    if found is None:
+    """Read an object."""
+    stored = _backend().get_object(location.bucket, location.key)
+    if stored is None:
         raise ServiceError("NoSuchKey", f"{location} does not exist", status=404)
-    return bytes(found.value)
+    return bytes(stored.value)
 
 
 def exists(location: Location) -> bool:
-    """Whether an object is there."""
+    """Return whether an object exists."""
     return bucket_exists(location.bucket) and location.key in _bucket(location.bucket).keys
 
 
 def bucket_exists(name: str) -> bool:
-    """Whether a bucket is there."""
+    """Return whether a bucket exists."""
     return name in _backend().buckets
 
 
@@ -87,7 +87,7 @@ def remove(location: Location) -> None:
 
 
 def download(prefix: Location, directory: Path, *, share: tuple[int, int] = (0, 1)) -> int:
-    """Copy the objects below a prefix into a directory; returns how many.
+    """Copy the objects below a prefix into a directory and return how many.
 
     `share` is (index, count): every count-th object, beginning with the index-th.
     """
@@ -101,7 +101,7 @@ def download(prefix: Location, directory: Path, *, share: tuple[int, int] = (0, 
 
 
 def upload(directory: Path, prefix: Location) -> int:
-    """Copy the files below a directory to a prefix; returns how many."""
+    """Copy the files below a directory to a prefix and return how many."""
     count = 0
     for path in files(directory):
         write(prefix.child(path.relative_to(directory).as_posix()), path.read_bytes())
@@ -110,12 +110,12 @@ def upload(directory: Path, prefix: Location) -> int:
 
 
 def files(directory: Path) -> Iterator[Path]:
-    """The regular files below a directory, in order."""
+    """Yield the regular files below a directory, in order."""
     return (path for path in sorted(directory.rglob("*")) if path.is_file())
 
 
 def inside(directory: Path, relative: str) -> Path:
-    """A path below a directory; `ServiceError` where it leads out."""
+    """Return a path below a directory; raise `ServiceError` if it leads out of it."""
     target = (directory / relative).resolve()
     if not target.is_relative_to(directory.resolve()):
         raise ServiceError("ValidationException", f"the key '{relative}' leaves its directory")

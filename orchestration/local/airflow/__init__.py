@@ -1,4 +1,4 @@
-"""Airflow itself, in a child process, against the embedded AWS."""
+"""Airflow in a child process, running against the embedded AWS."""
 
 from orchestration.local.airflow.runner import (
     AirflowRun,

@@ -1,8 +1,7 @@
-"""One run of a DAG: what ``DAG.test`` does, with triggers side by side.
+"""The run of a DAG, as in ``DAG.test``, but with all triggers waiting at once.
 
-Airflow decides what runs, runs it and keeps its state; this only goes round. What a task does on a
-worker runs here, one task at a time; what it waits for in a triggerer waits in a thread, all of
-them at once.
+Airflow decides what runs, runs it and keeps its state; this is only the loop around it. Tasks run
+here one at a time, as on a worker; all triggers wait in one thread, as in a triggerer.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _IN_FLIGHT = frozenset({TaskInstanceState.DEFERRED, TaskInstanceState.RUNNING})
 
 
 def run(dag: DAG, run_id: str, conf: Mapping[str, Any], emit: Emit) -> dict[str, Any]:
-    """Run it to its end; the ``end`` event."""
+    """Run a DAG to its end and return the ``end`` event."""
     return _Run(dag, emit).run(run_id, conf)
 
 
@@ -93,7 +92,7 @@ class _Run:
         return run
 
     def _refused(self, conf: Mapping[str, Any], error: ParamValidationError) -> dict[str, Any]:
-        """Airflow makes no run of such an input; the first task of ours would refuse it."""
+        """Report a rejected input as our first task would: Airflow creates no run for it."""
         parameters = getattr(self._dag.task_dict.get("inputs"), "parameters", ())
         specs = [ParameterSpec(**parameter) for parameter in parameters]
         defaults = {name: v for name, v in self._dag.params.dump().items() if v is not None}
@@ -125,7 +124,7 @@ class _Run:
             self._triggers.wait()
 
     def _admitted(self, run: DagRun, session: Session) -> list[TaskInstance]:
-        """What the scheduler would send to a worker, within the bounds of loops."""
+        """Return the tasks that the scheduler would start, within the bounds of loops."""
         instances = run.get_task_instances(session=session)
         active = Counter(i.task_id for i in instances if i.state in _IN_FLIGHT)
         admitted = []
@@ -139,10 +138,10 @@ class _Run:
         return admitted
 
     def _work(self, instance: TaskInstance) -> None:
-        """What a worker does."""
+        """Run a task as a worker does."""
         task = self._dag.task_dict[instance.task_id]
         instance.set_state(TaskInstanceState.QUEUED)
-        self._tell(instance, "running")
+        self._emit_state(instance, "running")
         data = TaskInstanceData(
             id=UUID(str(instance.id)),
             task_id=instance.task_id,
@@ -164,14 +163,14 @@ class _Run:
     def _report(self, run: DagRun, session: Session) -> None:
         for instance in run.get_task_instances(session=session):
             if instance.state is not None:
-                self._tell(instance, str(instance.state))
+                self._emit_state(instance, str(instance.state))
 
-    def _tell(self, instance: TaskInstance, state: str) -> None:
+    def _emit_state(self, instance: TaskInstance, state: str) -> None:
         key = (instance.task_id, instance.map_index)
         if state in ("scheduled", "queued") or self._seen.get(key) == (state, instance.try_number):
             return
         self._seen[key] = (state, instance.try_number)
-        self._emit({"task": _told(instance) | {"state": state}})
+        self._emit({"task": _state(instance) | {"state": state}})
 
     def _end(self, run: DagRun, session: Session) -> dict[str, Any]:
         order = {task_id: place for place, task_id in enumerate(self._dag.task_dict)}
@@ -180,22 +179,22 @@ class _Run:
             key=lambda i: (order[i.task_id], i.map_index),
         )
         failed = [i for i in instances if i.state == TaskInstanceState.FAILED]
-        left = self._left(failed[0], "error", session) if failed else None
+        failure = self._xcom(failed[0], "error", session) if failed else None
         succeeded = run.state == DagRunState.SUCCESS
         last = next((i for i in instances if i.task_id == "outputs"), None)
-        named = failed[0].task_id if failed else "the run"
+        culprit = failed[0].task_id if failed else "the run"
         return {
             "state": "success" if succeeded else "failed",
-            "tasks": [_told(instance) for instance in instances],
-            "outputs": self._left(last, "return_value", session) if succeeded and last else None,
-            "error": None if succeeded else (left or {}).get("error", "TaskFailed"),
+            "tasks": [_state(instance) for instance in instances],
+            "outputs": self._xcom(last, "return_value", session) if succeeded and last else None,
+            "error": None if succeeded else (failure or {}).get("error", "TaskFailed"),
             "cause": None
             if succeeded
-            else (left or {}).get("cause", f"{named} failed; the log tells why"),
+            else (failure or {}).get("cause", f"{culprit} failed; see the log"),
         }
 
-    def _left(self, instance: TaskInstance, key: str, session: Session) -> Any:
-        """An XCom of a task instance."""
+    def _xcom(self, instance: TaskInstance, key: str, session: Session) -> Any:
+        """Read an XCom of a task instance."""
         row = session.scalars(
             select(XComModel).where(
                 XComModel.dag_id == instance.dag_id,
@@ -220,7 +219,7 @@ class _Following:
 
 
 class _Triggers:
-    """Triggers that wait side by side in one thread, as in a triggerer."""
+    """Triggers that wait concurrently in one thread, as in a triggerer."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -232,7 +231,7 @@ class _Triggers:
         asyncio.run_coroutine_threadsafe(self._first(instance_id, following, trigger), self._loop)
 
     def resume(self, session: Session) -> None:
-        """Let the tasks go on whose triggers have fired."""
+        """Resume the tasks whose triggers have fired."""
         while not self._fired.empty():
             instance_id, method, kwargs = self._fired.get()
             instance = session.get_one(TaskInstance, instance_id)
@@ -242,7 +241,7 @@ class _Triggers:
             session.commit()
 
     def wait(self) -> None:
-        """Until a trigger has fired, or a moment has passed (retries wait, too)."""
+        """Wait until a trigger has fired, or for a moment (retries wait, too)."""
         deadline = time.monotonic() + 10 * _PAUSE_S
         while self._fired.empty() and time.monotonic() < deadline:
             time.sleep(_PAUSE_S)
@@ -255,7 +254,7 @@ class _Triggers:
     async def _first(self, instance_id: Any, following: _Following, trigger: BaseTrigger) -> None:
         try:
             event = await anext(aiter(trigger.run()))
-        except Exception as error:  # a triggerer survives whatever a trigger does, and so does this
+        except Exception as error:  # as in a triggerer, a trigger that fails ends no other
             kwargs = {"error": "Trigger failure", "traceback": [repr(error)]}
             self._fired.put((instance_id, "__fail__", kwargs))
         else:
@@ -263,7 +262,7 @@ class _Triggers:
             self._fired.put((instance_id, following.method, kwargs))
 
 
-def _told(instance: TaskInstance) -> dict[str, Any]:
+def _state(instance: TaskInstance) -> dict[str, Any]:
     return {
         "task_id": instance.task_id,
         "map_index": instance.map_index,

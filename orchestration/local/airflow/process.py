@@ -1,7 +1,7 @@
-"""The process in which a local Airflow runs: ``python -m orchestration.local.airflow.process FD``.
+"""The process of a local Airflow: ``python -m orchestration.local.airflow.process FD``.
 
-Requests come as lines of JSON on standard input, whose end means that whoever started this is gone;
-events leave as lines of JSON on the file descriptor FD.
+Requests arrive as lines of JSON on standard input; its end means that the parent process is gone.
+Events leave as lines of JSON on the file descriptor FD.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main(descriptor: int) -> None:
     import botocore.session
     from airflow.utils.db import initdb
 
-    # Every task makes clients of its own, each of which would parse megabytes of service models.
+    # Every task creates its own clients, and each would parse megabytes of service models again.
     botocore.session.create_loader = functools.cache(botocore.session.create_loader)
     initdb()
     with os.fdopen(descriptor, "w", encoding="utf-8", buffering=1) as channel:
@@ -48,7 +48,7 @@ def main(descriptor: int) -> None:
 def _read(requests: queue.Queue[str]) -> None:
     for line in sys.stdin:
         requests.put(line)
-    # Whatever runs has nobody to run for.
+    # The parent is gone, so nobody needs the run.
     os._exit(0)
 
 
@@ -65,13 +65,13 @@ def _serve(request: Mapping[str, Any], emit: Emit) -> None:
         emit({"end": run(dag, request["run_id"], request["conf"], emit)})
     except OrchestrationError as error:
         emit({"refused": str(error)})
-    except Exception as error:  # the next request is none the worse for it
+    except Exception as error:  # must not stop later requests
         traceback.print_exc()
-        emit({"refused": f"Airflow can't run it: {error}"})
+        emit({"refused": f"Airflow cannot run the DAG: {error}"})
 
 
 def _reach_by_environment(dag: DAG) -> None:
-    """Give every connection from the environment, so that a trigger's thread needs no database."""
+    """Define every connection in the environment, so that triggers need no database."""
     for task in dag.tasks:
         conn_id = getattr(task, "aws_conn_id", None)
         if conn_id:
@@ -79,7 +79,7 @@ def _reach_by_environment(dag: DAG) -> None:
 
 
 def _load(path: Path) -> DAG:
-    """The only DAG of a file, written to the database as a DAG processor does."""
+    """Load the only DAG of a file and write it to the database, as a DAG processor does."""
     from airflow.dag_processing.bundles.manager import DagBundlesManager
     from airflow.dag_processing.dagbag import BundleDagBag, sync_bag_to_db
     from airflow.utils.session import create_session
@@ -93,9 +93,9 @@ def _load(path: Path) -> DAG:
     )
     if bag.import_errors:
         errors = "\n".join(f"{file}: {error}" for file, error in bag.import_errors.items())
-        raise LocalError(f"Airflow can't import the DAG file\n{errors}")
+        raise LocalError(f"Airflow cannot import the DAG file\n{errors}")
     if len(bag.dags) != 1:
-        raise LocalError(f"{path} holds {len(bag.dags)} DAGs ({', '.join(bag.dags)}), not one")
+        raise LocalError(f"expected one DAG in {path}, got {len(bag.dags)} ({', '.join(bag.dags)})")
     sync_bag_to_db(bag, "dags-folder", None)
     [dag] = bag.dags.values()
     return dag

@@ -1,7 +1,7 @@
-"""Runs DAGs on this machine, against the embedded AWS, with Airflow itself.
+"""Run DAGs on this machine with Airflow itself, against the embedded AWS.
 
 Airflow runs in a child process with a home, a database and a configuration of its own, all of them
-in a temporary folder that goes with it. Nothing of a user's Airflow is read or changed.
+in a temporary folder that goes with it. A user's own Airflow is neither read nor changed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _LOG_CHARACTERS = 20_000
 _STOP_TIMEOUT_S = 60.0
 _SETTINGS: Mapping[str, str] = {
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-    "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "3600",  # stock: 30 s of a machine that may be busy
+    # The default, 30 s, is too short on a busy machine.
+    "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "3600",
     "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "0",
     "AIRFLOW__LOGGING__COLORED_CONSOLE_LOG": "False",
     "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
@@ -43,19 +44,19 @@ _SETTINGS: Mapping[str, str] = {
 
 
 class Environment(Protocol):
-    """What of an embedded AWS is needed here."""
+    """The part of an embedded AWS that is needed here."""
 
     def environment(self) -> dict[str, str]:
-        """A complete environment in which AWS clients reach it and nothing else."""
+        """Return a complete environment whose AWS clients reach the embedded AWS only."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskState:
-    """A task instance, as it is or was at the end of a run."""
+    """The state of a task instance, during or after a run."""
 
     task_id: str
     map_index: int
-    """Its element of a loop, -1 outside of loops."""
+    """The index of the loop's element, -1 outside loops."""
     state: str
     """As Airflow calls it: ``running``, ``deferred``, ``success``, ``failed``, ``skipped``, …"""
     try_number: int = 0
@@ -66,12 +67,12 @@ class TaskState:
 
 @dataclass(frozen=True, slots=True)
 class AirflowRun:
-    """A run that has ended."""
+    """A finished run."""
 
     state: Literal["success", "failed"]
     tasks: tuple[TaskState, ...]
     outputs: Mapping[str, Json] | None
-    """What the workflow has to show; None where it failed."""
+    """The outputs of the workflow; None if it failed."""
     error: str | None
     cause: str | None
     log: str
@@ -113,7 +114,7 @@ class LocalAirflow:
         self._home: Path | None = None
 
     def __enter__(self) -> Self:
-        # Every run brings the address of its own AWS; until then there is none.
+        # Each run brings the address of its AWS; before the first one there is none.
         self._started(environment("http://127.0.0.1:9", "us-east-1"))
         return self
 
@@ -126,7 +127,7 @@ class LocalAirflow:
         self.close()
 
     def close(self) -> None:
-        """End it, and remove its files."""
+        """Stop Airflow and remove its files."""
         process, self._process = self._process, None
         if process is not None:
             for pipe in (process.stdin, process.stdout):
@@ -155,11 +156,11 @@ class LocalAirflow:
         """Run a DAG to its end: a pipeline, or the only DAG of a file.
 
         Tasks wait for their jobs side by side, as they do in a triggerer. ``on_progress`` is called
-        with every change of a task's state, as it happens. ``time_scale`` is real seconds per
-        second of AWS; without it, what the embedded AWS says.
+        with every change of a task's state. ``time_scale`` is real seconds per
+        second of AWS; the default is that of the embedded AWS.
 
-        Raises :class:`LocalError` where a call could reach the real AWS, or the DAG can't be
-        loaded. A run that fails is returned.
+        Raises :class:`LocalError` if a call could reach the real AWS or the DAG cannot be
+        loaded. A failed run is returned.
         """
         variables = dict(aws.environment())
         refuse_real_aws(variables)
@@ -184,7 +185,7 @@ class LocalAirflow:
             elif "end" in event:
                 return _ended(event["end"], _tail(log, offset))
         process.wait(_STOP_TIMEOUT_S)
-        raise LocalError(f"Airflow ended before the run did:\n{_tail(log, offset)}")
+        raise LocalError(f"Airflow ended before the run:\n{_tail(log, offset)}")
 
     def _started(self, variables: Mapping[str, str]) -> tuple[subprocess.Popen[str], Path]:
         if self._process is not None and self._home is not None:
@@ -202,7 +203,7 @@ class LocalAirflow:
                 cwd=home,
                 pass_fds=(writing,),
                 text=True,
-                # Control-C is for the user's process: this one ends with it, not before it.
+                # Control-C must reach the user's process only: this one ends when that one does.
                 start_new_session=True,
             )
         os.close(writing)
@@ -221,7 +222,7 @@ class LocalAirflow:
 
 
 def _environment(base: Mapping[str, str], home: Path) -> dict[str, str]:
-    # Settings, connections and secrets backends of a user's own Airflow stay out of it.
+    # Leave out the settings, connections and secrets backends of a user's own Airflow.
     kept = {key: value for key, value in base.items() if not key.startswith("AIRFLOW")}
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
     root = str(Path(__file__).resolve().parents[3])

@@ -1,6 +1,8 @@
-"""Step Functions: moto's engine, with its faults mended by seams instead of a fork.
+"""Step Functions: moto's engine, repaired by replacing parts of it instead of forking it.
 
-Everything is a change of moto's modules, so it happens only in the server's own process.
+This changes moto's modules, so it happens only in the server's own process. Each module says what
+is wrong in moto 5.2.5 and which test fails when that changes; `seams.replace` refuses a moto that
+lacks a replaced part.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from orchestration.local.account.clock import Clock
 
 
 def install(clock: Clock, activity: Activity, endpoint_url: str) -> None:
-    """Switch the engine on and mend it; calls of executions go to `endpoint_url`."""
+    """Enable and repair the engine; executions send their calls to `endpoint_url`."""
     from moto.core.config import default_user_config
 
     from orchestration.local.engine import loading

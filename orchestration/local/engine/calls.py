@@ -1,4 +1,4 @@
-"""The calls that tasks make, and how long they wait for what they call about."""
+"""The AWS calls of tasks, and how long a poll waits for its answer."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from botocore import xform_name
 from orchestration.local.account.activity import Activity, Key
 from orchestration.local.engine.clients import client
 
-# A state machine counts its polls, and so its polls are its limit on what it polls: 120 of them,
-# 30 s apart, are an hour. Waits are scaled, work is not, so that a poll of what really runs is
-# answered at its end, or after this time.
+# A state machine limits what it polls by counting its polls: 120 polls, 30 s apart, are an hour.
+# Waits are scaled and work is not, so a poll of a resource that is at work is answered when the
+# work ends, or after this time (tests/local/engine/test_polls.py).
 LONGEST_POLL_S = 10.0
-# How soon the end of an execution is noticed meanwhile.
+# How soon a stopped execution is noticed meanwhile.
 _NOTICES_STOP_S = 0.25
 ACTIVITY: list[Activity] = []
-"""What is at work in the account, once the engine is installed."""
+"""The work that runs in the account, set when the engine is installed."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Call:
     region: str
 
     def send(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The response, without what is about HTTP."""
+        """Send a request and return the response without its HTTP metadata."""
         made = client(self.service, self.region)
         response: dict[str, Any] = getattr(made, xform_name(self.operation))(**request)
         response.pop("ResponseMetadata", None)
@@ -45,7 +45,7 @@ class Call:
 
 
 def await_end(env: Any, resource: Key, longest_s: float = math.inf) -> None:
-    """Wait while a resource really runs, and the execution that asks for it does."""
+    """Wait while a resource is at work and the execution goes on."""
     end = time.monotonic() + longest_s
     while env.is_running() and time.monotonic() < end:
         if not ACTIVITY[0].wait(resource, _NOTICES_STOP_S):
@@ -53,7 +53,7 @@ def await_end(env: Any, resource: Key, longest_s: float = math.inf) -> None:
 
 
 def with_blobs(request: dict[str, Any], shape: Any) -> dict[str, Any]:
-    """Bytes where the API takes bytes: a state can only write a string or JSON there."""
+    """Encode strings and JSON where the API takes bytes, which a state cannot write."""
     members = shape.members if shape else {}
     return {
         key: _bytes(value) if key in members and members[key].type_name == "blob" else value

@@ -1,4 +1,4 @@
-"""The AWS clients that executions call with: one per service, over HTTP, so that calls are seen."""
+"""The AWS clients of executions: one per service, over HTTP, so that calls are recorded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ENDPOINT: list[str] = []
 
 @functools.cache
 def client(service: str, region: str) -> Any:
-    """A client of this embedded AWS; it neither checks parameters nor retries."""
+    """Return a client of this embedded AWS that neither checks parameters nor retries."""
     import boto3
     from botocore.config import Config
     from botocore.handlers import handle_copy_source_param
@@ -32,7 +32,7 @@ def client(service: str, region: str) -> Any:
             read_timeout=900,
         ),
     )
-    # Step Functions hands the header on as it is; botocore would encode it once more.
+    # Step Functions passes the header on unchanged; botocore would encode it again.
     connection.meta.events.unregister(
         "before-parameter-build.s3.CopyObject", handle_copy_source_param
     )
@@ -44,7 +44,11 @@ def _boto_client_for(region: str, service: str, state_credentials: Any = None) -
 
 
 def install(endpoint_url: str) -> None:
-    """Make the engine's integrations use these clients (stock: a new client per call)."""
+    """Make the engine's integrations use these clients.
+
+    moto 5.2.5 creates a new client for every call, with the environment's settings.
+    `tests/local/engine/test_engine.py` fails when calls no longer arrive from here.
+    """
     _ENDPOINT[:] = [endpoint_url]
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").startswith(

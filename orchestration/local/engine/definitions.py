@@ -1,4 +1,4 @@
-"""Checks of a definition that AWS makes when a state machine is created, and moto does not."""
+"""Checks of definitions that AWS makes when a state machine is created, and moto 5.2.5 does not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RESOURCE = re.compile(
 
 
 def problems(definition: str) -> list[str]:
-    """What is wrong with a definition, each with the JSON path where it stands."""
+    """Return the problems of a definition, each with its JSON path."""
     if len(definition) > LONGEST_DEFINITION:
         return [f"the definition has {len(definition)} characters, more than {LONGEST_DEFINITION}"]
     try:
@@ -59,13 +59,13 @@ def _machine(machine: Any, path: str) -> Iterator[str]:
 
 
 def _targets(state: Mapping[str, Any], where: str) -> list[tuple[str, Any]]:
-    found = [(f"{where}/{key}", state[key]) for key in ("Next", "Default") if key in state]
+    targets = [(f"{where}/{key}", state[key]) for key in ("Next", "Default") if key in state]
     for key in ("Choices", "Catch"):
-        found += [
+        targets += [
             (f"{where}/{key}[{index}]/Next", branch.get("Next"))
             for index, branch in enumerate(state.get(key, []))
         ]
-    return found
+    return targets
 
 
 def _inner_machines(state: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
@@ -80,10 +80,10 @@ def _integration(state: Mapping[str, Any], where: str) -> Iterator[str]:
     resource = state.get("Resource")
     if state.get("Type") != "Task" or not isinstance(resource, str):
         return
-    found = _RESOURCE.match(resource)
-    if found is None or found["service"] in ("activity",):
+    match = _RESOURCE.match(resource)
+    if match is None or match["service"] in ("activity",):
         return
-    if not _is_known(found["service"], found["action"], found["pattern"]):
+    if not _is_known(match["service"], match["action"], match["pattern"]):
         yield (
             f"SCHEMA_VALIDATION_FAILED: The resource provided {resource} is not recognized. "
             "The value is not a valid resource ARN, or the resource is not available in this "
@@ -104,24 +104,24 @@ def _is_known(service: str, action: str, pattern: str | None) -> bool:
 
 
 class InvalidDefinition(AWSError):
-    """The error of a bad definition; the engine's own has no code on the wire."""
+    """The error for a bad definition; the engine's own error has no code in its response."""
 
     TYPE = "InvalidDefinition"
     STATUS = 400
 
 
 def install() -> None:
-    """Make creating and updating a state machine run these checks too."""
+    """Check definitions when a state machine is created or updated."""
     stock = StepFunctionsParserBackend._validate_definition
 
     def validate(definition: str) -> None:
-        found = problems(definition)
-        if not found:
+        reasons = problems(definition)
+        if not reasons:
             try:
                 stock(definition)
             except api.InvalidDefinition as error:
-                found = [str(error.message)]
-        if found:
-            raise InvalidDefinition("Invalid State Machine Definition: " + "; ".join(found))
+                reasons = [str(error.message)]
+        if reasons:
+            raise InvalidDefinition("Invalid State Machine Definition: " + "; ".join(reasons))
 
     replace(StepFunctionsParserBackend, "_validate_definition", staticmethod(validate))

@@ -1,4 +1,4 @@
-"""How a state fails, in the engine's terms."""
+"""Failures of states, as the engine represents them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name
 
 
 def query_failure(env: Any, expression: str, why: str) -> FailureEventException:
-    """`States.QueryEvaluationError`: an expression could not be evaluated."""
+    """Return the failure of an expression that could not be evaluated."""
     name = StatesErrorName(typ=StatesErrorNameType.StatesQueryEvaluationError)
     details: Any = {
         "evaluationFailedEventDetails": EvaluationFailedEventDetails(

@@ -1,8 +1,8 @@
-"""What an execution has done so far, told as it happens.
+"""The events of an execution, as they happen.
 
-moto 5.2.5 answers GetExecutionHistory with a deep copy of all events, whatever page is asked for,
-and takes a quarter of a millisecond to write each: whoever followed a run by it made the server
-spend half of its time on answers. `events` has the new events only, and waits for them.
+moto 5.2.5 answers GetExecutionHistory with a deep copy of all events, whatever page is requested,
+and spends a quarter of a millisecond on writing each event: following a run by polling took more
+than half of the server's CPU time. `events` waits for new events and returns those only.
 `tests/local/engine/test_history.py` compares it with GetExecutionHistory.
 """
 
@@ -22,9 +22,9 @@ _CHANGED = threading.Condition()
 
 
 def events(arn: str, region: str, after: int, timeout_s: float) -> list[JsonObject]:
-    """The events of an execution after the first `after`: type, time, and the state's name.
+    """Return the events after the first `after`: their types, times and states.
 
-    Waits for one for some time where there is none yet.
+    Waits for up to `timeout_s` if there is none yet.
     """
     backend = stepfunctions_parser_backends[ACCOUNT_ID][region]
     execution = backend.describe_execution(execution_arn=arn)
@@ -51,7 +51,7 @@ def _summary(event: Any) -> JsonObject:
 
 
 def install() -> None:
-    """Make the engine tell of every event, and of the end."""
+    """Make the engine announce every event and the end of an execution."""
     publish = EventManager._publish_history_event
 
     def publish_history_event(self: Any, *args: Any, **kwargs: Any) -> None:

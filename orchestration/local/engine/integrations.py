@@ -47,12 +47,17 @@ from orchestration.local.engine.values import (
     to_member_names,
 )
 
-# How soon the end of an execution, or of what does not tell of its end, is noticed here.
+# How soon the end of a job or of a nested execution is noticed.
 _POLL_S = 0.05
 
 
 class _Plain(state_task_service_callback.StateTaskServiceCallback):
-    """A `.sync` that polls; moto's own needs a callback endpoint that a retry finds stale."""
+    """A `.sync` integration that polls.
+
+    That of moto 5.2.5 needs a callback endpoint, which is stale after a retry: it then times out
+    although the job goes on
+    (`test_sync_retries_catch_the_error_and_return_the_job`).
+    """
 
     def _eval_integration_pattern(
         self,
@@ -79,12 +84,12 @@ class _Plain(state_task_service_callback.StateTaskServiceCallback):
                 env.stack.append(result)
                 return
             time.sleep(_POLL_S)
-        # A task that only ran out of its own time leaves its job running, as on AWS.
+        # A task that reached its own time-out leaves its job running, as on AWS.
         if not isinstance(env.program_state(), (ProgramEnded, ProgramRunning)):
             self._abandon(env, resource_runtime_part, normalised_parameters)
 
     def _abandon(self, env: Any, resource_runtime_part: Any, parameters: Any) -> None:
-        """The execution was stopped while the job ran."""
+        """Stop the job of an execution that was stopped."""
 
 
 class AwsSdk(state_task_service_aws_sdk.StateTaskServiceAwsSdk):
@@ -116,7 +121,7 @@ class AwsSdk(state_task_service_aws_sdk.StateTaskServiceAwsSdk):
 
 
 def error_prefix(service_name: str) -> str:
-    """The service's name in error names: `S3`, `SageMakerRuntime`, `FSx`."""
+    """Return the service's name in error names: `S3`, `SageMakerRuntime`, `FSx`."""
     known = ERROR_PREFIXES.get(service_name.lower())
     if known:
         return known
@@ -133,7 +138,7 @@ class SageMaker(_Plain):
         super().__init__(supported_integration_patterns=patterns)
 
     def _validate_service_integration_is_supported(self) -> None:
-        """Nothing here: `definitions` checks every integration."""
+        """Accept every integration: `definitions` has checked them."""
 
     def _call(self, operation: str, resource_runtime_part: Any) -> Call:
         return Call("sagemaker", operation, resource_runtime_part.region)
@@ -190,7 +195,7 @@ class SageMaker(_Plain):
         call = self._call(job.describe, resource_runtime_part)
 
         def resolve() -> Any:
-            # AWS is told of a job's end by an event, and so is this.
+            # AWS receives an event when a job ends; nothing polls here either.
             await_end(env, (call.operation, name))
             try:
                 response = call.send({job.name_member: name})
@@ -216,7 +221,7 @@ class SageMaker(_Plain):
         try:
             call.send({job.name_member: parameters[job.name_member]})
         except ClientError:
-            # It ended in the meantime; AWS promises its best effort only.
+            # It has ended in the meantime; AWS too promises only its best effort.
             return
 
 
@@ -250,7 +255,7 @@ class States(_Plain, state_task_service_sfn.StateTaskServiceSfn):
 
 
 def _passes(error: ClientError) -> bool:
-    """Whether a poll met trouble that passes: AWS looks again, and the job is none the worse."""
+    """Return whether an error of a poll is temporary, so that AWS would poll again."""
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return status >= 500 or "Throttl" in error.response.get("Error", {}).get("Code", "")
 
@@ -260,7 +265,7 @@ def _capitalised(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def install(activity: Activity) -> None:
-    """Make the engine use these integrations, which wait for what is at work in an account."""
+    """Make the engine use these integrations; polls wait for the work that runs in an account."""
     calls.ACTIVITY[:] = [activity]
     ours: dict[str, Callable[[], Any]] = {
         "aws-sdk": AwsSdk,

@@ -1,7 +1,8 @@
 """JSONata for the engine: `jsonata-python` with the functions that AWS adds.
 
-moto writes variables into the text of an expression and needs a Java machine to evaluate it.
-Here an expression is compiled once and evaluated with bound variables.
+moto 5.2.5 writes variables into the text of an expression, without escaping quotes, and needs a
+Java machine to evaluate it. Here an expression is compiled once and evaluated with bound variables.
+`tests/backends/test_jsonata.py` compares it with the reference implementation.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Undefined(JsonataError):
 
 
 def evaluate(expression: str, variables: Mapping[str, Any]) -> Any:
-    """The JSON value of an expression, given the values of its variables (without `$`)."""
+    """Evaluate an expression with the values of its variables (named without `$`)."""
     bindings = {
         name: Utils.NULL_VALUE if value is None else value for name, value in variables.items()
     }
@@ -79,7 +80,7 @@ def _compile(expression: str) -> jsonata.Jsonata:
 
 
 def _json_value(value: Any) -> Any:
-    """A JSON value that shares nothing with the variables it came from."""
+    """Return a JSON value that shares nothing with the variables it came from."""
     if value is None or value is Utils.NULL_VALUE:
         return None
     if isinstance(value, (str, bool, int)):

@@ -1,4 +1,10 @@
-"""Executions: their names, their times, the scope of variables, and the query language."""
+"""Executions: their names, their times, the scope of variables, and the query language.
+
+In moto 5.2.5 the query language of a definition is kept on a class, so that one bad definition
+spoils later ones; an Assign takes effect before the state's Output; StartExecution needs a name;
+and an execution that is stopped at once has no environment yet. Tests in
+`tests/local/engine/test_engine.py` (query languages, variables, names) fail without this module.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +29,7 @@ _PENDING = "_pending_assignments"
 
 
 class _PerInstance:
-    """A list of each instance's own where the class had one for all of them."""
+    """A list for each instance, where the class had one list for all."""
 
     def __get__(self, instance: Any, owner: Any = None) -> list[Any]:
         if instance is None:
@@ -33,7 +39,7 @@ class _PerInstance:
 
 
 def _assign(self: Any, env: Any) -> None:
-    """Evaluate the assignments; they count from the end of the state.
+    """Evaluate the assignments, which take effect at the end of the state.
 
     A state's Output still sees the values from before its own Assign.
     """
@@ -99,7 +105,7 @@ def _stop(self: Any, stop_date: Any, error: str | None, cause: str | None) -> No
 
 
 def install() -> None:
-    """Mend the engine's executions."""
+    """Repair the engine's executions."""
     replace(Preprocessor, "_query_language_per_scope", _PerInstance())
     replace(AssignDecl, "_eval_body", _assign)
     for cls in _subclasses(state_module.CommonStateField):

@@ -1,9 +1,9 @@
-"""What moto's engine does twice, or for nobody: loading EC2, and reading a definition again.
+"""Faster loading of moto's engine and of definitions.
 
-With moto 5.2.5, a server that runs one state machine spent 1.1 CPU seconds on tables of EC2 that
-`moto.batch` loads, for one list of job states that the integration of AWS Batch asks for, and a
-quarter of a second on each reading of a definition: when it is created and at every start.
-`tests/local/engine/test_loading.py` fails when either is no longer so.
+In moto 5.2.5 the engine imports `moto.batch` for one enumeration, and with it the tables of EC2:
+1.1 CPU seconds in every server that runs a state machine. It also parses a definition when the
+state machine is created and again at every start, a quarter of a second each time.
+`tests/local/engine/test_loading.py` fails when either changes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _LONGEST_REMEMBERED = 64
 
 
 def import_engine() -> None:
-    """Import moto's engine, without the package `moto.batch` and the half of moto behind it."""
+    """Import moto's engine without the package `moto.batch` and all that it imports."""
     if _BATCH not in sys.modules and (found := importlib.util.find_spec(_BATCH)):
-        # The package without its `__init__`, for as long as the import takes.
+        # A package without its `__init__`, only during the import.
         package = ModuleType(_BATCH)
         package.__path__ = list(found.submodule_search_locations or ())
         sys.modules[_BATCH] = package
@@ -37,7 +37,10 @@ def import_engine() -> None:
 
 
 def install() -> None:
-    """Make the engine parse a text once; the program that is made of it has a run's state."""
+    """Make the engine parse each definition once.
+
+    Every execution gets a program of its own, because a program holds the state of a run.
+    """
     from moto.stepfunctions.parser.asl.parse import asl_parser
     from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
 

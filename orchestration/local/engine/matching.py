@@ -1,6 +1,9 @@
-"""Which errors a Retry or a Catch matches.
+"""The errors that a Retry or a Catch matches.
 
 <https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html>
+
+In moto 5.2.5 `States.ALL` also matches the errors that AWS excludes from it.
+`test_wildcards_match_what_aws_says_they_match` fails without this module.
 """
 
 from __future__ import annotations
@@ -17,17 +20,17 @@ from orchestration.local.engine.seams import replace
 _NEVER_BY_ALL = ("States.Runtime", "States.DataLimitExceeded")
 
 
-def matches(error: str, wanted: list[str]) -> bool:
-    """Whether one of the names in an `ErrorEquals` stands for an error."""
+def matches(error: str, names: list[str]) -> bool:
+    """Return whether an `ErrorEquals` matches an error."""
     if error == "States.Runtime":
         return False
-    if error in wanted:
+    if error in names:
         return True
     if error in _NEVER_BY_ALL:
         return False
-    if "States.ALL" in wanted:
+    if "States.ALL" in names:
         return True
-    return "States.TaskFailed" in wanted and error != "States.Timeout"
+    return "States.TaskFailed" in names and error != "States.Timeout"
 
 
 def _error_equals(self: Any, env: Any) -> None:

@@ -1,4 +1,4 @@
-"""Replaces parts of moto, and notices when a part is not there any more."""
+"""Replacement of parts of moto, which fails if a part no longer exists."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from orchestration.errors import LocalError
 
 
 def replace(owner: Any, name: str, value: Any) -> Any:
-    """Put `value` in the place of `owner.name`; returns what was there.
+    """Replace `owner.name` with `value` and return what it was.
 
-    Raises `LocalError` where nothing is: another version of moto has another seam there.
+    Raises `LocalError` if it does not exist: another version of moto is built differently.
     """
     if not hasattr(owner, name):
         where = getattr(owner, "__qualname__", None) or owner.__name__

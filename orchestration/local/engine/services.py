@@ -1,4 +1,4 @@
-"""Which integrations Step Functions has, as far as they matter here, and how it names things.
+"""The integrations of Step Functions that are known here, and their names.
 
 Sources, read November 2026:
 <https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html>,
@@ -57,7 +57,7 @@ OPTIMISED_BY_MOTO = (
 
 @dataclass(frozen=True)
 class SyncJob:
-    """A kind of job that `.sync` follows to its end."""
+    """A kind of job whose end `.sync` waits for."""
 
     name_member: str
     status_member: str
@@ -84,18 +84,18 @@ OPTIMISED_SAGEMAKER = {
 
 
 def boto_name(service: str) -> str:
-    """The name that botocore has for a service in a Resource."""
+    """Return botocore's name of a service in a Resource."""
     return _BOTO_NAMES.get(service.lower(), service)
 
 
 def api_name(action: str) -> str:
-    """The API's name of an action in a Resource: `createTrainingJob` is `CreateTrainingJob`."""
+    """Return the API's name of an action: `CreateTrainingJob` for `createTrainingJob`."""
     return action[:1].upper() + action[1:]
 
 
 @functools.cache
 def operations(service: str) -> frozenset[str] | None:
-    """The operations of a service by its name in a Resource, or None where it is unknown."""
+    """Return the operations of a service in a Resource, or None if it is unknown."""
     import botocore.exceptions
     import botocore.session
 

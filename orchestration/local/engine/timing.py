@@ -1,4 +1,8 @@
-"""Simulated time in the engine: waits, retries and time-outs."""
+"""Simulated time in the engine: waits, retries and time-outs.
+
+moto 5.2.5 has no time scale: a Wait of an hour takes an hour. If a part of it no longer takes its
+time from here, `test_waits_and_retries_keep_simulated_time` fails.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ _TASK_LIMIT: contextvars.ContextVar[_Scale] = contextvars.ContextVar("task_limit
 
 
 def install(clock: Clock) -> None:
-    """Make the engine keep simulated time."""
+    """Make the engine scale its pauses."""
 
     def wait_interval(_: Any, env: Any, wait_seconds: float) -> None:
         _wait(env, clock.pause(wait_seconds))
@@ -46,7 +50,7 @@ def _wait(env: Any, seconds: float) -> None:
 
 
 class _ScaledEvent(threading.Event):
-    """What the engine waits on for a task's end."""
+    """The event that the engine waits for until a task ends."""
 
     def wait(self, timeout: float | None = None) -> bool:
         scale = _TASK_LIMIT.get()
@@ -57,7 +61,7 @@ def _scale_task_timeouts(clock: Clock) -> None:
     evaluate = execute_state.ExecutionState._evaluate_with_timeout
 
     def evaluate_with_timeout(self: Any, env: Any) -> None:
-        # Waiting for somebody's answer is a pause; everything else is work that really happens.
+        # Waiting for a task token is a pause; everything else is work that runs.
         condition = getattr(getattr(self, "resource", None), "condition", None)
         token = _TASK_LIMIT.set(clock.pause if condition == "waitForTaskToken" else clock.limit)
         try:

@@ -1,4 +1,4 @@
-"""What AWS answers, as the JSON that a state sees."""
+"""Conversion of AWS responses to the JSON that a state sees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def iso(value: Any) -> str:
-    """A time as the `aws-sdk` integrations write it: ISO 8601, UTC, milliseconds."""
+    """Write a time as the `aws-sdk` integrations do: ISO 8601, UTC, milliseconds."""
     if not isinstance(value, datetime.datetime):
         return str(value)
     utc = value.astimezone(datetime.UTC)
@@ -16,12 +16,12 @@ def iso(value: Any) -> str:
 
 
 def milliseconds(value: datetime.datetime) -> int:
-    """A time as the optimised SageMaker integration writes it: milliseconds since 1970."""
+    """Write a time as the optimised SageMaker integration does: milliseconds since 1970."""
     return int(value.timestamp() * 1000)
 
 
 def json_value(value: Any, *, time: Any = iso) -> Any:
-    """A botocore response as JSON: times written by `time`, streams and bytes as text."""
+    """Convert a botocore response to JSON: times by `time`, streams and bytes as text."""
     if isinstance(value, datetime.datetime):
         return time(value)
     if isinstance(value, Mapping):
@@ -36,7 +36,7 @@ def json_value(value: Any, *, time: Any = iso) -> Any:
 
 
 def to_member_names(value: Any, shape: Any) -> Any:
-    """A request with the API's own member names, where a state wrote `StateMachineArn`.
+    """Rename the members of a request to those of the API: a state writes `StateMachineArn`.
 
     In definitions every member begins with a capital letter; some APIs have lower-case ones.
     """
@@ -54,7 +54,7 @@ def to_member_names(value: Any, shape: Any) -> Any:
 
 
 def from_member_names(value: Any, shape: Any) -> Any:
-    """A response with every member's name beginning with a capital letter."""
+    """Capitalise the names of a response's members."""
     if shape is None:
         return value
     if shape.type_name == "structure" and isinstance(value, Mapping):

@@ -1,1 +1,1 @@
-"""FSx for Lustre, simulated: a file system is a directory, its S3 associations are copied files."""
+"""A simulated FSx for Lustre: file systems are directories, associated S3 prefixes are copied."""

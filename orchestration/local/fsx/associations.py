@@ -1,4 +1,4 @@
-"""Associations of a Lustre file system with S3, and the tasks between the two."""
+"""Associations of a Lustre file system with S3, and export tasks."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ class Association:
     def prefix(self) -> Location:
         """The prefix, ending with a slash."""
         # A data repository path names a prefix, as a directory does.
-        found = Location.parse(self.request["DataRepositoryPath"])
-        return Location(found.bucket, found.key.rstrip("/") + "/" if found.key else "")
+        path = Location.parse(self.request["DataRepositoryPath"])
+        return Location(path.bucket, path.key.rstrip("/") + "/" if path.key else "")
 
-    def bring(self) -> None:
-        """Make the objects of the prefix appear as files."""
-        directory = self.system.local(self.path)
+    def import_objects(self) -> None:
+        """Copy the objects of the prefix into the directory."""
+        directory = self.system.local_path(self.path)
         directory.mkdir(parents=True, exist_ok=True)
-        wants = self.request.get("BatchImportMetaDataOnCreate") or self.request.get("S3", {}).get(
+        imports = self.request.get("BatchImportMetaDataOnCreate") or self.request.get("S3", {}).get(
             "AutoImportPolicy", {}
         ).get("Events")
-        if wants:
+        if imports:
             storage.download(self.prefix, directory)
         self.imported = {path: _mark(path) for path in storage.files(directory)}
 
     def export(self, below: str | None = None) -> int:
-        """Write changed files back; returns how many."""
-        directory = self.system.local(self.path)
-        start = self.system.local(below) if below else directory
+        """Write changed files back to S3 and return how many."""
+        directory = self.system.local_path(self.path)
+        start = self.system.local_path(below) if below else directory
         changed = [
             path
             for path in ([start] if start.is_file() else storage.files(start))
@@ -64,8 +64,8 @@ class Association:
         return len(changed)
 
     def description(self) -> JsonObject:
-        """The association as Describe tells it."""
-        shown = (
+        """Return the association as in a Describe response."""
+        members = (
             "FileSystemPath",
             "DataRepositoryPath",
             "BatchImportMetaDataOnCreate",
@@ -79,13 +79,13 @@ class Association:
             "Lifecycle": self.lifecycle,
             "CreationTime": self.created,
             "Tags": [{"Key": key, "Value": value} for key, value in sorted(self.tags.items())],
-            **{key: self.request[key] for key in shown if key in self.request},
+            **{key: self.request[key] for key in members if key in self.request},
         }
 
 
 @dataclass
 class Task:
-    """An export of files to S3, or an import of what is new there."""
+    """An export of files to S3."""
 
     id: str
     arn: str
@@ -97,8 +97,8 @@ class Task:
     failure: str | None = None
 
     def description(self) -> JsonObject:
-        """The task as Describe tells it."""
-        told: JsonObject = {
+        """Return the task as in a Describe response."""
+        description: JsonObject = {
             "TaskId": self.id,
             "ResourceARN": self.arn,
             "FileSystemId": self.request["FileSystemId"],
@@ -112,7 +112,7 @@ class Task:
             "Status": {"TotalCount": self.files, "SucceededCount": self.files, "FailedCount": 0},
             "FailureDetails": {"Message": self.failure} if self.failure else None,
         }
-        return {key: value for key, value in told.items() if value is not None}
+        return {key: value for key, value in description.items() if value is not None}
 
 
 def _mark(path: Path) -> tuple[int, int]:

@@ -32,12 +32,12 @@ class FileSystem:
         self.dns_name = f"{self.id}.fsx.{account.region}.amazonaws.com"
         self.tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", [])}
 
-    def local(self, path: str) -> Path:
-        """Where a path of the file system is here."""
+    def local_path(self, path: str) -> Path:
+        """Return the path on this machine of a path in the file system."""
         return self.directory / PurePosixPath(path).as_posix().strip("/")
 
     def description(self) -> JsonObject:
-        """The file system as Describe tells it."""
+        """Return the file system as in a Describe response."""
         return {
             "OwnerId": ACCOUNT_ID,
             "CreationTime": self.created,

@@ -1,4 +1,4 @@
-"""Data repositories of Lustre file systems: associations with S3, and tasks between the two."""
+"""The data repositories of Lustre file systems: associations with S3, and export tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestration.local.account.storage import Location
 from orchestration.local.fsx.associations import Association, Task
 from orchestration.local.fsx.file_system import FileSystem
 
-# Simulated seconds.
+# Seconds of AWS until an association is available or gone, and until a task has run.
 ASSOCIATION_S = 120.0
 TASK_S = 60.0
 
@@ -30,7 +30,7 @@ class Repositories:
         self._by_token: dict[str, tuple[JsonObject, Any]] = {}
 
     def operations(self) -> dict[str, Operation]:
-        """The operations by their names."""
+        """Return the operations by name."""
         return {
             "CreateDataRepositoryAssociation": self._create,
             "DescribeDataRepositoryAssociations": self._describe,
@@ -40,51 +40,51 @@ class Repositories:
         }
 
     def state(self) -> JsonObject:
-        """Everything as Describe tells it."""
+        """Return everything as in Describe responses."""
         return {
-            "DataRepositoryAssociations": [one.description() for one in self._of(None)],
+            "DataRepositoryAssociations": [each.description() for each in self._of(None)],
             "DataRepositoryTasks": [task.description() for task in self._tasks.values()],
         }
 
     def forget(self, file_system_id: str) -> None:
-        """A file system is gone, its associations with it."""
+        """Remove the associations of a deleted file system."""
         for association in self._of(file_system_id):
             self._associations.pop(association.id, None)
 
     def tags_of(self, arn: str) -> dict[str, str] | None:
-        """The tags of an association, or None where the ARN is of none."""
-        return next((one.tags for one in self._of(None) if one.arn == arn), None)
+        """Return the tags of an association, or None if no association has the ARN."""
+        return next((each.tags for each in self._of(None) if each.arn == arn), None)
 
     def _of(self, file_system_id: str | None) -> list[Association]:
         return [
-            one
-            for one in list(self._associations.values())
-            if file_system_id in (None, one.system.id)
+            association
+            for association in list(self._associations.values())
+            if file_system_id in (None, association.system.id)
         ]
 
     def _once(self, request: JsonObject) -> Any:
-        """What the same request, by its token, made before."""
+        """Return what a request with the same token created before, or None."""
         token = request.get("ClientRequestToken")
         if token not in self._by_token:
             return None
-        known, made = self._by_token[token]
-        if known != request:
+        earlier, resource = self._by_token[token]
+        if earlier != request:
             raise ServiceError(
                 "IncompatibleParameterError",
                 "The request was made with the same client token and other parameters.",
                 Parameter="ClientRequestToken",
             )
-        return made
+        return resource
 
     def _create(self, request: JsonObject) -> JsonObject:
-        made = self._once(request)
-        if made is None:
-            made = self._new_association(request)
-            self._remember(request, made)
-            description = made.description()
-            self._later(ASSOCIATION_S, lambda: self._associate(made))
-            return {"Association": description}
-        return {"Association": made.description()}
+        existing = self._once(request)
+        if existing is not None:
+            return {"Association": existing.description()}
+        association = self._new_association(request)
+        self._remember(request, association)
+        description = association.description()
+        self._later(ASSOCIATION_S, lambda: self._associate(association))
+        return {"Association": description}
 
     def _new_association(self, request: JsonObject) -> Association:
         system = self._file_system(request["FileSystemId"])
@@ -95,7 +95,7 @@ class Repositories:
                 "BadRequest", "Data repository associations are not supported on SCRATCH_1."
             )
         path = request.get("FileSystemPath", "/")
-        if any(one.path.strip("/") == path.strip("/") for one in self._of(system.id)):
+        if any(other.path.strip("/") == path.strip("/") for other in self._of(system.id)):
             raise ServiceError("BadRequest", f"an association with {path} already exists")
         if not storage.bucket_exists(Location.parse(request["DataRepositoryPath"]).bucket):
             raise ServiceError(
@@ -109,19 +109,19 @@ class Repositories:
         return association
 
     def _associate(self, association: Association) -> None:
-        association.bring()
+        association.import_objects()
         association.lifecycle = "AVAILABLE"
 
     def _describe(self, request: JsonObject) -> JsonObject:
-        wanted = request.get("AssociationIds")
-        if wanted:
-            return {"Associations": [self._get(one).description() for one in wanted]}
-        chosen = [
-            one
-            for one in self._of(None)
-            if all(_passes(one, filter_) for filter_ in request.get("Filters", []))
+        identifiers = request.get("AssociationIds")
+        if identifiers:
+            return {"Associations": [self._get(each).description() for each in identifiers]}
+        matching = [
+            association
+            for association in self._of(None)
+            if all(_passes(association, filter_) for filter_ in request.get("Filters", []))
         ]
-        return {"Associations": [one.description() for one in chosen]}
+        return {"Associations": [association.description() for association in matching]}
 
     def _get(self, identifier: str) -> Association:
         if identifier not in self._associations:
@@ -144,13 +144,13 @@ class Repositories:
     def _vanish(self, association: Association, deletes: bool) -> None:
         self._associations.pop(association.id, None)
         if deletes:
-            for path in storage.files(association.system.local(association.path)):
+            for path in storage.files(association.system.local_path(association.path)):
                 path.unlink()
 
     def _create_task(self, request: JsonObject) -> JsonObject:
-        made = self._once(request)
-        if made is not None:
-            return {"DataRepositoryTask": made.description()}
+        existing = self._once(request)
+        if existing is not None:
+            return {"DataRepositoryTask": existing.description()}
         system = self._file_system(request["FileSystemId"])
         if request["Type"] != "EXPORT_TO_REPOSITORY":
             raise ServiceError(
@@ -190,18 +190,20 @@ class Repositories:
         task.ended = now()
 
     def _describe_tasks(self, request: JsonObject) -> JsonObject:
-        wanted = request.get("TaskIds")
-        if wanted:
-            missing = [one for one in wanted if one not in self._tasks]
+        identifiers = request.get("TaskIds")
+        if identifiers:
+            missing = [each for each in identifiers if each not in self._tasks]
             if missing:
                 raise ServiceError("DataRepositoryTaskNotFound", f"'{missing[0]}' does not exist.")
         return {
-            "DataRepositoryTasks": [self._tasks[one].description() for one in wanted or self._tasks]
+            "DataRepositoryTasks": [
+                self._tasks[each].description() for each in identifiers or self._tasks
+            ]
         }
 
-    def _remember(self, request: JsonObject, made: Any) -> None:
+    def _remember(self, request: JsonObject, resource: Any) -> None:
         if request.get("ClientRequestToken"):
-            self._by_token[request["ClientRequestToken"]] = (request, made)
+            self._by_token[request["ClientRequestToken"]] = (request, resource)
 
     def _later(self, simulated_s: float, action: Callable[[], None]) -> None:
         timer = threading.Timer(self._account.clock.pause(simulated_s), action)
@@ -209,9 +211,9 @@ class Repositories:
         timer.start()
 
 
-def _passes(association: Association, wanted: JsonObject) -> bool:
-    value = {"file-system-id": association.system.id}.get(wanted["Name"])
-    return value is None or value in wanted["Values"]
+def _passes(association: Association, condition: JsonObject) -> bool:
+    value = {"file-system-id": association.system.id}.get(condition["Name"])
+    return value is None or value in condition["Values"]
 
 
 def _is_within(path: str, root: str) -> bool:

@@ -1,4 +1,4 @@
-"""FSx for Lustre, simulated: the operations on file systems."""
+"""The operations on file systems of a simulated FSx for Lustre."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from orchestration.local.account.storage import Location
 from orchestration.local.fsx.file_system import FileSystem
 from orchestration.local.fsx.repositories import Repositories
 
-# Simulated seconds until a new file system is AVAILABLE, and until a deleted one is gone.
+# Seconds of AWS until a new file system is AVAILABLE, and until a deleted one is gone.
 CREATION_S = 300.0
 DELETION_S = 120.0
 
@@ -48,13 +48,13 @@ class FileSystems(Service):
         super().__init__({**operations, **self._repositories.operations()})
 
     def get(self, identifier: str) -> FileSystem:
-        """A file system; `FileSystemNotFound` where there is none."""
+        """Return a file system; raise `FileSystemNotFound` if it does not exist."""
         if identifier not in self._systems:
             raise ServiceError("FileSystemNotFound", f"File system '{identifier}' does not exist.")
         return self._systems[identifier]
 
     def mounted(self, identifier: str, path: str) -> Path:
-        """The directory that a training job mounts as `/MountName/...`."""
+        """Return the directory that a training job mounts as `/MountName/...`."""
         system = self.get(identifier)
         if system.lifecycle != "AVAILABLE":
             raise ServiceError(
@@ -67,7 +67,7 @@ class FileSystems(Service):
                 f"the directory path '{path}' does not begin with the mount name "
                 f"'/{system.lustre['MountName']}' of file system {identifier}",
             )
-        directory = system.local(below)
+        directory = system.local_path(below)
         if not directory.is_dir():
             raise ServiceError(
                 "BadRequest", f"the directory path '{path}' does not exist on {identifier}"
@@ -75,7 +75,7 @@ class FileSystems(Service):
         return directory
 
     def state(self) -> JsonObject:
-        """The file systems, their associations and tasks, as Describe tells them."""
+        """Return file systems, associations and tasks as in Describe responses."""
         return {
             "FileSystems": {
                 identifier: system.description() for identifier, system in self._systems.items()
@@ -90,8 +90,8 @@ class FileSystems(Service):
         fingerprint = _fingerprint(request)
         with self._lock:
             if token in self._by_token:
-                known, system = self._by_token[token]
-                if known != fingerprint:
+                earlier, system = self._by_token[token]
+                if earlier != fingerprint:
                     raise ServiceError(
                         "IncompatibleParameterError",
                         "The request was made with the same client token and other parameters.",
@@ -125,8 +125,8 @@ class FileSystems(Service):
         system.lifecycle = "AVAILABLE"
 
     def _describe(self, request: JsonObject) -> JsonObject:
-        chosen = request.get("FileSystemIds") or list(self._systems)
-        return {"FileSystems": [self.get(identifier).description() for identifier in chosen]}
+        identifiers = request.get("FileSystemIds") or list(self._systems)
+        return {"FileSystems": [self.get(each).description() for each in identifiers]}
 
     def _delete(self, request: JsonObject) -> JsonObject:
         with self._lock:
@@ -150,10 +150,10 @@ class FileSystems(Service):
         for system in self._systems.values():
             if system.arn == arn:
                 return system.tags
-        found = self._repositories.tags_of(arn)
-        if found is None:
+        tags = self._repositories.tags_of(arn)
+        if tags is None:
             raise ServiceError("ResourceNotFound", f"{arn} does not exist", ResourceARN=arn)
-        return found
+        return tags
 
     def _tag(self, request: JsonObject) -> JsonObject:
         self._tags_of(request).update({tag["Key"]: tag["Value"] for tag in request["Tags"]})

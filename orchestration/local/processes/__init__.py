@@ -1,1 +1,1 @@
-"""Child processes: their environment, their end."""
+"""Child processes: their environment, their time and their end."""

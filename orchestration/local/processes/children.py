@@ -50,11 +50,11 @@ class ChildProcess:
 
     @property
     def exit_status(self) -> int | None:
-        """The exit status, or None while it runs."""
+        """The exit status, or None while the process runs."""
         return self._popen.poll()
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """The exit status, or None where it still runs after the time-out."""
+        """Wait for the exit status; return None if the process still runs after the time-out."""
         try:
             return self._popen.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -96,7 +96,7 @@ def kill_tree(pid: int) -> None:
 
 
 def remove(directory: Path) -> None:
-    """Remove a directory, also one into which a dying process still writes."""
+    """Remove a directory, even if a dying process still writes into it."""
     for _ in range(_REMOVALS):
         shutil.rmtree(directory, ignore_errors=True)
         if not directory.exists():
@@ -120,7 +120,7 @@ class Children:
         directory: Path,
         log: Path,
     ) -> ChildProcess:
-        """Start a process; refused once the embedded AWS shuts down."""
+        """Start a process; raise `RuntimeError` once the embedded AWS shuts down."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the embedded AWS is shutting down")

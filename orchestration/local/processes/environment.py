@@ -1,4 +1,4 @@
-"""The environment in which AWS clients reach the embedded AWS, and can reach nothing else."""
+"""The environment in which AWS clients can reach the embedded AWS only."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
 def environment(
     endpoint_url: str, region: str, inherited: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """A complete environment for child processes that must only know the embedded AWS.
+    """Return a complete environment whose AWS clients reach the embedded AWS only.
 
-    It begins with `inherited` (the process's own environment unless given), without anything
-    that could lead an AWS client elsewhere.
+    It starts from `inherited` (default: the environment of this process) and drops everything that
+    could lead an AWS client elsewhere.
     """
     base = dict(os.environ if inherited is None else inherited)
     kept = {key: value for key, value in base.items() if not _leads_elsewhere(key)}
@@ -75,7 +75,7 @@ def refuse_real_aws(environment: Mapping[str, str]) -> None:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a URL leads to this machine only."""
+    """Return whether a URL leads to this machine."""
     host = urlsplit(url).hostname or ""
     if host == "localhost":
         return True

@@ -1,8 +1,8 @@
-"""Runs a command and kills it, with all its descendants, when whoever started it is gone.
+"""Run a command, and kill it with all its descendants when its parent dies.
 
-`python -m orchestration.local.processes.leash COMMAND...`: standard input is the leash. Its end
-means that the embedded AWS died, whatever killed it. SIGTERM goes to every descendant, as when a
-container is stopped; what is left when the command ended is killed, as when a container is removed.
+`python -m orchestration.local.processes.leash COMMAND...`: standard input is the leash: it ends
+when the embedded AWS dies, for whatever reason. SIGTERM goes to every descendant, as when a
+container is stopped; what is left after the command is killed, as when a container is removed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _POLL_S = 0.1
 
 
 def main(command: list[str]) -> int:
-    """Run the command; its exit status, shell-like where a signal ended it."""
+    """Run the command and return its exit status, 128 + n if signal n ended it."""
     _adopt_orphans()
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     stopped: list[psutil.Process] = []
@@ -58,7 +58,7 @@ def _kill(processes: list[psutil.Process]) -> None:
 
 
 def _adopt_orphans() -> None:
-    # Linux only; elsewhere a descendant whose parent ended is found only at SIGTERM.
+    # Linux only; elsewhere a descendant whose parent has ended is missed.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

@@ -1,4 +1,4 @@
-"""The time in which a process could run, on a machine that others use too."""
+"""The time in which a process could run, on a machine that is also used by others."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _LOAD = Path("/proc/loadavg")
 
 
 class WorkingTime:
-    """Counts seconds by the share of a processor that each thread of this machine gets.
+    """Seconds, each counted by the share of a processor that a thread gets.
 
-    Where six threads want two processors, three seconds count as one. The share is read whenever
-    the time is, so whoever waits has to look every now and then.
+    If six threads compete for two processors, three seconds count as one. The share is sampled when
+    the time is read, so a caller that waits must read it often.
     """
 
     def __init__(
@@ -28,23 +28,23 @@ class WorkingTime:
         self._worked_s = 0.0
 
     def elapsed_s(self) -> float:
-        """Seconds in which a process could run, since this object was made."""
+        """Return the seconds in which a process could run since this object was created."""
         now = self._clock()
         self._worked_s += (now - self._last) * self._share()
         self._last = now
         return self._worked_s
 
     def wall_s(self) -> float:
-        """Seconds of a clock on the wall, since this object was made."""
+        """Return the real seconds since this object was created."""
         return self._clock() - self._began
 
 
 def _share() -> float:
-    """The share of a processor that each thread gets which wants one now."""
+    """Return the share of a processor that each runnable thread gets now."""
     try:
         running = int(_LOAD.read_text().split()[3].partition("/")[0])
     except (OSError, ValueError, IndexError):
-        # Linux only; elsewhere every second counts.
+        # Linux only; elsewhere every second counts in full.
         return 1.0
-    # The thread that reads is one of those that run.
+    # The thread that reads the file is itself runnable.
     return min(1.0, (os.cpu_count() or 1) / max(1, running - 1))

@@ -1,4 +1,4 @@
-"""Runs of whole pipelines on the embedded AWS."""
+"""Runs of pipelines on the embedded AWS."""
 
 from orchestration.direct.progress import OnProgress, Progress
 from orchestration.local.run.pipelines import run

@@ -1,4 +1,4 @@
-"""Runs a workflow as a run of an Airflow DAG, and reads from its task instances what happened."""
+"""Run a workflow as an Airflow DAG and follow its task instances."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STATES: Mapping[str, StepState] = {
     "up_for_retry": "running",
     "up_for_reschedule": "running",
 }
-"""Tasks in any other state have not begun, and ``upstream_failed`` ones never will."""
+"""Tasks in any other state have not started, and ``upstream_failed`` ones never will."""
 _OURS = ("inputs", "outputs")
 """Tasks of no stage."""
 
@@ -40,7 +40,7 @@ def follow(
     on_progress: OnProgress,
     airflow: LocalAirflow | None = None,
 ) -> Followed:
-    """Run the workflow's DAG once, in an Airflow of its own, and follow it to its end."""
+    """Run the workflow's DAG once, in its own Airflow, and follow it to its end."""
     began = time.monotonic()
     tasks: dict[tuple[str, int], TaskState] = {}
     seen: dict[str, StepState] = {}
@@ -53,7 +53,7 @@ def follow(
         seen[run.step] = run.state
         on_progress(Progress(run.step, run.state, time.monotonic() - began))
 
-    # Here it is this call that starts it: a schedule would ask for values of its own.
+    # This call starts the run: a schedule would require default values for all parameters.
     start = local.run if airflow is None else airflow.run
     ended = start(
         replace(workflow, schedule=None),

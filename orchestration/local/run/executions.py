@@ -1,4 +1,4 @@
-"""Runs a workflow as an execution of a state machine, and reads from its history what happened."""
+"""Run a workflow as a state machine and follow its events."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def follow(
 ) -> Followed:
     """Create the state machine, run it once and follow it to its end.
 
-    An exception meanwhile (``KeyboardInterrupt``) stops the execution and its jobs.
+    An exception in the meantime (``KeyboardInterrupt``) stops the execution and its jobs.
     """
     states = aws.client("stepfunctions")
     arn = _machine(aws, workflow)
@@ -50,7 +50,7 @@ def follow(
 
 
 def role(aws: EmbeddedAws, name: str, service: str) -> str:
-    """The ARN of a role that a service can assume; made where it is missing."""
+    """Return the ARN of a role that a service can assume; create it if it is missing."""
     iam = aws.client("iam")
     trust = {
         "Version": "2012-10-17",
@@ -59,10 +59,10 @@ def role(aws: EmbeddedAws, name: str, service: str) -> str:
         ],
     }
     try:
-        made = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))
+        response = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))
     except iam.exceptions.EntityAlreadyExistsException:
-        made = iam.get_role(RoleName=name)
-    return str(made["Role"]["Arn"])
+        response = iam.get_role(RoleName=name)
+    return str(response["Role"]["Arn"])
 
 
 def _machine(aws: EmbeddedAws, workflow: Workflow) -> str:
@@ -78,10 +78,10 @@ def _machine(aws: EmbeddedAws, workflow: Workflow) -> str:
                 stateMachineArn=arn, definition=definition, roleArn=role_arn
             )
             return arn
-    made = states.create_state_machine(
+    created = states.create_state_machine(
         name=workflow.name, definition=definition, roleArn=role_arn, type="STANDARD"
     )
-    return str(made["stateMachineArn"])
+    return str(created["stateMachineArn"])
 
 
 def _followed(
@@ -94,7 +94,7 @@ def _followed(
     while True:
         new = aws.events(execution, after=len(events))
         events += new
-        # Nothing new, or an end: only the execution itself tells which.
+        # Without news, or after an end: the execution says whether it still runs.
         described = (
             aws.client("stepfunctions").describe_execution(executionArn=execution)
             if not new or new[-1]["type"].startswith("Execution")
@@ -132,7 +132,7 @@ def _ended(execution: str, described: Mapping[str, Any], steps: tuple[StepRun, .
 
 @dataclass(slots=True)
 class _Visits:
-    """Entries into a step's states and exits from them."""
+    """The entries into a step's states and exits from them."""
 
     inside: int = 0
     started: datetime.datetime | None = None
@@ -143,7 +143,7 @@ class _Visits:
 def _steps(
     events: Iterable[Mapping[str, Any]], names: Mapping[str, str], *, failed: bool
 ) -> dict[str, StepRun]:
-    """What the history says of each step that was entered, in the order of their starts."""
+    """Return the steps that were entered, in the order of their starts."""
     visits: dict[str, _Visits] = {}
     for event in events:
         step = None if event["state"] is None else _step_of(event["state"], names)
@@ -178,5 +178,5 @@ _HELPER = re.compile(r"-[A-Z].*$")
 
 
 def _step_of(state: str, names: Mapping[str, str]) -> str | None:
-    """The step that a state belongs to; helper states have a capitalised suffix."""
+    """Return the step of a state; helper states have a capitalised suffix."""
     return names.get(state) or names.get(_HELPER.sub("", state, count=1))

@@ -1,4 +1,4 @@
-"""Runs a pipeline on this machine, whole: data and code uploaded, started, followed, reported."""
+"""Run a whole pipeline on this machine: upload data and code, start, follow, report."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ def run(
     time_scale: float = 0.02,
     airflow: LocalAirflow | None = None,
 ) -> RunReport:
-    """Run a pipeline on an embedded AWS and report what it came to, failures too.
+    """Run a pipeline on an embedded AWS and report its result, even a failure.
 
-    Buckets that the parameters and the pipeline name are made; ``uploads`` (files or folders by
-    their S3 URI) and the folders of code are put into them. Without ``aws`` an account of its own
-    is started for the run, with ``time_scale`` real seconds for a second of AWS; without
-    ``airflow``, an Airflow too. A parameter ``role`` need not be given.
+    Creates the buckets that the parameters and the pipeline name, and uploads ``uploads`` (files or
+    folders by S3 URI) and the folders of code. Without ``aws`` the run gets a new account, in which
+    a second of AWS takes ``time_scale`` real seconds; without ``airflow``, a new Airflow. The
+    parameter ``role`` is optional.
 
-    Raises :class:`~orchestration.errors.DeployError` where parameters do not fit or code is
+    Raises :class:`~orchestration.errors.DeployError` if parameters do not fit or code is
     missing.
     """
     from orchestration.deploy import parameters as deploy_parameters
 
     workflow = pipeline.lower()
-    given = deploy_parameters.read(workflow.parameters, dict(parameters or {}))
+    passed = deploy_parameters.read(workflow.parameters, dict(parameters or {}))
     with contextlib.ExitStack() as stack:
         account = aws or stack.enter_context(EmbeddedAws(time_scale=time_scale))
-        values = {**_filled(account, workflow, given), **given}
+        values = {**_defaults(account, workflow, passed), **passed}
         _check_complete(workflow, values)
         prepare(account, pipeline, workflow, values, dict(uploads or {}))
         attempt = _Attempt(
@@ -135,18 +135,18 @@ class _Attempt:
                 self.airflow,
             )
         except BaseException:
-            # Ending Airflow ends no job.
+            # Stopping Airflow stops no job.
             report.stop_jobs(self.aws, self.workflow, run_token(identity))
             raise
 
 
-def _filled(aws: EmbeddedAws, workflow: Workflow, given: Mapping[str, Json]) -> dict[str, Json]:
-    """The role, where nobody gave one, and the defaults."""
+def _defaults(aws: EmbeddedAws, workflow: Workflow, passed: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the defaults of the parameters, and a role if the user passed none."""
     values: dict[str, Json] = {
         spec.name: spec.default for spec in workflow.parameters if spec.default is not None
     }
     required = {spec.name for spec in workflow.parameters if spec.default is None}
-    if "role" in required and "role" not in given:
+    if "role" in required and "role" not in passed:
         values["role"] = executions.role(aws, _ROLE, "sagemaker.amazonaws.com")
     return values
 
@@ -155,7 +155,7 @@ def _check_complete(workflow: Workflow, values: Mapping[str, Json]) -> None:
     missing = [spec.name for spec in workflow.parameters if spec.name not in values]
     if missing:
         raise LocalError(
-            f"pipeline {workflow.name} has no value for {', '.join(missing)}: give parameters"
+            f"pipeline {workflow.name} has no value for {', '.join(missing)}: pass parameters"
         )
 
 

@@ -1,4 +1,4 @@
-"""What a run finds in the account: its buckets, the user's data, the pipeline's code."""
+"""The preparation of an account for a run: buckets, data and code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def prepare(
     values: Mapping[str, Json],
     uploads: Mapping[str, Path],
 ) -> None:
-    """Make the buckets that a run names, and upload the data and the code."""
+    """Create the buckets that a run names, and upload the data and the code."""
     from orchestration.deploy import sources
 
     s3 = aws.client("s3")
@@ -35,24 +35,24 @@ def prepare(
 
 
 def _make_buckets(s3: Any, names: set[str]) -> None:
-    there = {bucket["Name"] for bucket in s3.list_buckets()["Buckets"]}
+    existing = {bucket["Name"] for bucket in s3.list_buckets()["Buckets"]}
     region = s3.meta.region_name
-    # us-east-1 is the one region that must not be named.
+    # us-east-1 is the only region that must not be named.
     location = {"LocationConstraint": region} if region != "us-east-1" else None
     more = {"CreateBucketConfiguration": location} if location else {}
-    for name in sorted(names - there):
+    for name in sorted(names - existing):
         try:
             s3.create_bucket(Bucket=name, **more)
         except s3.exceptions.ClientError as error:
-            raise LocalError(f"the bucket {name!r} can't be made: {error}") from error
+            raise LocalError(f"the bucket {name!r} cannot be created: {error}") from error
 
 
 def _buckets(workflow: Workflow, values: Mapping[str, Json]) -> Iterator[str]:
-    """The buckets of all S3 URIs that are known before the run."""
+    """Yield the buckets of all S3 URIs that are known before the run."""
     environment = Values({}, values)
     for tree in [*values.values(), *(t for step in all_steps(workflow.graph) for t in trees(step))]:
         for part in _texts(tree):
-            # What an earlier step gives is in a bucket that exists by then.
+            # An output of an earlier step is in a bucket that exists by then.
             with contextlib.suppress(ExpressionError):
                 value = evaluate(part, environment)
                 if isinstance(value, str) and value.startswith("s3://") and _bucket(value):
@@ -83,7 +83,7 @@ def _upload(s3: Any, uri: str, path: Path) -> None:
         s3.put_object(Bucket=bucket, Key=whole, Body=path.read_bytes())
         return
     if not path.is_dir():
-        raise LocalError(f"there is no file or folder {path} to upload to {uri}")
+        raise LocalError(f"missing file or folder {path}, to be uploaded to {uri}")
     prefix = f"{key.rstrip('/')}/" if key else ""
     for file in sorted(path.rglob("*")):
         if file.is_file():

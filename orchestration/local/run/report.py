@@ -1,4 +1,4 @@
-"""What a run on the embedded AWS came to, in words that all backends share."""
+"""The report of a run on the embedded AWS, the same for all backends."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ RunState = Literal["succeeded", "failed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """A run as its backend tells it."""
+    """A run as its backend reports it."""
 
     identity: str
-    """What the names of the run's resources are derived from."""
+    """The identity from which the names of the run's resources are derived."""
     state: RunState
     error: str | None = None
     cause: str | None = None
     outputs: Mapping[str, Json] | None = None
     steps: tuple[StepRun, ...] = ()
     log: str = ""
-    """The backend's own last words, where it has any."""
+    """The end of the backend's own log, if it has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageReport:
-    """What became of a stage."""
+    """The result of a stage."""
 
     name: str
     state: StageState
@@ -54,7 +54,7 @@ class StageReport:
 
     @property
     def duration_s(self) -> float | None:
-        """Real seconds from its first step's start to its last one's end."""
+        """The real seconds from the start of the first step to the end of the last."""
         if self.started is None or self.ended is None:
             return None
         return (self.ended - self.started).total_seconds()
@@ -62,7 +62,7 @@ class StageReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """What a run came to: read from the backend's records, the AWS calls and the account."""
+    """The result of a run, from the backend's records, the AWS calls and the account."""
 
     pipeline: str
     on: On
@@ -74,20 +74,19 @@ class RunReport:
     ended: datetime.datetime
     stages: tuple[StageReport, ...]
     outputs: Mapping[str, Json] | None
-    """What the pipeline has to show, by stage; None where it failed."""
+    """The outputs of the pipeline, by stage; None if it failed."""
     calls: tuple[RecordedCall, ...]
-    """The orchestrators' calls that arrived in the account during the run, in order; where others
-    run at the same time, theirs too."""
+    """The orchestrators' calls during the run, in order; including those of concurrent runs."""
     log: str = ""
-    """The last of what Airflow wrote; empty for the others."""
+    """The end of Airflow's log; empty for other backends."""
 
     @property
     def duration_s(self) -> float:
-        """Real seconds from start to end."""
+        """The real seconds from start to end."""
         return (self.ended - self.started).total_seconds()
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object with everything but the calls' requests and the log."""
+        """Return everything but the calls' requests and the log as a JSON object."""
         return {
             "pipeline": self.pipeline,
             "on": self.on,
@@ -129,19 +128,19 @@ def stages(
     account: Mapping[str, Any],
     name_fields: Mapping[str, str],
 ) -> tuple[StageReport, ...]:
-    """A report for each stage, in the order of ``names``.
+    """Return a report for each stage, in the order of ``names``.
 
     ``name_fields`` are the workflow's :func:`~orchestration.graph.job_name_fields`.
     """
     jobs: dict[str, list[str]] = {}
-    for stage, job, call in _sent(calls, run_token(followed.identity), name_fields):
+    for stage, job, call in _requested(calls, run_token(followed.identity), name_fields):
         made = jobs.setdefault(stage, [])
         if job not in made and _exists(job, call, account, name_fields):
             made.append(job)
     return tuple(_stage(name, followed, tuple(jobs.get(name, ())), account) for name in names)
 
 
-def _sent(
+def _requested(
     calls: Iterable[RecordedCall], token: str, name_fields: Mapping[str, str]
 ) -> Iterator[tuple[str, str, RecordedCall]]:
     """The jobs that a run asked for, by their tags: stage, name and call.
@@ -164,14 +163,14 @@ def _exists(
 
 
 def _kind(name_field: str) -> str:
-    """The kind of a job, as in the names of its fields and operations: ``TrainingJob``."""
+    """Return the kind of a job, as in the names of its fields and operations: ``TrainingJob``."""
     return name_field.removesuffix("Name")
 
 
 def stop_jobs(aws: EmbeddedAws, workflow: Workflow, token: str) -> None:
-    """Stop what a run left running."""
+    """Stop the jobs that a run left running."""
     name_fields = job_name_fields(workflow.graph)
-    started = {job for _, job, _ in _sent(aws.calls(), token, name_fields)}
+    started = {job for _, job, _ in _requested(aws.calls(), token, name_fields)}
     account = aws.state()["sagemaker"]
     sagemaker = aws.client("sagemaker")
     for name_field in name_fields.values():

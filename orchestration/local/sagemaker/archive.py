@@ -10,9 +10,9 @@ from orchestration.local.account.protocol import ServiceError
 
 
 def pack(directory: Path) -> bytes:
-    """A directory's content as tar.gz."""
+    """Pack the content of a directory as tar.gz."""
     buffer = io.BytesIO()
-    # Jobs share this machine's two or so cores: fast beats small.
+    # Jobs share a few cores: speed matters more than size.
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as archive:
         for path in sorted(directory.iterdir()):
             archive.add(path, arcname=path.name)
@@ -20,10 +20,12 @@ def pack(directory: Path) -> bytes:
 
 
 def unpack(content: bytes, directory: Path) -> None:
-    """Extract a tar.gz; raises `ServiceError` where it is none."""
+    """Extract a tar.gz; raise `ServiceError` if the content is not one."""
     directory.mkdir(parents=True, exist_ok=True)
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:*") as archive:
             archive.extractall(directory, filter="data")
     except tarfile.TarError as error:
-        raise ServiceError("ValidationException", f"model data is no tar.gz: {error}") from error
+        raise ServiceError(
+            "ValidationException", f"expected model data as tar.gz: {error}"
+        ) from error

@@ -1,14 +1,14 @@
-"""How a job ends without completing."""
+"""The ways in which a job ends without completing."""
 
 from __future__ import annotations
 
 
 class JobFailed(Exception):
-    """A job ends as Failed; the exception's text is its FailureReason."""
+    """The job ends as Failed; the exception's text is its FailureReason."""
 
 
 class JobStopped(Exception):
-    """A job ends as Stopped, with a secondary status and, where it was not asked to, a reason."""
+    """The job ends as Stopped, with a secondary status and, unless requested, a reason."""
 
     def __init__(self, secondary_status: str = "Stopped", reason: str | None = None) -> None:
         super().__init__(secondary_status)

@@ -1,4 +1,4 @@
-"""The members of SageMaker's responses, by botocore's model."""
+"""The members of SageMaker's responses, from botocore's model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @functools.cache
 def response_members(operation: str) -> frozenset[str]:
-    """The names of the members of an operation's response."""
+    """Return the names of the members of an operation's response."""
     import botocore.session
 
     model: Any = botocore.session.Session().get_service_model("sagemaker")

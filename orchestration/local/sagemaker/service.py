@@ -1,4 +1,4 @@
-"""The simulated SageMaker: all its operations together."""
+"""The simulated SageMaker with all its operations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from orchestration.local.sagemaker.serving.endpoints import Endpoints
 from orchestration.local.sagemaker.serving.models import EndpointConfigs, Models
 from orchestration.local.sagemaker.tags import Tags
 
-# Operations on what is simulated here; moto knows nothing of these resources.
+# Operations on resources that are simulated here; moto does not know these resources.
 _OURS = re.compile(
     r"(Training|Processing|Transform|HyperParameterTuning|AutoML|Labeling)Job|Endpoint"
     r"|InferenceComponent|^(Create|Describe|Delete|List)Models?$|Tags$"
@@ -31,7 +31,7 @@ _OURS = re.compile(
 
 
 class SageMaker(Service):
-    """SageMaker: training, processing, models and endpoints. The rest is moto's."""
+    """SageMaker: training, processing, models and endpoints; moto answers the rest."""
 
     name = "sagemaker"
 
@@ -57,14 +57,14 @@ class SageMaker(Service):
         )
 
     def handles(self, request: Request) -> bool:
-        """Whether a call is for what is simulated here."""
+        """Return whether a call is for a resource that is simulated here."""
         if request.operation.endswith("Tags"):
             arn = request.parameters.get("ResourceArn", "")
             return bool(re.search(r":(training-job|processing-job|model|endpoint(-config)?)/", arn))
         return bool(_OURS.search(request.operation))
 
     def invoke(self, request: Request, environ: dict[str, Any], body: bytes) -> Answer:
-        """InvokeEndpoint of `sagemaker-runtime`."""
+        """Answer InvokeEndpoint of `sagemaker-runtime`."""
         headers = {
             "Content-Type": environ.get("CONTENT_TYPE") or "application/json",
             "Accept": environ.get("HTTP_ACCEPT") or "application/json",
@@ -77,7 +77,7 @@ class SageMaker(Service):
             return error_answer("sagemaker-runtime", error)
 
     def logs(self, name: str) -> str:
-        """What a job or an endpoint has written so far; empty where there is none."""
+        """Return the log of a job or an endpoint so far; empty if it does not exist."""
         for jobs in (self.training, self.processing):
             job = jobs.find(name)
             if job:
@@ -85,7 +85,7 @@ class SageMaker(Service):
         return self._endpoints.logs(name) or ""
 
     def state(self) -> JsonObject:
-        """Everything simulated here."""
+        """Return everything that is simulated here."""
         return {
             "TrainingJobs": self.training.state(),
             "ProcessingJobs": self.processing.state(),
@@ -95,7 +95,7 @@ class SageMaker(Service):
         }
 
     def close(self) -> None:
-        """Ask what runs to end."""
+        """Ask all jobs to stop."""
         self.training.close()
         self.processing.close()
 

@@ -8,14 +8,14 @@ from orchestration.local.account.protocol import JsonObject, Operation, ServiceE
 
 
 class Tags:
-    """Tags by ARN; `exists` says whether an ARN is of a resource of ours."""
+    """Tags by ARN; `exists` tells whether a simulated resource has an ARN."""
 
     def __init__(self, exists: Callable[[str], bool]) -> None:
         self._exists = exists
         self._tags: dict[str, dict[str, str]] = {}
 
     def operations(self) -> dict[str, Operation]:
-        """The operations by their names."""
+        """Return the operations by name."""
         return {"AddTags": self._add, "ListTags": self._list, "DeleteTags": self._delete}
 
     def add(self, arn: str, tags: list[JsonObject]) -> None:
@@ -23,12 +23,12 @@ class Tags:
         self._tags.setdefault(arn, {}).update({tag["Key"]: tag["Value"] for tag in tags})
 
     def of(self, arn: str) -> list[JsonObject]:
-        """The tags of a resource, by key."""
-        found = sorted(self._tags.get(arn, {}).items())
-        return [{"Key": key, "Value": value} for key, value in found]
+        """Return the tags of a resource, sorted by key."""
+        tags = sorted(self._tags.get(arn, {}).items())
+        return [{"Key": key, "Value": value} for key, value in tags]
 
     def forget(self, arn: str) -> None:
-        """A resource is gone."""
+        """Remove the tags of a deleted resource."""
         self._tags.pop(arn, None)
 
     def _checked(self, request: JsonObject) -> str:

@@ -1,1 +1,1 @@
-"""The process of one embedded AWS, and the handle with which other processes use it."""
+"""The process of an embedded AWS, and the object with which another process uses it."""

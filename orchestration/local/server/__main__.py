@@ -1,8 +1,8 @@
-"""The process of one embedded AWS.
+"""The process of an embedded AWS.
 
-`python -m orchestration.local.server --directory D` serves on a free loopback port, says
-`{"port": N}` on standard output, and ends when its standard input ends, or on SIGTERM or SIGINT.
-It then ends every process it started and removes its directory.
+`python -m orchestration.local.server --directory D` serves on a free loopback port, writes
+`{"port": N}` to standard output, and ends when its standard input ends, or on SIGTERM or SIGINT.
+It then stops every process that it started and removes its directory.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ LOOPBACK = "127.0.0.1"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve until nobody needs it any more."""
+    """Serve until standard input ends or a signal arrives."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.ERROR)
-    # The engine logs each failed state as an error; a run's history tells it better.
+    # The engine logs each failed state as an error; the history of a run has it too.
     logging.getLogger("moto").setLevel(logging.CRITICAL)
     logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
     ended = threading.Event()
@@ -50,12 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     finally:
         simulation.close()
         remove(directory)
-        # Executions may still run in their threads: nothing of theirs is worth waiting for.
+        # Executions may still run in their threads; do not wait for them.
         os._exit(0)
 
 
 def build(options: argparse.Namespace, directory: Path) -> tuple[Any, Simulation]:
-    """A server that does not serve yet, and what it simulates."""
+    """Create a server that does not serve yet, and its simulation."""
     from moto.moto_server.werkzeug_app import (
         DomainDispatcherApplication,
         MotoRequestHandler,
@@ -75,7 +75,7 @@ def build(options: argparse.Namespace, directory: Path) -> tuple[Any, Simulation
     )
     server.daemon_threads = True
     clean = environment(f"http://{LOOPBACK}:{server.server_port}", options.region)
-    # Both for clients in this process (the engine's) and for moto, which asks for its port.
+    # For clients in this process (those of the engine) and for moto, which reads its port.
     os.environ.clear()
     os.environ.update(clean, MOTO_PORT=str(server.server_port))
     clock = Clock(options.time_scale)
@@ -86,11 +86,11 @@ def build(options: argparse.Namespace, directory: Path) -> tuple[Any, Simulation
 
 
 def _loading_engine(lock: Any, account: Account) -> Callable[[], None]:
-    """A function that loads Step Functions when it is first called: a second, for some uses."""
+    """Return a function that loads Step Functions on its first call, which takes a second."""
     loaded: list[bool] = []
 
     def load() -> None:
-        # moto's own lock around what it imports on demand: no two threads import parts of it.
+        # moto's own lock around its imports on demand: no two threads may import parts of it.
         with lock:
             if not loaded:
                 engine.install(

@@ -1,4 +1,4 @@
-"""Puts the embedded AWS together: recorder, faults, simulated services, and moto for the rest."""
+"""The application of the embedded AWS: recorder, faults, simulated services, and moto."""
 
 from __future__ import annotations
 
@@ -39,17 +39,19 @@ class Application:
         request = decode(environ, body)
         if request is None:
             return self._moto(environ, start_response)
-        answer = self._whatever_happens(request, environ, body)
+        answer = self._answer_or_internal_failure(request, environ, body)
         self._account.recorder.record(
             sequence, request, answer.status, answer.error_code, environ.get("HTTP_USER_AGENT", "")
         )
         return _send(answer, start_response)
 
-    def _whatever_happens(self, request: Request, environ: dict[str, Any], body: bytes) -> Answer:
+    def _answer_or_internal_failure(
+        self, request: Request, environ: dict[str, Any], body: bytes
+    ) -> Answer:
         try:
             return self._answer(request, environ, body)
         except Exception as error:
-            # A fault of the simulation: told to the caller, and to the server's log.
+            # A bug in the simulation: report it to the caller and in the server's log.
             traceback.print_exc()
             text = f"the embedded AWS failed: {type(error).__name__}: {error}"
             return protocol.error_answer(
@@ -86,10 +88,10 @@ def _read_body(environ: dict[str, Any]) -> bytes:
 
 
 def _from_moto(moto: Wsgi, environ: dict[str, Any]) -> Answer:
-    told: list[tuple[str, list[tuple[str, str]]]] = []
+    started: list[tuple[str, list[tuple[str, str]]]] = []
 
     def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> None:
-        told.append((status, headers))
+        started.append((status, headers))
 
     chunks = moto(environ, start_response)
     try:
@@ -98,7 +100,7 @@ def _from_moto(moto: Wsgi, environ: dict[str, Any]) -> Answer:
         close = getattr(chunks, "close", None)
         if close:
             close()
-    status_line, headers = told[-1]
+    status_line, headers = started[-1]
     status = int(status_line.split(" ", 1)[0])
     lower = {name.lower(): value for name, value in headers}
     return Answer(status, body, tuple(headers), error_code(status, lower, body))

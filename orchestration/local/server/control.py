@@ -1,4 +1,4 @@
-"""The paths at which an embedded AWS is driven and looked into, beside the AWS API."""
+"""The paths beside the AWS API at which an embedded AWS is controlled and inspected."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from orchestration.local.server.simulation import Simulation
 from orchestration.local.server.snapshot import snapshot
 
 PREFIX = "/_embedded/"
-# A request for events is answered with none after this time.
+# A request for events is answered after this time even if there is none.
 _LONGEST_WAIT_S = 2.0
 
 
 def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
-    """The answer to a request below `/_embedded/`."""
+    """Answer a request below `/_embedded/`."""
     what = path.removeprefix(PREFIX)
     data: Any
     if what == "calls":
@@ -36,7 +36,7 @@ def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
 
 
 def _events(region: str, *, execution: str, after: int) -> Any:
-    # Loads moto's engine, which only servers that run state machines need.
+    # Imported here because it loads moto's engine, which many servers never need.
     from orchestration.local.engine import history
 
     return history.events(execution, region, after, _LONGEST_WAIT_S)

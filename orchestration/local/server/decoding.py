@@ -1,4 +1,4 @@
-"""Reads an HTTP request back into the AWS operation and the parameters that made it."""
+"""Decoding of HTTP requests into AWS operations and their parameters."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from urllib.parse import parse_qsl
 
 from orchestration.local.account.protocol import Request
 
-# Signing names that are not the service's name in botocore.
+# Signing names that differ from the service's name in botocore.
 _SERVICE_OF_SIGNING_NAME = {
     "states": "stepfunctions",
     "monitoring": "cloudwatch",
 }
-# S3 bodies are kept as text up to here, and as a digest beyond.
+# Longer S3 bodies are recorded as a digest instead of text.
 _LONGEST_TEXT = 65_536
 _SCOPE = re.compile(r"Credential=[^/]+/\d+/(?P<region>[^/]+)/(?P<name>[^/]+)/aws4_request")
 
 
 def decode(environ: Mapping[str, Any], body: bytes) -> Request | None:
-    """The call that a WSGI request stands for, or None where it is none."""
+    """Decode a WSGI request; return None if it is no AWS call."""
     scope = _SCOPE.search(environ.get("HTTP_AUTHORIZATION", ""))
     if scope is None:
         return None
@@ -68,16 +68,16 @@ def _query(model: Any, environ: Mapping[str, Any], body: bytes) -> tuple[str, di
 
 
 def _unflatten(shape: Any, fields: Mapping[str, str], prefix: str) -> Any:
-    """The value of a shape from `Tags.member.1.Key=…` fields."""
+    """Build the value of a shape from `Tags.member.1.Key=…` fields."""
     below = {key: value for key, value in fields.items() if key.startswith(prefix)}
     if shape.type_name == "structure":
-        found = {}
+        structure = {}
         for name, member in shape.members.items():
             path = prefix + (member.serialization.get("name") or name)
             if path in below or any(key.startswith(path + ".") for key in below):
                 is_leaf = member.type_name not in ("structure", "list", "map")
-                found[name] = _unflatten(member, below, path if is_leaf else path + ".")
-        return found
+                structure[name] = _unflatten(member, below, path if is_leaf else path + ".")
+        return structure
     if shape.type_name == "list":
         numbers = sorted(
             {
@@ -172,16 +172,16 @@ def _rest(model: Any, environ: Mapping[str, Any], body: bytes) -> tuple[str, dic
     query = dict(parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True))
     headers = _header_fields(environ)
     for route in _routes(model.service_name):
-        found = route.path.match(path)
+        match = route.path.match(path)
         if (
-            found
+            match
             and route.method == environ["REQUEST_METHOD"]
             and all(query.get(key) == value for key, value in route.query.items())
             and route.required_query <= query.keys()
             and route.required_headers <= headers.keys()
         ):
             shape = model.operation_model(route.operation).input_shape
-            return route.operation, _parameters(shape, found.groupdict(), query, headers, body)
+            return route.operation, _parameters(shape, match.groupdict(), query, headers, body)
     return "(unknown)", {"Path": path}
 
 
@@ -211,21 +211,21 @@ def _parameters(
         if payload is None or shape.members[payload].type_name in ("structure", "list", "map")
         else None
     )
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, member in shape.members.items():
         location = member.serialization.get("location")
         key = member.serialization.get("name", name)
         if location == "uri" and key in path:
-            found[name] = path[key]
+            parameters[name] = path[key]
         elif location == "querystring" and key in query:
-            found[name] = _scalar(member, query[key])
+            parameters[name] = _scalar(member, query[key])
         elif location == "header" and key.lower() in headers:
-            found[name] = headers[key.lower()]
+            parameters[name] = headers[key.lower()]
         elif name == payload:
-            found[name] = document if document is not None else _content(body)
+            parameters[name] = document if document is not None else _content(body)
         elif location is None and isinstance(document, dict) and key in document:
-            found[name] = document[key]
-    return found
+            parameters[name] = document[key]
+    return parameters
 
 
 def _document(body: bytes) -> Any:

@@ -1,4 +1,4 @@
-"""An embedded AWS: one subprocess, for as long as a `with` block."""
+"""The embedded AWS as its user sees it: a subprocess that lives as long as a `with` block."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from orchestration.local.processes.environment import (
 if TYPE_CHECKING:
     from typing import Self
 
-# Far more than an answer takes: only a server that hangs needs as long.
+# Far more than any answer takes: only a server that hangs takes as long.
 _ANSWERS_WITHIN_S = 600.0
 _STOP_TIMEOUT_S = 60.0
 
@@ -36,9 +36,10 @@ _STOP_TIMEOUT_S = 60.0
 class EmbeddedAws:
     """A simulated AWS account on this machine: no account, no network, no cost.
 
-    `time_scale` is how many real seconds one simulated second lasts (waits, retries, time-outs,
-    provisioning). `devices_per_host` is how many accelerators an accelerated instance is said to
-    have; its training processes share this machine's CPUs. Several can live at once.
+    `time_scale` is the number of real seconds that a second of a pause takes (waits, retries,
+    provisioning; not the limits on work). `devices_per_host` is the number of accelerators that an
+    accelerated instance seems to have; its processes share this machine's CPUs. Several accounts
+    can exist at once.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class EmbeddedAws:
     ) -> None:
         self.region = region
         self.time_scale = time_scale
-        """Real seconds of a simulated second."""
+        """Real seconds of a second of a pause."""
         self._devices_per_host = devices_per_host
         self._parent_directory = directory
         self._process: subprocess.Popen[bytes] | None = None
@@ -85,7 +86,7 @@ class EmbeddedAws:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env=_with_this_package(os.environ),
-                # Control-C is for the user's process: the server ends with it, not before it.
+                # Control-C must reach the user's process only: the server ends when that one does.
                 start_new_session=True,
             )
         self._port = self._wait_for_port(self._process, self._directory)
@@ -111,19 +112,19 @@ class EmbeddedAws:
 
     @property
     def endpoint_url(self) -> str:
-        """Where the AWS APIs are: a loopback address."""
+        """The loopback address of the AWS APIs."""
         if not self._process:
             raise LocalError("this embedded AWS is not running; use it in a `with` block")
         return f"http://127.0.0.1:{self._port}"
 
     def environment(self) -> dict[str, str]:
-        """A complete environment for a child process whose AWS clients must only come here."""
+        """Return a complete environment whose AWS clients reach this account only."""
         made = environment(self.endpoint_url, self.region)
         refuse_real_aws(made)
         return made
 
     def client(self, service: str, *, config: Any = None) -> Any:
-        """A boto3 client for this account, whatever the user's own AWS configuration says.
+        """Return a boto3 client for this account; it ignores the user's AWS configuration.
 
         Calls through it are not among `calls()`, unless `config` has a user agent of its own.
         """
@@ -132,9 +133,9 @@ class EmbeddedAws:
     def calls(
         self, *, service: str | None = None, include_jobs: bool = False
     ) -> list[RecordedCall]:
-        """The AWS calls that arrived so far, in order.
+        """Return the AWS calls so far, in the order of their arrival.
 
-        Without those of the jobs' own code and of `client()`, unless `include_jobs`.
+        Excludes those of the jobs' own code and of `client()`, unless `include_jobs`.
         """
         calls = [RecordedCall.from_json(call) for call in self._get("calls")]
         return [
@@ -145,23 +146,23 @@ class EmbeddedAws:
         ]
 
     def state(self) -> dict[str, Any]:
-        """What is in the account: jobs, endpoints, file systems, objects, state machines, ..."""
+        """Return the content of the account: jobs, endpoints, file systems, objects, ..."""
         return dict(self._get("state"))
 
     def logs(self, job_name: str) -> str:
-        """What a job or an endpoint has written so far."""
+        """Return the log of a job or an endpoint so far."""
         return str(self._get(f"logs/{quote(job_name)}")["logs"])
 
     def events(self, execution_arn: str, *, after: int = 0) -> list[dict[str, Any]]:
-        """What an execution has done since its first `after` events, as soon as there is more.
+        """Return the events of an execution after its first `after`, waiting for new ones.
 
         Each event has a `type` and a `timestamp`, as in GetExecutionHistory, and the name of its
-        `state`, if it has one. Empty where nothing has happened for some seconds.
+        `state`, if it has one. The list is empty if nothing has happened for some seconds.
         """
         return list(self._get("events", {"execution": execution_arn, "after": after}))
 
     def inject(self, fault: Fault) -> None:
-        """Make the next matching calls, or the next matching job, fail."""
+        """Make the next matching calls or the next matching job fail."""
         self._get("faults", fault.to_json())
 
     def _new_client(self, service: str, config: Any = None) -> Any:
@@ -193,7 +194,7 @@ class EmbeddedAws:
     def _get(self, what: str, data: Any = None) -> Any:
         body = None if data is None else json.dumps(data).encode()
         url = f"{self.endpoint_url}/_embedded/{what}"
-        # The URL is this object's own, on the loopback.
+        # The URL is built here and is on the loopback.
         request = urllib.request.Request(url, data=body)  # noqa: S310
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=_ANSWERS_WITHIN_S) as answer:
@@ -216,7 +217,7 @@ class EmbeddedAws:
             return int(json.loads(line)["port"])
         log = (directory / "server.log").read_text(errors="replace")[-4000:]
         self.close()
-        raise LocalError(f"the embedded AWS did not start; its last words:\n{log}")
+        raise LocalError(f"the embedded AWS did not start; the end of its log:\n{log}")
 
 
 def _with_this_package(environ: os._Environ[str]) -> dict[str, str]:

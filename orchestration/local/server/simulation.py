@@ -9,7 +9,7 @@ from orchestration.local.sagemaker.service import SageMaker
 
 
 class Simulation:
-    """An account together with the services that are simulated here, not by moto."""
+    """An account and the services that are simulated here instead of by moto."""
 
     def __init__(self, account: Account) -> None:
         self.account = account
@@ -21,6 +21,6 @@ class Simulation:
         }
 
     def close(self) -> None:
-        """End every job, endpoint and child process."""
+        """Stop every job, endpoint and child process."""
         self.sagemaker.close()
         self.account.children.close()

@@ -1,4 +1,4 @@
-"""The state of an embedded account as one JSON object, to compare what two runs left behind."""
+"""The state of an account as a JSON object, for comparing the results of runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestration.local.server.simulation import Simulation
 
 
 def snapshot(simulation: Simulation) -> dict[str, Any]:
-    """Everything in the account that pipelines make, by service and kind."""
+    """Return everything that pipelines create in an account, by service and kind."""
     return {
         "sagemaker": simulation.sagemaker.state(),
         "fsx": simulation.file_systems.state(),

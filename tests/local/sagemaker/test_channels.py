@@ -98,7 +98,7 @@ def test_a_bad_manifest_is_named(aws: EmbeddedAws, name: str, text: str) -> None
     job = run(
         aws, f"manifest-{name}", [s3("train", "lists/bad.manifest", S3DataType="ManifestFile")]
     )
-    assert "lists/bad.manifest is no manifest" in job["FailureReason"]
+    assert "lists/bad.manifest is not a manifest" in job["FailureReason"]
 
 
 def test_a_pipe_gives_every_epoch_anew(aws: EmbeddedAws) -> None:

@@ -1,1 +1,1 @@
-"""The hosts of a job: processes on this machine, or namespaces of their own."""
+"""The hosts of jobs: processes on this machine, some in namespaces of their own."""

@@ -1,4 +1,4 @@
-"""The hosts of a job: their names, their directories, and what each is told of the others."""
+"""The hosts of a job: their names, directories and configuration."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Host:
 
     @property
     def is_accelerated(self) -> bool:
-        """Whether the instance type has GPUs, Trainium or Inferentia."""
+        """True if the instance type has GPUs, Trainium or Inferentia."""
         return bool(_ACCELERATED.match(self.instance_type))
 
 
@@ -36,7 +36,7 @@ class Host:
 class Cluster:
     """The hosts of one job, in the order of their names.
 
-    Each group has a port that is its alone: torchrun joins the hosts of a group, not of the job.
+    Each group has its own port: torchrun joins the hosts of a group, not those of the job.
     """
 
     hosts: tuple[Host, ...]
@@ -44,7 +44,7 @@ class Cluster:
     interface: str = "lo"
 
     def resource_config(self, host: Host) -> dict[str, Any]:
-        """What a host reads in `resourceconfig.json`."""
+        """Return the content of a host's `resourceconfig.json`."""
         groups = dict.fromkeys(other.group for other in self.hosts)
         return {
             "current_host": host.address,
@@ -66,7 +66,7 @@ class Cluster:
 
 
 def cluster(resources: Mapping[str, Any], directory: Path, *, isolated: bool = False) -> Cluster:
-    """The cluster that a `ResourceConfig` asks for.
+    """Return the cluster for a `ResourceConfig`.
 
     Hosts that are `isolated` have SageMaker's names and interface, as a network of their own; the
     others are addresses of the loopback.
@@ -110,7 +110,7 @@ def _loopback_names() -> Callable[[int], str]:
 
 def _free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
-        # All are bound before any is free again, so that no two are the same.
+        # Bind all before releasing any, so that no two are the same.
         probes = [stack.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
             probe.bind(("127.0.0.1", 0))

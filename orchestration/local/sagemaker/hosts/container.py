@@ -1,8 +1,8 @@
-"""Starts the in-container training toolkit for one simulated host.
+"""The start of the in-container training toolkit on a simulated host.
 
-It is what `train` is in a SageMaker image, with what is told from outside because one machine
-plays several hosts, and several jobs at once: how many accelerators the host has, the port of the
-rendezvous (7777 in the toolkit), and torchrun's default port for a single host.
+It replaces `train` of a SageMaker image. Because one machine runs several hosts and several jobs at
+once, it is told the number of accelerators of the host, the port of the rendezvous (7777 in the
+toolkit), and torchrun's default port for a single host.
 
 It runs by its path, and may run in an environment without this package: it imports the standard
 library and the toolkits only.
@@ -32,12 +32,12 @@ def main() -> None:
     torch_distributed.MASTER_PORT = port
     environment.num_gpus = lambda: 0 if _has_neurons(_instance_type()) else devices
     environment.num_neurons = lambda instance_type: devices if _has_neurons(instance_type) else 0
-    _mend_mpi()
+    _patch_mpi()
     module = os.environ.get("SAGEMAKER_TRAINING_MODULE", "")
     if module.startswith("sagemaker_pytorch_container"):
-        _mend_pytorch(port)
+        _patch_pytorch(port)
     elif module.startswith("sagemaker_tensorflow_container"):
-        _mend_tensorflow()
+        _patch_tensorflow()
     trainer.train()
 
 
@@ -51,18 +51,18 @@ class _Clock:
         time.sleep(min(seconds, _LONGEST_PAUSE_S))
 
 
-def _mend_tensorflow() -> None:
+def _patch_tensorflow() -> None:
     from sagemaker_tensorflow_container import training
 
     training.time = _Clock
 
 
-def _mend_mpi() -> None:
+def _patch_mpi() -> None:
     from sagemaker_training import mpi, smdataparallel
 
     for module in (mpi, smdataparallel):
         module.time = _Clock
-        # In /tmp it would outlive the job, and be taken for that of the next one.
+        # In /tmp it would outlive the job and be mistaken for that of the next one.
         module.MPI_FINISHED_STATUS_FILE = str(_job_directory() / "mpirun-ended")
 
 
@@ -70,15 +70,15 @@ def _job_directory() -> Path:
     return Path(os.environ["SAGEMAKER_BASE_DIR"]).parent
 
 
-def _mend_pytorch(port: str) -> None:
+def _patch_pytorch(port: str) -> None:
     from sagemaker_pytorch_container import training
 
     training.MASTER_PORT = port
-    # The toolkit imports PyTorch only to tell its version: seconds per host, on shared cores.
-    training._set_torch_version_environment = _tell_torch_version
+    # The toolkit imports PyTorch only for its version, which takes seconds per host.
+    training._set_torch_version_environment = _set_torch_version
 
 
-def _tell_torch_version() -> None:
+def _set_torch_version() -> None:
     from importlib import metadata
 
     with contextlib.suppress(metadata.PackageNotFoundError):

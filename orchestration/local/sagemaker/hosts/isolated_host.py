@@ -1,4 +1,4 @@
-"""The first process of an isolated host: makes its surroundings a container's, then runs it.
+"""The first process of an isolated host: it sets up a container's surroundings.
 
 `python -P isolated_host.py SETTINGS COMMAND...`, started by :mod:`.isolation` in namespaces of its
 own: network, mounts, processes, host name. What it mounts and writes is seen by this host alone;
@@ -53,7 +53,7 @@ _PAM = "auth required pam_permit.so\naccount required pam_permit.so\nsession req
 
 
 def main(settings: Mapping[str, Any], command: list[str]) -> int:
-    """Run the command as if it was alone on its host; its exit status."""
+    """Run the command as if it were alone on its host and return its exit status."""
     # The network namespace is ready once the outside has moved an interface into it.
     socket.sethostname(settings["name"])
     _surround(settings)
@@ -103,7 +103,7 @@ def _open_to_ssh(key: Path, home: Path) -> None:
 
 
 def _lay_over(place: str, layer: Path) -> None:
-    """Make a directory one's own: what is written there is gone with the host."""
+    """Lay a private layer over a directory, which disappears with the host."""
     layer.mkdir(parents=True)
     _mount("tmpfs", str(layer), "-t", "tmpfs")
     for name in ("upper", "work"):
@@ -129,7 +129,7 @@ def _await(ready: Path) -> None:
     end = time.monotonic() + _NETWORK_S
     while not ready.exists():
         if time.monotonic() > end:
-            sys.exit(f"the network of this host was not there after {_NETWORK_S:g} s")
+            sys.exit(f"the network of this host was not ready within {_NETWORK_S:g} s")
         time.sleep(_POLL_S)
 
 

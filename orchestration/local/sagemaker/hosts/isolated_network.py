@@ -34,7 +34,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 def main(settings: Mapping[str, Any]) -> None:
-    """Set the network up and serve it until the end."""
+    """Set up the network and serve it until the end."""
     pids = [_process(Path(file)) for file in settings["pid_files"]]
     _link(pids, settings["addresses"])
     listeners = [_listener(pid, settings["port"]) for pid in pids]
@@ -43,7 +43,7 @@ def main(settings: Mapping[str, Any]) -> None:
 
 
 def _process(file: Path) -> int:
-    """The process, once it is in a network namespace of its own."""
+    """Wait for the process to be in its own network namespace and return its id."""
     own = os.stat("/proc/self/ns/net").st_ino
     end = time.monotonic() + _HOSTS_S
     while time.monotonic() < end:
@@ -52,7 +52,7 @@ def _process(file: Path) -> int:
             if os.stat(f"/proc/{pid}/ns/net").st_ino != own:
                 return pid
         time.sleep(_POLL_S)
-    sys.exit(f"the host of {file} did not start")
+    sys.exit(f"the host of {file} did not start within {_HOSTS_S:g} s")
 
 
 def _link(pids: Sequence[int], addresses: Sequence[str]) -> None:
@@ -74,7 +74,7 @@ def _ip(pid: int, words: str) -> None:
 
 
 def _listener(pid: int, port: int) -> socket.socket:
-    """A socket inside of a host, at the address that the embedded AWS has outside."""
+    """Return a socket inside a host, at the address of the embedded AWS outside."""
     with open("/proc/self/ns/net") as home, open(f"/proc/{pid}/ns/net") as there:
         _enter(there.fileno())
         try:

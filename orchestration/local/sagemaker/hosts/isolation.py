@@ -1,10 +1,10 @@
-"""Hosts of their own for jobs that can't share this machine's network: Linux namespaces.
+"""Isolated hosts (Linux namespaces) for jobs that cannot share this machine's network.
 
 The toolkit starts an SSH daemon on port 22 of every host of an mpirun job, takes keys from root's
 home, looks for a host's processes by their names, and has every process read `/opt/ml`; TensorFlow
-is told fixed ports. So each host of such a job gets a network, a file system view, process numbers
-and a name of its own (`algo-1`, as on SageMaker), made of namespaces: what a container is, without
-an image. That takes root on Linux. All other jobs run as ordinary processes.
+has fixed ports. So each host of such a job gets its own network, file system view, process numbers
+and name (`algo-1`, as on SageMaker) by namespaces, like a container without an image. That takes
+root on Linux. All other jobs run as ordinary processes.
 """
 
 from __future__ import annotations
@@ -40,28 +40,28 @@ _NAMESPACES = ("unshare", "--net", "--uts", "--ipc", "--mount", "--pid", "--fork
 
 @dataclass(frozen=True)
 class Need:
-    """Why a job needs isolated hosts."""
+    """The reason why a job needs isolated hosts."""
 
     why: str
     over_mpirun: bool
 
 
 def need(request: Mapping[str, Any]) -> Need | None:
-    """Why a training job needs isolated hosts; None where it does not."""
+    """Return why a training job needs isolated hosts; None if it does not."""
     if "ContainerEntrypoint" in request.get("AlgorithmSpecification", {}):
         return None
-    given = request.get("HyperParameters", {})
+    hyperparameters = request.get("HyperParameters", {})
     for key in _OVER_MPIRUN:
-        if _is_on(given.get(key)):
+        if _is_on(hyperparameters.get(key)):
             return Need(f"{key} starts mpirun", over_mpirun=True)
     for key in _FIXED_PORTS:
-        if _is_on(given.get(key)):
+        if _is_on(hyperparameters.get(key)):
             return Need(f"{key} gives every host the same ports", over_mpirun=False)
     return None
 
 
 def missing(reason: Need) -> str | None:
-    """What this machine lacks for a job that needs isolated hosts; None where it has all."""
+    """Return what this machine lacks for isolated hosts; None if it has everything."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return "the hosts of such a job are Linux namespaces, made by root"
     programs = ["unshare", "nsenter", "mount", "ip"]
@@ -95,7 +95,7 @@ class Isolation:
         lacking = missing(reason)
         if lacking:
             raise JobFailed(
-                f"ClientError: the embedded AWS can't run this job here: {reason.why}; {lacking}"
+                f"ClientError: this machine cannot run the job: {reason.why}; {lacking}"
             )
         self._cluster = cluster
         self._directory = directory
@@ -106,7 +106,7 @@ class Isolation:
             subprocess.run(words, check=True)
 
     def command(self, host: Host, command: list[str]) -> list[str]:
-        """The command that runs another one on a host of its own."""
+        """Return the command that runs another one on its own host."""
         settings = {
             "name": host.address,
             "addresses": {other.address: _ip(other) for other in self._cluster.hosts},
@@ -115,12 +115,12 @@ class Isolation:
             "key": str(self._key) if self._key else None,
         }
         first = [sys.executable, "-P", str(_HERE / "isolated_host.py"), json.dumps(settings)]
-        # The number stays the same through `exec`, so that the network finds the host by it.
+        # The process id survives `exec`, so the network finds the host by it.
         tell = 'echo $$ > "$0" && exec "$@"'
         return ["/bin/sh", "-c", tell, str(_pid_file(host)), *_NAMESPACES, *first, *command]
 
     def environment(self, host: Host) -> dict[str, str]:
-        """What is different in the environment of an isolated host."""
+        """Return the entries that differ in the environment of an isolated host."""
         home, temporary = host.directory / "home", host.directory / "tmp"
         for directory in (home, temporary):
             directory.mkdir()
@@ -131,7 +131,7 @@ class Isolation:
         }
 
     def network(self, port: int) -> list[str]:
-        """The command of the network of all hosts; `port` is the embedded AWS's."""
+        """Return the command of the hosts' network; `port` is that of the embedded AWS."""
         settings = {
             "pid_files": [str(_pid_file(host)) for host in self._cluster.hosts],
             "addresses": [_ip(host) for host in self._cluster.hosts],

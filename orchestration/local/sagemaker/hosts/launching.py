@@ -1,4 +1,4 @@
-"""How the hosts of a training job are started: their commands and environments."""
+"""The start of a training job's hosts: their commands and environments."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _CONTAINER = Path(container.__file__)
 
 
 class Launch:
-    """Starts the hosts of one training job.
+    """The launcher of a training job's hosts.
 
-    Raises :class:`JobFailed` where this machine can't.
+    Raises :class:`JobFailed` if this machine cannot run the job.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Launch:
         )
 
     def companions(self) -> list[ChildProcess]:
-        """Start what the hosts need beside them."""
+        """Start the processes that the hosts need."""
         if self._isolation is None:
             return []
         port = urlsplit(self._account.environment["AWS_ENDPOINT_URL"]).port or 80
@@ -80,7 +80,7 @@ class Launch:
     def _environment(self, host: Host, paths: ContainerPaths) -> dict[str, str]:
         own = self._request.get("Environment", {})
         account = self._account
-        told = {
+        fixed = {
             container.DEVICES: str(account.devices_per_host * host.is_accelerated),
             container.PORT: str(self._cluster.ports[host.group]),
             "SAGEMAKER_BASE_DIR": paths.root,
@@ -94,14 +94,14 @@ class Launch:
             "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
         }
         made = job_environment(
-            account, {key: paths.rewrite(value) for key, value in own.items()}, told
+            account, {key: paths.rewrite(value) for key, value in own.items()}, fixed
         )
         made["PATH"] = os.pathsep.join([os.path.dirname(self._python), made["PATH"]])
         return made
 
 
 def container_paths(host: Host, request: JsonObject) -> ContainerPaths:
-    """Where the paths that a request names are on a host."""
+    """Return the mapping of a request's paths to a host's directory."""
     checkpoints = request.get("CheckpointConfig", {}).get("LocalPath")
     return ContainerPaths.covering(
         host.directory,

@@ -1,9 +1,9 @@
-"""Paths of a container, told as paths below a job's own directory.
+"""The mapping of a container's paths to a job's own directory.
 
-A job's processes share this machine's file system, so `/opt/ml/...` can't be theirs. Wherever a
-request names such a path (hyperparameters, environment, entry point, arguments), the job sees the
-path below its own directory instead. It is the one way in which it can tell the simulation. An
-isolated host has an `/opt/ml` of its own; there, only paths elsewhere are told otherwise.
+A job's processes share this machine's file system, so they cannot have `/opt/ml/...`. Wherever a
+request names such a path (hyperparameters, environment, entry point, arguments), the job gets a
+path below its own directory instead. An isolated host has its own `/opt/ml`; there, only paths
+elsewhere are replaced.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ CONTAINER_ROOT = "/opt/ml"
 
 @dataclass(frozen=True)
 class ContainerPaths:
-    """Maps a container's paths to a directory: `/opt/ml` itself, and `others` below `root/`."""
+    """A mapping of a container's paths to a directory: `/opt/ml`, and `others` below it."""
 
     directory: Path
     others: tuple[str, ...] = ()
     root: str = ""
-    """What the job's processes call the directory."""
+    """The path of the directory as the job's processes see it."""
 
     @classmethod
     def covering(
         cls, directory: Path, paths: Iterable[str], *, isolated: bool = False
     ) -> ContainerPaths:
-        """A mapping for `/opt/ml` and for those of `paths` that lie elsewhere."""
+        """Return a mapping for `/opt/ml` and for those of `paths` that lie elsewhere."""
         elsewhere = {path.rstrip("/") for path in paths if not _is_below(path, CONTAINER_ROOT)}
         root = CONTAINER_ROOT if isolated else str(directory)
         return cls(directory, tuple(sorted(elsewhere, key=len, reverse=True)), root)
 
     def local(self, path: str) -> Path:
-        """Where a path of the container is here."""
+        """Return the path on this machine of a path in the container."""
         if _is_below(path, CONTAINER_ROOT):
             return self.directory / path[len(CONTAINER_ROOT) :].strip("/")
         return self.directory / "elsewhere" / path.strip("/")
 
     def rewrite(self, text: str) -> str:
-        """A text with the container's paths replaced."""
+        """Replace the container's paths in a text."""
         root = self.root or str(self.directory)
         for other in self.others:
             text = text.replace(other, f"{root}/elsewhere/{other.strip('/')}")

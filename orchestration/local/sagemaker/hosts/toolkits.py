@@ -1,4 +1,4 @@
-"""The in-container toolkits, and which of them AWS puts into which image."""
+"""The in-container toolkits, and the images that contain them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from orchestration.local.sagemaker.outcomes import JobFailed
 
 @dataclass(frozen=True)
 class Toolkit:
-    """What starts a script in the images of a framework."""
+    """The program that starts a script in the images of a framework."""
 
     framework: str
     package: str
     python: str
-    """The environment variable that names an interpreter which has it."""
+    """The environment variable that names an interpreter with the toolkit."""
     setup: str
-    """What installs it."""
+    """The command that installs it."""
 
     @property
     def training_module(self) -> str:
@@ -29,12 +29,12 @@ class Toolkit:
         return f"{self.package}.training:main"
 
     def interpreter(self, environment: Mapping[str, str]) -> str:
-        """The Python that has it; :class:`JobFailed` where none does."""
+        """Return the Python that has the toolkit; raise :class:`JobFailed` if there is none."""
         named = environment.get(self.python)
         if named and os.access(named, os.X_OK):
             return named
         if named:
-            raise JobFailed(f"ClientError: {self.python} is {named!r}, which can't be run")
+            raise JobFailed(f"ClientError: {self.python} is {named!r}, which is not executable")
         if importlib.util.find_spec(self.package) is not None:
             return sys.executable
         raise JobFailed(
@@ -65,9 +65,9 @@ _BY_REPOSITORY = ((r"tensorflow", TENSORFLOW), (r"mxnet", MXNET))
 
 
 def toolkit(image: str) -> Toolkit:
-    """The toolkit of an image, by its repository's name: PyTorch's where that tells nothing."""
+    """Return the toolkit of an image, by its repository's name; by default PyTorch's."""
     repository = image.rpartition("/")[2]
-    for pattern, found in _BY_REPOSITORY:
+    for pattern, match in _BY_REPOSITORY:
         if re.search(pattern, repository):
-            return found
+            return match
     return PYTORCH

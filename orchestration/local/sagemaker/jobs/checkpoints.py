@@ -1,4 +1,4 @@
-"""Keeps a host's checkpoint directory and its copy in S3 the same while a job runs."""
+"""Synchronisation of a host's checkpoint directory with S3 while a job runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _Mark = tuple[int, int]
 
 
 class CheckpointSync:
-    """Uploads what changes below a directory, file by file, each only when it is whole."""
+    """A directory whose changed files are uploaded, each only once it is complete."""
 
     def __init__(self, directory: Path, uri: str) -> None:
         self._directory = directory
@@ -20,7 +20,7 @@ class CheckpointSync:
         self._seen: dict[Path, _Mark] = {}
 
     def restore(self) -> int:
-        """Download the checkpoints that an earlier job left; returns how many files."""
+        """Download the checkpoints of an earlier job and return the number of files."""
         self._directory.mkdir(parents=True, exist_ok=True)
         directory = Location(self._prefix.bucket, self._prefix.key.rstrip("/") + "/")
         count = storage.download(directory, self._directory)
@@ -28,9 +28,9 @@ class CheckpointSync:
         return count
 
     def upload(self, *, final: bool = False) -> None:
-        """Upload changed files. One that may still be being written waits for the next time.
+        """Upload changed files; one that may still be being written waits for the next call.
 
-        `final`: nobody writes any more, so every changed file is whole.
+        With `final`, nobody writes any more, so every changed file is complete.
         """
         for path in storage.files(self._directory):
             try:
@@ -41,7 +41,7 @@ class CheckpointSync:
                     self._uploaded[path] = mark
                 self._seen[path] = mark
             except FileNotFoundError:
-                # Renamed or pruned while we looked.
+                # Renamed or deleted in the meantime.
                 continue
 
 

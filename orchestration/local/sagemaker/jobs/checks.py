@@ -1,4 +1,4 @@
-"""What SageMaker asks of requests beyond their shapes, and what the simulation can't do."""
+"""Checks of requests beyond their shapes: rules of SageMaker, limits of the simulation."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from orchestration.local.account.protocol import JsonObject, ServiceError
 
 
 def check_training_request(request: JsonObject) -> None:
-    """What SageMaker asks for beyond the shapes of the request."""
+    """Refuse a request that SageMaker would refuse despite its correct shape."""
     problems = []
     for member in ("ResourceConfig", "StoppingCondition"):
         if member not in request:
             problems.append(f"{member} is required")
     stopping = request.get("StoppingCondition", {})
-    longest = stopping.get("MaxWaitTimeInSeconds")
+    longest_wait = stopping.get("MaxWaitTimeInSeconds")
     is_spot = request.get("EnableManagedSpotTraining", False)
-    if is_spot and longest is None:
+    if is_spot and longest_wait is None:
         problems.append("MaxWaitTimeInSeconds is required for managed spot training")
-    if longest is not None and not is_spot:
+    if longest_wait is not None and not is_spot:
         problems.append("MaxWaitTimeInSeconds needs EnableManagedSpotTraining")
-    if longest is not None and longest < stopping.get("MaxRuntimeInSeconds", 0):
+    if longest_wait is not None and longest_wait < stopping.get("MaxRuntimeInSeconds", 0):
         problems.append("MaxWaitTimeInSeconds must be at least MaxRuntimeInSeconds")
     if _mounts(request) and not request.get("VpcConfig"):
         problems.append("VpcConfig is required for a FileSystemDataSource")
     if problems:
         raise ServiceError("ValidationException", "; ".join(problems))
-    if unable := [*_not_simulated(request)]:
+    if refused := [*_not_simulated(request)]:
         raise ServiceError(
-            "ValidationException", "the embedded AWS can't run this: " + "; ".join(unable)
+            "ValidationException", "the embedded AWS cannot run this: " + "; ".join(refused)
         )
 
 
 def _not_simulated(request: JsonObject) -> Iterator[str]:
-    """What would be done otherwise than on SageMaker, and so is not done at all."""
+    """Yield what the simulation would do differently from SageMaker and so refuses."""
     specification = request["AlgorithmSpecification"]
     if "TrainingImage" not in specification:
-        yield "AlgorithmName: nobody knows what it runs"
+        yield "AlgorithmName: the code of an algorithm is unknown"
 
 
 def _mounts(request: JsonObject) -> bool:
@@ -45,19 +45,21 @@ def _mounts(request: JsonObject) -> bool:
 
 
 def check_processing_request(request: JsonObject) -> None:
-    """What the simulation can't do is refused, not left out."""
+    """Refuse what the simulation cannot do, instead of leaving it out."""
     problems = []
     if not request["AppSpecification"].get("ContainerEntrypoint"):
-        problems.append("AppSpecification.ContainerEntrypoint is needed: an image's own is unknown")
-    for put in request.get("ProcessingInputs", []):
-        if "S3Input" not in put:
-            problems.append(f"input '{put['InputName']}' is no S3Input")
-        elif "LocalPath" not in put["S3Input"]:
-            problems.append(f"input '{put['InputName']}' has no LocalPath")
-    for put in request.get("ProcessingOutputConfig", {}).get("Outputs", []):
-        if "S3Output" not in put:
-            problems.append(f"output '{put['OutputName']}' is no S3Output")
+        problems.append(
+            "AppSpecification.ContainerEntrypoint is required: that of the image is unknown"
+        )
+    for source in request.get("ProcessingInputs", []):
+        if "S3Input" not in source:
+            problems.append(f"input '{source['InputName']}' has no S3Input")
+        elif "LocalPath" not in source["S3Input"]:
+            problems.append(f"input '{source['InputName']}' has no LocalPath")
+    for target in request.get("ProcessingOutputConfig", {}).get("Outputs", []):
+        if "S3Output" not in target:
+            problems.append(f"output '{target['OutputName']}' has no S3Output")
     if problems:
         raise ServiceError(
-            "ValidationException", "the embedded AWS can't run this: " + "; ".join(problems)
+            "ValidationException", "the embedded AWS cannot run this: " + "; ".join(problems)
         )

@@ -1,4 +1,4 @@
-"""Brings the data of a job's channels to its hosts."""
+"""The data of a job's channels on its hosts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from orchestration.local.sagemaker.outcomes import JobFailed
 
 
 def reaches(channel: Mapping[str, Any], group: str) -> bool:
-    """Whether the hosts of an instance group get a channel."""
+    """Return whether the hosts of an instance group get a channel."""
     groups = channel["DataSource"].get("S3DataSource", {}).get("InstanceGroupNames")
     return not groups or group in groups
 
 
 def input_mode(channel: Mapping[str, Any], request: Mapping[str, Any]) -> str:
-    """How a channel reaches the script: its own mode, else that of the job."""
+    """Return the input mode of a channel: its own, or that of the job."""
     if "FileSystemDataSource" in channel["DataSource"]:
         return "File"
     job: str = request["AlgorithmSpecification"].get("TrainingInputMode", "File")
@@ -32,7 +32,7 @@ def input_mode(channel: Mapping[str, Any], request: Mapping[str, Any]) -> str:
 def bring_channel(
     channel: Mapping[str, Any], directory: Path, *, share: tuple[int, int], mounts: Mounts
 ) -> None:
-    """Put one channel's data at a directory of a host; `share` is (host index, host count).
+    """Put a channel's data into a directory of a host; `share` is (host index, host count).
 
     FastFile mode is the same as File mode here: the files are there from the start.
     """
@@ -45,53 +45,53 @@ def bring_channel(
     elif "S3DataSource" in source:
         bring_objects(source["S3DataSource"], directory, share=share, what=f"channel '{name}'")
     else:
-        raise JobFailed(f"ClientError: channel '{name}' has no source of data")
+        raise JobFailed(f"ClientError: channel '{name}' has no data source")
 
 
 def open_pipe(channel: Mapping[str, Any], directory: Path, *, share: tuple[int, int]) -> Pipe:
-    """Give a host a channel in Pipe mode, at `directory` with the number of the epoch."""
+    """Open a channel in Pipe mode, at `directory` with the number of the epoch."""
     name = channel["ChannelName"]
     source = channel["DataSource"].get("S3DataSource")
     if source is None:
-        raise JobFailed(f"ClientError: channel '{name}' is no S3 data, which Pipe mode reads")
+        raise JobFailed(f"ClientError: channel '{name}' has no S3DataSource, which Pipe mode needs")
     sharded = source.get("S3DataDistributionType") == "ShardedByS3Key"
     index, count = share if sharded else (0, 1)
     prefix = Location.parse(source["S3Uri"])
     try:
         if source.get("S3DataType") == "AugmentedManifestFile":
-            found = [prefix] if storage.exists(prefix) else []
+            objects = [prefix] if storage.exists(prefix) else []
         elif source.get("S3DataType") == "ManifestFile":
-            found = [place for place, _ in _manifest(prefix)]
+            objects = [location for location, _ in _manifest(prefix)]
         else:
-            found = [Location(prefix.bucket, each.key) for each in storage.objects(prefix)]
+            objects = [Location(prefix.bucket, each.key) for each in storage.objects(prefix)]
     except ServiceError as error:
         raise JobFailed(f"ClientError: Data download failed for '{name}': {error}") from error
-    if not found:
-        raise JobFailed(_nothing_found(source, f"channel '{name}'"))
-    return Pipe(channel, found[index::count], directory)
+    if not objects:
+        raise JobFailed(_no_objects(source, f"channel '{name}'"))
+    return Pipe(channel, objects[index::count], directory)
 
 
 def bring_objects(
     source: Mapping[str, Any], directory: Path, *, share: tuple[int, int], what: str
 ) -> None:
-    """Download what an S3 data source names."""
+    """Download the objects of an S3 data source."""
     prefix = Location.parse(source["S3Uri"])
     sharded = source.get("S3DataDistributionType") == "ShardedByS3Key"
     share = share if sharded else (0, 1)
     directory.mkdir(parents=True, exist_ok=True)
     try:
         if source.get("S3DataType", "S3Prefix") == "S3Prefix":
-            found = storage.download(prefix, directory, share=share)
-            found = found or len(storage.objects(prefix))
+            count = storage.download(prefix, directory, share=share)
+            count = count or len(storage.objects(prefix))
         else:
-            found = _bring_manifest(prefix, directory, share, source["S3DataType"])
+            count = _bring_manifest(prefix, directory, share, source["S3DataType"])
     except ServiceError as error:
         raise JobFailed(f"ClientError: Data download failed for {what}: {error}") from error
-    if not found:
-        raise JobFailed(_nothing_found(source, what))
+    if not count:
+        raise JobFailed(_no_objects(source, what))
 
 
-def _nothing_found(source: Mapping[str, Any], what: str) -> str:
+def _no_objects(source: Mapping[str, Any], what: str) -> str:
     return (
         f"ClientError: Data download failed: No S3 objects found under S3 URL "
         f'"{source["S3Uri"]}" given in input data source. Please ensure that the bucket '
@@ -104,24 +104,24 @@ def _bring_manifest(manifest: Location, directory: Path, share: tuple[int, int],
         raise JobFailed(f"ClientError: S3DataType {kind} needs InputMode Pipe")
     listed = _manifest(manifest)
     index, count = share
-    for place, relative in listed[index::count]:
+    for location, relative in listed[index::count]:
         target = storage.inside(directory, relative)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(storage.read(place))
+        target.write_bytes(storage.read(location))
     return len(listed)
 
 
 def _manifest(manifest: Location) -> list[tuple[Location, str]]:
-    """What a manifest lists: objects, and where they go below the channel's directory.
+    """Return the objects of a manifest and their paths below the channel's directory.
 
     https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_S3DataSource.html
     """
     try:
         first, *keys = json.loads(storage.read(manifest))
         root = Location.parse(first["prefix"])
-        # "Relative to" is by text: the prefix ends with its slash, or is part of a name.
+        # The prefix is prepended as text: it may end with a slash or in the middle of a name.
         return [(Location(root.bucket, root.key + key), key.lstrip("/")) for key in keys]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise JobFailed(
-            f'ClientError: {manifest} is no manifest: [{{"prefix": "s3://..."}}, "key", ...]'
+            f'ClientError: {manifest} is not a manifest: [{{"prefix": "s3://..."}}, "key", ...]'
         ) from error

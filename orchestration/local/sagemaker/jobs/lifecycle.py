@@ -15,7 +15,7 @@ _LONGEST_REASON = 1024
 
 
 class Job(ABC):
-    """One job. Its subclass says what it does in `run`."""
+    """A job; its subclass defines its work in `run`."""
 
     kind = ""
     arn_word = ""
@@ -38,26 +38,26 @@ class Job(ABC):
 
     @abstractmethod
     def run(self) -> None:
-        """Do the job; raises `JobFailed` or `JobStopped` where it does not complete."""
+        """Do the work; raise `JobFailed` or `JobStopped` if it does not complete."""
 
     @abstractmethod
     def logs(self) -> str:
-        """What the job has written so far."""
+        """Return the job's log so far."""
 
     @abstractmethod
     def describe(self) -> JsonObject:
-        """The response of its Describe operation, without what all jobs have."""
+        """Return those members of its Describe response that not all jobs have."""
 
     def enter(self, secondary_status: str, message: str = "") -> None:
-        """The job has reached a new phase."""
+        """Enter a new phase."""
         self.modified = now()
 
     def start(self) -> None:
-        """Begin to run."""
+        """Start the job."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the job to end; a job that already ended stays as it is."""
+        """Ask the job to stop; a job that has ended stays as it is."""
         if self.status == "InProgress":
             self.status = "Stopping"
             self.enter("Stopping", f"Stopping the {self.kind.lower()} job")
@@ -75,7 +75,7 @@ class Job(ABC):
         except ServiceError as error:
             self._end("Failed", "Failed", f"ClientError: {error}"[:_LONGEST_REASON])
         except Exception as error:
-            # A job must end, whatever is wrong with this simulation.
+            # A job must end even if the simulation has a bug.
             reason = f"InternalServerError: {type(error).__name__}: {error}"
             self._end("Failed", "Failed", reason[:_LONGEST_REASON])
         else:
@@ -85,7 +85,7 @@ class Job(ABC):
         fault = self.account.faults.job_fault(f"Create{self.kind}Job", self.name, self.request)
         if fault is None:
             return
-        # As on AWS, a job that waits for its machines can be stopped.
+        # As on AWS, a job that waits for its instances can be stopped.
         if self.stop_requested.wait(self.account.clock.pause(fault.delay_s)):
             raise JobStopped
         raise JobFailed(fault.message)
@@ -94,6 +94,6 @@ class Job(ABC):
         self.ended = now()
         self.failure_reason = reason
         self.enter(secondary_status, reason or "")
-        # Last: whoever polls the status finds everything else in place.
+        # Last, so that a poll that sees the status sees everything else too.
         self.status = status
         self.account.activity.end(self._activity)

@@ -1,4 +1,4 @@
-"""A job's log lines in the embedded CloudWatch Logs, where Airflow looks for them."""
+"""The log lines of jobs in the embedded CloudWatch Logs, where Airflow reads them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestration.local.account.protocol import ACCOUNT_ID
 
 
 class LogStream:
-    """One log file, copied line by line to a log stream as it grows."""
+    """A log stream that receives the lines of a growing log file."""
 
     def __init__(self, region: str, group: str, stream: str, file: Path) -> None:
         from moto.logs.models import logs_backends
@@ -25,7 +25,7 @@ class LogStream:
         self._offset = 0
 
     def copy(self, *, final: bool = False) -> None:
-        """Copy the lines that are new; `final` copies an unfinished last one too."""
+        """Copy new lines; with `final`, also an unfinished last line."""
         if not self._file.exists():
             return
         with self._file.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Metrics of a training job: what its metric definitions find in its logs."""
+"""The metrics of a training job: the matches of its metric definitions in its logs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 def final_metrics(
     definitions: Iterable[Mapping[str, str]], logs: str, at: datetime.datetime
 ) -> list[dict[str, Any]]:
-    """The last value of each metric; those without any are left out."""
-    found = []
+    """Return the last value of each metric that has one."""
+    metrics = []
     for definition in definitions:
         value = _last(definition["Regex"], logs)
         if value is not None:
-            found.append({"MetricName": definition["Name"], "Value": value, "Timestamp": at})
-    return found
+            metrics.append({"MetricName": definition["Name"], "Value": value, "Timestamp": at})
+    return metrics
 
 
 def _last(pattern: str, logs: str) -> float | None:

@@ -12,7 +12,7 @@ from orchestration.local.account.protocol import ServiceError
 from orchestration.local.sagemaker.outcomes import JobFailed
 
 LustreDirectory = Callable[[str, str], Path]
-"""The directory of a Lustre file system's id and a path in it; raises `ServiceError`."""
+"""A function of a Lustre file system's id and a path in it; it raises `ServiceError`."""
 
 
 class Mounts:
@@ -23,7 +23,7 @@ class Mounts:
         self._lustre_directory = lustre_directory
 
     def directory(self, source: Mapping[str, Any]) -> Path:
-        """The directory that a `FileSystemDataSource` names; raises `JobFailed`."""
+        """Return the directory of a `FileSystemDataSource`; raise `JobFailed` if it is missing."""
         identifier, path = source["FileSystemId"], source["DirectoryPath"]
         if source["FileSystemType"] == "EFS":
             return self._efs_directory(identifier, path)
@@ -33,9 +33,9 @@ class Mounts:
             raise JobFailed(f"ClientError: Unable to mount file system: {error.message}") from error
 
     def _efs_directory(self, identifier: str, path: str) -> Path:
-        """A directory of an EFS file system, made when it is first mounted.
+        """Return a directory of an EFS file system; create it if it is new.
 
-        Every id is a file system here, empty at first; it lasts as long as the embedded AWS.
+        Every id names a file system, empty at first, which lasts as long as the embedded AWS.
         """
         directory = storage.inside(self._efs / identifier, path.strip("/"))
         directory.mkdir(parents=True, exist_ok=True)

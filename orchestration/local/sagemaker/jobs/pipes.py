@@ -27,7 +27,7 @@ _RECORDIO_MAGIC = 0xCED7230A
 
 
 class Pipe:
-    """One channel of one host, written for as many epochs as a script reads."""
+    """A channel of a host, written for as many epochs as a script reads."""
 
     def __init__(self, channel: Mapping[str, Any], objects: Sequence[Location], path: Path) -> None:
         self._channel = channel
@@ -39,7 +39,7 @@ class Pipe:
         self._thread.start()
 
     def close(self) -> None:
-        """Write no more."""
+        """Stop writing."""
         self._ended.set()
         self._thread.join(5)
 
@@ -54,17 +54,17 @@ class Pipe:
         epoch = 0
         while (end := self._open(self._fifo(epoch))) is not None:
             try:
-                # A reader may stop in the middle of an epoch: it then opens the next one.
+                # A reader may stop in the middle of an epoch and open the next one.
                 with contextlib.suppress(BrokenPipeError):
                     self._write(end, epoch)
             finally:
-                # Made before this one ends, so that whoever reads to the end finds it.
+                # Created before this one ends, so that it exists once a reader has read this one.
                 self._make(epoch + 1)
                 os.close(end)
             epoch += 1
 
     def _open(self, fifo: Path) -> int | None:
-        """The end to write to, once somebody reads."""
+        """Open the pipe for writing, once it has a reader."""
         while not self._ended.is_set():
             try:
                 return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
@@ -103,7 +103,7 @@ class Pipe:
     def _shuffled(self, listed: list[Any], epoch: int) -> list[Any]:
         if "ShuffleConfig" not in self._channel:
             return listed
-        # Another order in every epoch, the same one on every run.
+        # A different order in each epoch, and the same orders in every run.
         seed = f"{self._channel['ShuffleConfig']['Seed']}/{epoch}"
         return random.Random(seed).sample(listed, len(listed))  # noqa: S311  (no secret)
 

@@ -1,4 +1,4 @@
-"""Processing jobs: the entry point, really run as a local process per host."""
+"""Processing jobs: the entry point runs as a local process per host."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST_MESSAGE = 1024
 
 
 class ProcessingJob(Job):
-    """One processing job."""
+    """A processing job."""
 
     kind = "Processing"
     arn_word = "processing-job"
@@ -58,20 +58,20 @@ class ProcessingJob(Job):
         self._upload()
 
     def describe(self) -> JsonObject:
-        """What only processing jobs tell."""
+        """Return the members that only processing jobs have."""
         messages = [read_log(host.directory / "output" / "message") for host in self._cluster.hosts]
         return {"ExitMessage": "".join(messages)[:_LONGEST_MESSAGE] or None}
 
     def logs(self) -> str:
-        """What all hosts have written so far."""
+        """Return the logs of all hosts so far."""
         return "".join(read_log(host.directory / "log") for host in self._cluster.hosts)
 
     def _paths(self, host: Host) -> ContainerPaths:
         named = [
-            place["LocalPath"]
-            for put in (*self._inputs(), *self._outputs())
-            for place in (put.get("S3Input"), put.get("S3Output"))
-            if place and "LocalPath" in place
+            location["LocalPath"]
+            for each in (*self._inputs(), *self._outputs())
+            for location in (each.get("S3Input"), each.get("S3Output"))
+            if location and "LocalPath" in location
         ]
         return ContainerPaths.covering(host.directory, named)
 
@@ -86,12 +86,12 @@ class ProcessingJob(Job):
         for name in ("config", "output"):
             (host.directory / name).mkdir(parents=True, exist_ok=True)
         share = (host.index, len(self._cluster.hosts))
-        for put in self._inputs():
-            source = put["S3Input"]
+        for each in self._inputs():
+            source = each["S3Input"]
             target = paths.local(source["LocalPath"])
-            bring_objects(source, target, share=share, what=f"input '{put['InputName']}'")
-        for put in self._outputs():
-            paths.local(put["S3Output"]["LocalPath"]).mkdir(parents=True, exist_ok=True)
+            bring_objects(source, target, share=share, what=f"input '{each['InputName']}'")
+        for each in self._outputs():
+            paths.local(each["S3Output"]["LocalPath"]).mkdir(parents=True, exist_ok=True)
         config = {
             "processingjobconfig": self._job_config(),
             "resourceconfig": self._cluster.resource_config(host),
@@ -153,8 +153,8 @@ class ProcessingJob(Job):
             raise JobFailed(f"AlgorithmError: {message}, exit code: {status}")
 
     def _upload(self) -> None:
-        for put in self._outputs():
-            target = put["S3Output"]
+        for each in self._outputs():
+            target = each["S3Output"]
             for host in self._cluster.hosts:
                 directory = self._paths(host).local(target["LocalPath"])
                 storage.upload(directory, Location.parse(target["S3Uri"]))

@@ -23,7 +23,7 @@ class Jobs:
         self._lock = threading.Lock()
 
     def operations(self) -> dict[str, Operation]:
-        """The operations by their names."""
+        """Return the operations by name."""
         return {
             f"Create{self.kind}Job": self._create,
             f"Describe{self.kind}Job": self._describe,
@@ -32,20 +32,20 @@ class Jobs:
         }
 
     def find(self, name: str) -> Job | None:
-        """A job by its name."""
+        """Return the job with a name, or None."""
         return self._jobs.get(name)
 
     def owner_of(self, arn: str) -> Job | None:
-        """The job that has an ARN."""
+        """Return the job with an ARN, or None."""
         return next((job for job in self._jobs.values() if job.arn == arn), None)
 
     def close(self) -> None:
-        """Ask all jobs to end."""
+        """Ask all jobs to stop."""
         for job in list(self._jobs.values()):
             job.stop()
 
     def state(self) -> JsonObject:
-        """All jobs as Describe tells them."""
+        """Return all jobs as in Describe responses."""
         return {name: self._description(job) for name, job in sorted(self._jobs.items())}
 
     def _create(self, request: JsonObject) -> JsonObject:
@@ -75,8 +75,8 @@ class Jobs:
     def _description(self, job: Job) -> JsonObject:
         status = job.status
         members = response_members(f"Describe{self.kind}Job")
-        told = {key: value for key, value in job.request.items() if key in members}
-        told |= {
+        description = {key: value for key, value in job.request.items() if key in members}
+        description |= {
             f"{self.kind}JobArn": job.arn,
             f"{self.kind}JobStatus": status,
             "CreationTime": job.created,
@@ -86,7 +86,7 @@ class Jobs:
             "FailureReason": job.failure_reason,
             **job.describe(),
         }
-        return {key: value for key, value in told.items() if value is not None}
+        return {key: value for key, value in description.items() if value is not None}
 
     def _stop(self, request: JsonObject) -> JsonObject:
         job = self._get(request)
@@ -100,15 +100,15 @@ class Jobs:
         return {}
 
     def _list(self, request: JsonObject) -> JsonObject:
-        found = [
+        summaries = [
             self._summary(job)
             for job in sorted(self._jobs.values(), key=lambda job: job.created, reverse=True)
             if request.get("NameContains", "") in job.name
             and request.get("StatusEquals", job.status) == job.status
         ]
         if request.get("SortOrder") == "Ascending":
-            found.reverse()
-        return {f"{self.kind}JobSummaries": found[: request.get("MaxResults", 100)]}
+            summaries.reverse()
+        return {f"{self.kind}JobSummaries": summaries[: request.get("MaxResults", 100)]}
 
     def _summary(self, job: Job) -> JsonObject:
         description = self._description(job)

@@ -20,7 +20,7 @@ class RuntimeLimit:
         self._time = WorkingTime()
 
     def check(self) -> None:
-        """Raise `JobStopped` once the job has run for too long; to be called often."""
+        """Raise `JobStopped` once the job has run for too long; call this often."""
         worked_s = self._time.elapsed_s()
         if worked_s > self._limit_s:
             raise JobStopped(

@@ -1,4 +1,4 @@
-"""Training jobs: the in-container toolkit, really run, one local process tree per host."""
+"""Training jobs: the in-container toolkit runs as a local process tree per host."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DEFAULTS = {
 
 
 class TrainingJob(Job):
-    """One training job."""
+    """A training job."""
 
     kind = "Training"
     arn_word = "training-job"
@@ -61,7 +61,7 @@ class TrainingJob(Job):
         self.enter("Starting", "Launching requested ML instances")
 
     def enter(self, secondary_status: str, message: str = "") -> None:
-        """The job has reached a new phase, which its transitions tell."""
+        """Enter a new phase and record the transition."""
         super().enter(secondary_status)
         if self.transitions:
             self.transitions[-1].setdefault("EndTime", self.modified)
@@ -72,7 +72,7 @@ class TrainingJob(Job):
         self.transitions.append(entry)
 
     def run(self) -> None:
-        """Fetch the data, train on every host, upload what was made."""
+        """Fetch the data, train on every host, upload the results."""
         self.enter("Downloading", "Downloading input data")
         self._check_buckets()
         try:
@@ -86,7 +86,7 @@ class TrainingJob(Job):
         try:
             self._train()
         except JobStopped as stop:
-            # What a stopped job wrote is kept, as far as it got.
+            # The output of a stopped job is kept.
             self.status = "Stopping"
             stopped = stop
         finally:
@@ -98,7 +98,7 @@ class TrainingJob(Job):
             raise stopped
 
     def describe(self) -> JsonObject:
-        """What only training jobs tell."""
+        """Return the members that only training jobs have."""
         end = self.ended or now()
         seconds = math.ceil((end - self.started).total_seconds()) if self.started else 0
         return {
@@ -112,7 +112,7 @@ class TrainingJob(Job):
         }
 
     def logs(self) -> str:
-        """What all hosts have written so far."""
+        """Return the logs of all hosts so far."""
         return "".join(read_log(host.directory / "log") for host in self._cluster.hosts)
 
     def _check_buckets(self) -> None:
@@ -135,9 +135,9 @@ class TrainingJob(Job):
 
     def _bring(self, channel: JsonObject, host: Host) -> None:
         target = host.directory / "input" / "data" / channel["ChannelName"]
-        # A sharded channel is shared by those hosts that get it.
-        those = [other for other in self._cluster.hosts if reaches(channel, other.group)]
-        share = (those.index(host), len(those))
+        # Only the hosts that get a sharded channel share it.
+        sharing = [other for other in self._cluster.hosts if reaches(channel, other.group)]
+        share = (sharing.index(host), len(sharing))
         if input_mode(channel, self.request) == "Pipe":
             self._pipes.append(open_pipe(channel, target, share=share))
         else:
@@ -204,7 +204,7 @@ class TrainingJob(Job):
         self._judge()
 
     def _judge(self) -> None:
-        """Raise where a host did not succeed; the toolkit's exit status alone does not tell."""
+        """Raise `JobFailed` if a host failed; the toolkit's exit status alone is not enough."""
         uses_toolkit = "ContainerEntrypoint" not in self.request["AlgorithmSpecification"]
         for host, process in zip(self._cluster.hosts, self._processes, strict=True):
             output = host.directory / "output"

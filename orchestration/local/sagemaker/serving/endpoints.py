@@ -1,4 +1,4 @@
-"""Endpoints: a child process per model, swapped on update, rolled back when the new one fails."""
+"""Endpoints: a process per model, replaced by an update, kept if the new one fails."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from orchestration.local.sagemaker.serving.model_host import (
 from orchestration.local.sagemaker.serving.models import EndpointConfigs, Models
 from orchestration.local.sagemaker.tags import Tags
 
-# Simulated seconds between the request and the first look at the new model.
+# Seconds of AWS between a request and the start of the new model.
 _PROVISIONING_S = 10.0
 
 
 class Endpoint:
-    """One endpoint."""
+    """An endpoint."""
 
     def __init__(self, name: str, arn: str, config_name: str) -> None:
         self.name = name
@@ -38,7 +38,7 @@ class Endpoint:
         self.deleted = False
 
     def settle(self, status: str, failure_reason: str | None = None) -> None:
-        """The end of a creation or an update."""
+        """End a creation or an update."""
         self.failure_reason = failure_reason
         self.modified = now()
         self.status = status
@@ -59,7 +59,7 @@ class Endpoints:
         self._number = 0
 
     def operations(self) -> dict[str, Operation]:
-        """The operations by their names."""
+        """Return the operations by name."""
         return {
             "CreateEndpoint": self._create,
             "UpdateEndpoint": self._update,
@@ -69,22 +69,22 @@ class Endpoints:
         }
 
     def has_arn(self, arn: str) -> bool:
-        """Whether an ARN is of one of these."""
+        """Return whether an endpoint has an ARN."""
         return any(endpoint.arn == arn for endpoint in self._endpoints.values())
 
     def logs(self, name: str) -> str | None:
-        """What an endpoint's model has written, or None where there is no such endpoint."""
+        """Return the log of an endpoint's model, or None if there is no such endpoint."""
         endpoint = self._endpoints.get(name)
         if endpoint is None:
             return None
         return endpoint.last_log + (endpoint.host.logs() if endpoint.host else "")
 
     def state(self) -> JsonObject:
-        """All endpoints as Describe tells them."""
-        return {name: self._description(one) for name, one in sorted(self._endpoints.items())}
+        """Return all endpoints as in Describe responses."""
+        return {name: self._description(each) for name, each in sorted(self._endpoints.items())}
 
     def invoke(self, name: str, body: bytes, headers: dict[str, str]) -> Answer:
-        """An inference: what the model's process answers."""
+        """Send an inference request to the model and return its answer."""
         endpoint = self._endpoints.get(name)
         if endpoint is None or endpoint.host is None:
             raise ServiceError("ValidationError", f"Endpoint {name} of account not found.")
@@ -156,7 +156,7 @@ class Endpoints:
         return {}
 
     def _deploy(self, endpoint: Endpoint, config_name: str) -> None:
-        # Read now: what is deleted while the endpoint is made is still in it, as on AWS.
+        # Read now: as on AWS, the endpoint keeps what is deleted while it is created.
         config = self._configs.get(config_name)
         variant = config["ProductionVariants"][0]
         model = self._models.get(variant["ModelName"])
@@ -205,13 +205,13 @@ class Endpoints:
         reason = f"The primary container did not pass the ping health check. {error}"
         if isinstance(error, ModelHostFailed):
             endpoint.last_log += error.logs
-        # An update that fails leaves the old model in service under the old configuration.
+        # A failed update leaves the old model in service with the old configuration.
         endpoint.settle(
             "InService" if endpoint.host else "Failed", None if endpoint.host else reason[:1024]
         )
 
     def _description(self, endpoint: Endpoint) -> JsonObject:
-        told: JsonObject = {
+        description: JsonObject = {
             "EndpointName": endpoint.name,
             "EndpointArn": endpoint.arn,
             "EndpointConfigName": endpoint.config_name,
@@ -222,7 +222,9 @@ class Endpoints:
             "ProductionVariants": self._variants(endpoint),
         }
         members = response_members("DescribeEndpoint")
-        return {key: value for key, value in told.items() if value is not None and key in members}
+        return {
+            key: value for key, value in description.items() if value is not None and key in members
+        }
 
     def _variants(self, endpoint: Endpoint) -> list[JsonObject] | None:
         if not endpoint.host:
@@ -247,13 +249,13 @@ class Endpoints:
             "LastModifiedTime",
             "EndpointStatus",
         )
-        found: list[dict[str, Any]] = [
+        descriptions: list[dict[str, Any]] = [
             self._description(endpoint) for endpoint in self._endpoints.values()
         ]
         return {
             "Endpoints": [
                 {key: described[key] for key in members}
-                for described in found
+                for described in descriptions
                 if request.get("NameContains", "") in described["EndpointName"]
                 and request.get("StatusEquals", described["EndpointStatus"])
                 == described["EndpointStatus"]

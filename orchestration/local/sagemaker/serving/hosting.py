@@ -1,4 +1,4 @@
-"""Serves one model: what runs in a simulated endpoint's container.
+"""The server of one model, as in the container of an endpoint.
 
 `python -m orchestration.local.sagemaker.serving.hosting DIRECTORY` loads `DIRECTORY/model`, writes
 its port to `DIRECTORY/port` and answers `/ping` and `/invocations`. The handlers in
@@ -25,18 +25,18 @@ JSON = "application/json"
 
 
 def default_input_fn(body: bytes, content_type: str) -> Any:
-    """JSON as its value, text as text."""
+    """Decode JSON; return text unchanged."""
     if content_type == JSON:
         return json.loads(body)
     if content_type.startswith("text/"):
         return body.decode()
-    raise ValueError(f"no input_fn, and the default one does not read {content_type}")
+    raise ValueError(f"{content_type} needs an input_fn: the default reads JSON and text")
 
 
 def default_output_fn(prediction: Any, accept: str) -> tuple[Any, str]:
-    """The prediction as JSON, tensors and arrays as lists."""
+    """Encode the prediction as JSON, tensors and arrays as lists."""
     if accept not in (JSON, "*/*", ""):
-        raise ValueError(f"no output_fn, and the default one does not write {accept}")
+        raise ValueError(f"{accept} needs an output_fn: the default writes JSON")
     return json.dumps(prediction, default=lambda value: value.tolist()), JSON
 
 
@@ -52,7 +52,7 @@ class Handlers:
         module = _inference_module(model_dir)
         model_fn = getattr(module, "model_fn", None)
         if model_fn is None:
-            raise SystemExit(f"no model_fn in {module.__file__}")
+            raise SystemExit(f"missing model_fn in {module.__file__}")
         self._input = getattr(module, "input_fn", default_input_fn)
         self._predict = getattr(module, "predict_fn", default_predict_fn)
         self._output = getattr(module, "output_fn", default_output_fn)
@@ -60,7 +60,7 @@ class Handlers:
         self._model = _call(model_fn, str(model_dir))
 
     def answer(self, body: bytes, content_type: str, accept: str) -> tuple[bytes, str]:
-        """The response to one request, and its content type."""
+        """Return the response to a request and its content type."""
         if self._transform:
             result = _call(self._transform, self._model, body, content_type, accept)
         else:
@@ -71,15 +71,15 @@ class Handlers:
 
 
 def _request_body(body: bytes, content_type: str) -> Any:
-    # The toolkit gives text types to input_fn as str.
+    # The toolkit passes text types to input_fn as str.
     is_text = content_type == JSON or content_type.startswith("text/")
     return body.decode() if is_text else body
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a handler, which may take a `context` as one more argument."""
-    wanted = len(inspect.signature(function).parameters)
-    return function(*arguments, None) if wanted == len(arguments) + 1 else function(*arguments)
+    count = len(inspect.signature(function).parameters)
+    return function(*arguments, None) if count == len(arguments) + 1 else function(*arguments)
 
 
 def _inference_module(model_dir: Path) -> ModuleType:
@@ -87,18 +87,18 @@ def _inference_module(model_dir: Path) -> ModuleType:
     program = os.environ.get("SAGEMAKER_PROGRAM", "inference.py").strip('"')
     path = code / program
     if not path.exists():
-        raise SystemExit(f"the model has no code/{program}")
+        raise SystemExit(f"missing code/{program} in the model")
     sys.path.insert(0, str(code))
     specification = importlib.util.spec_from_file_location("inference", path)
     if specification is None or specification.loader is None:
-        raise SystemExit(f"code/{program} is no Python module")
+        raise SystemExit(f"code/{program} is not a Python module")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module
 
 
 def serve(directory: Path) -> None:
-    """Load the model and serve it for ever."""
+    """Load the model and serve it until the process is stopped."""
     handlers = Handlers(directory / "model")
 
     class Requests(BaseHTTPRequestHandler):
@@ -111,7 +111,7 @@ def serve(directory: Path) -> None:
             try:
                 answer = handlers.answer(body, content_type, self.headers.get("Accept", JSON))
             except Exception as error:
-                # Whatever a user's handler raises is this request's failure, not the server's.
+                # An exception of a user's handler fails this request, not the server.
                 traceback.print_exc()
                 self._send(500, f"{type(error).__name__}: {error}".encode(), "text/plain")
             else:

@@ -1,4 +1,4 @@
-"""The child process that hosts a model, seen from the server."""
+"""The child process that hosts a model, as the server sees it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _POLL_S = 0.05
 
 
 class ModelHostFailed(Exception):
-    """A model could not be served; carries what its process wrote."""
+    """A model could not be served; `logs` is what its process wrote."""
 
     def __init__(self, reason: str, logs: str = "") -> None:
         super().__init__(reason)
@@ -41,7 +41,7 @@ class ModelHost:
         self._port = 0
 
     def wait_until_ready(self) -> None:
-        """Wait until the model answers `/ping`; raises `ModelHostFailed`."""
+        """Wait until the model is loaded; raise `ModelHostFailed` if it fails."""
         working = WorkingTime()
         port_file = self.directory / "port"
         while working.elapsed_s() < _STARTS_WITHIN_S and self._process.exit_status is None:
@@ -53,12 +53,12 @@ class ModelHost:
             reason = f"the model did not start within {_STARTS_WITHIN_S:.0f} s"
         else:
             lines = self.logs().strip().splitlines()
-            reason = lines[-1] if lines else "the model's process ended without a word"
+            reason = lines[-1] if lines else "the model's process ended without any output"
         self.stop()
         raise ModelHostFailed(reason, self.logs())
 
     def invoke(self, body: bytes, headers: dict[str, str]) -> Answer:
-        """Send an inference request on."""
+        """Send an inference request to the model."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, _ANSWERS_WITHIN_S)
         try:
             connection.request("POST", "/invocations", body, headers)
@@ -72,18 +72,18 @@ class ModelHost:
         return Answer(response.status, content, (("Content-Type", kind),))
 
     def logs(self) -> str:
-        """What the model has written so far."""
+        """Return the model's log so far."""
         return read_log(self.directory / "log")
 
     def stop(self) -> None:
-        """End the process."""
+        """Stop the process."""
         self._process.stop(grace_s=1)
 
 
 def start_model_host(
     account: Account, endpoint_name: str, model: JsonObject, directory: Path
 ) -> ModelHost:
-    """Fetch a model and start a process that serves it; raises `ModelHostFailed`."""
+    """Fetch a model and start a process that serves it; raise `ModelHostFailed` on failure."""
     container = model["PrimaryContainer"]
     model_dir = directory / "model"
     model_dir.mkdir(parents=True)
@@ -124,4 +124,4 @@ def _fetch(container: JsonObject, model_dir: Path) -> None:
         try:
             archive.unpack(storage.read(storage.Location.parse(code)), model_dir / "code")
         except ServiceError as error:
-            raise ModelHostFailed(f"can't fetch {code}: {error}") from error
+            raise ModelHostFailed(f"cannot fetch {code}: {error}") from error

@@ -1,4 +1,4 @@
-"""Models and endpoint configurations: what an endpoint is made of."""
+"""Models and endpoint configurations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestration.local.sagemaker.tags import Tags
 
 
 class Resources:
-    """Resources of one kind that are only written down: created, described, listed, deleted."""
+    """Resources of one kind that only need to be stored."""
 
     def __init__(
         self, account: Account, tags: Tags, *, noun: str, words: str, arn_word: str
@@ -23,10 +23,10 @@ class Resources:
         self._noun = noun
         self._words = words
         self._arn_word = arn_word
-        self._made: dict[str, JsonObject] = {}
+        self._created: dict[str, JsonObject] = {}
 
     def operations(self) -> dict[str, Operation]:
-        """The operations by their names."""
+        """Return the operations by name."""
         return {
             f"Create{self._noun}": self._create,
             f"Describe{self._noun}": self._describe,
@@ -35,27 +35,27 @@ class Resources:
         }
 
     def get(self, name: str) -> JsonObject:
-        """What a resource was created with; `ValidationException` where there is none."""
-        if name not in self._made:
+        """Return the request that created a resource; raise `ServiceError` if it is missing."""
+        if name not in self._created:
             raise ServiceError(
                 "ValidationException", f'Could not find {self._words} "{self.arn(name)}".'
             )
-        return self._made[name]
+        return self._created[name]
 
     def arn(self, name: str) -> str:
-        """The ARN of the resource with a name."""
+        """Return the ARN of the resource with a name."""
         return self._account.arn("sagemaker", f"{self._arn_word}/{name.lower()}")
 
     def has_arn(self, arn: str) -> bool:
-        """Whether an ARN is of one of these."""
-        return any(self.arn(name) == arn for name in self._made)
+        """Return whether one of these resources has an ARN."""
+        return any(self.arn(name) == arn for name in self._created)
 
     def state(self) -> JsonObject:
-        """All of them as Describe tells them."""
-        return {name: self._description(made) for name, made in sorted(self._made.items())}
+        """Return all of them as in Describe responses."""
+        return {name: self._description(made) for name, made in sorted(self._created.items())}
 
     def check(self, request: JsonObject) -> None:
-        """What the service asks for beyond the shapes of the request."""
+        """Check the rules of the service beyond the shape of the request."""
 
     def _name(self, request: JsonObject) -> str:
         return str(request[f"{self._noun}Name"])
@@ -63,12 +63,12 @@ class Resources:
     def _create(self, request: JsonObject) -> JsonObject:
         name = self._name(request)
         arn = self.arn(name)
-        if name in self._made:
+        if name in self._created:
             raise ServiceError(
                 "ValidationException", f'Cannot create already existing {self._words} "{arn}".'
             )
         self.check(request)
-        self._made[name] = {**request, "CreationTime": now(), f"{self._noun}Arn": arn}
+        self._created[name] = {**request, "CreationTime": now(), f"{self._noun}Arn": arn}
         self._tags.add(arn, request.get("Tags", []))
         return {f"{self._noun}Arn": arn}
 
@@ -82,30 +82,32 @@ class Resources:
     def _delete(self, request: JsonObject) -> JsonObject:
         name = self._name(request)
         self.get(name)
-        del self._made[name]
+        del self._created[name]
         self._tags.forget(self.arn(name))
         return {}
 
     def _list(self, request: JsonObject) -> JsonObject:
         members = (f"{self._noun}Name", f"{self._noun}Arn", "CreationTime")
-        found = sorted(self._made.values(), key=lambda made: made["CreationTime"], reverse=True)
+        newest_first = sorted(
+            self._created.values(), key=lambda made: made["CreationTime"], reverse=True
+        )
         return {
             f"{self._noun}s": [
                 {key: made[key] for key in members}
-                for made in found
+                for made in newest_first
                 if request.get("NameContains", "") in made[f"{self._noun}Name"]
             ][: request.get("MaxResults", 100)]
         }
 
 
 class Models(Resources):
-    """Models."""
+    """The models of an account."""
 
     def __init__(self, account: Account, tags: Tags) -> None:
         super().__init__(account, tags, noun="Model", words="model", arn_word="model")
 
     def check(self, request: JsonObject) -> None:
-        """The model's data must be there, and be hosted by one container."""
+        """Check that the model's data exists and that one container hosts it."""
         container = request.get("PrimaryContainer")
         if not container or request.get("Containers"):
             raise ServiceError(
@@ -114,13 +116,13 @@ class Models(Resources):
         data = model_data(container)
         if data is None:
             return
-        found = storage.bucket_exists(data.bucket) and storage.objects(data)
-        if not found:
+        exists = storage.bucket_exists(data.bucket) and storage.objects(data)
+        if not exists:
             raise ServiceError("ValidationException", f"Could not find model data at {data}.")
 
 
 class EndpointConfigs(Resources):
-    """Endpoint configurations."""
+    """The endpoint configurations of an account."""
 
     def __init__(self, account: Account, tags: Tags, models: Models) -> None:
         super().__init__(
@@ -133,7 +135,7 @@ class EndpointConfigs(Resources):
         self._models = models
 
     def check(self, request: JsonObject) -> None:
-        """The model must be there; what is not simulated is refused."""
+        """Check that the model exists; refuse what is not simulated."""
         variants = request["ProductionVariants"]
         unsupported = [
             member
@@ -147,7 +149,7 @@ class EndpointConfigs(Resources):
 
 
 def model_data(container: JsonObject) -> Location | None:
-    """Where a container's model is, if it has one."""
+    """Return the location of a container's model, or None."""
     if container.get("ModelDataUrl"):
         return Location.parse(container["ModelDataUrl"])
     source: Any = container.get("ModelDataSource", {}).get("S3DataSource")
