@@ -8,8 +8,9 @@ import pytest
 from airflow.sdk.bases.operator import ExecutorSafeguard
 
 from orchestration.airflow import dag
+from orchestration.checks.references import outputs_of
 from orchestration.expressions import Result
-from orchestration.graph import Call, Wait, Workflow
+from orchestration.graph import Step, Wait, Workflow
 from orchestration.local.airflow import AirflowRun, LocalAirflow, TaskState
 from tests.airflow.scripted_aws import ScriptedAws
 from tests.airflow.workflows import workflow
@@ -88,11 +89,11 @@ class TaskInstance(SimpleNamespace):
 def attempt(reachable: None) -> Attempt:
     """One attempt at a step, of a task that has had ``try_number - 1`` and was cleared or not."""
 
-    def attempt(call: Call, *, try_number: int = 1, max_tries: int = 2, during: Any = None) -> Any:
-        stage = call.name.partition(".")[0]
-        outputs = [*call.outputs, *(call.until.outputs if call.until is not None else ())]
-        shown = {name: Result(call.name, name) for name in outputs}
-        made = dag(workflow(call, outputs=shown), deferrable=False)
+    def attempt(step: Step, *, try_number: int = 1, max_tries: int = 2, during: Any = None) -> Any:
+        stage = step.name.partition(".")[0]
+        outputs = outputs_of(step)
+        shown = {name: Result(step.name, name) for name in outputs}
+        made = dag(workflow(step, outputs=shown), deferrable=False)
         task: Any = made.get_task(stage).prepare_for_execution()
         context: Any = {
             "ti": TaskInstance(try_number=try_number, max_tries=max_tries),
@@ -105,6 +106,6 @@ def attempt(reachable: None) -> Attempt:
         if during is not None:
             during(task)
         task.execute(context)
-        return context["ti"].xcoms.get(call.name)
+        return context["ti"].xcoms.get(step.name)
 
     return attempt

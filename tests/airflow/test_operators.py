@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
+from orchestration.expressions import Item, join
+from orchestration.graph import ForEach, Graph
 from tests.airflow.conftest import Attempt
 from tests.airflow.scripted_aws import ScriptedAws
 from tests.airflow.workflows import training
@@ -51,6 +54,28 @@ def test_what_is_killed_before_it_has_started_starts_nothing(
     with pytest.raises(AirflowFailException, match="Aborted"):
         attempt(STEP, during=lambda task: task.on_kill())
     assert aws.calls == []
+
+
+def test_a_loop_that_is_killed_starts_nothing_else(attempt: Attempt, aws: ScriptedAws) -> None:
+    body = replace(training("loop.job", job=join("n-", Item())), until=None, outputs={})
+    loop = ForEach(
+        name="loop.each",
+        items=[str(n) for n in range(20)],
+        body=Graph((body,)),
+        collect={},
+        max_concurrency=2,
+    )
+    tasks: list[Any] = []
+
+    def killed(operation: str, request: dict[str, Any]) -> None:
+        if aws.count()["CreateTrainingJob"] == 2:
+            tasks[0].on_kill()
+
+    aws.watcher = killed
+    with pytest.raises(AirflowFailException, match="Aborted"):
+        attempt(loop, during=tasks.append)
+    # What is on its way when the task is killed arrives; two at a time is the loop's bound.
+    assert 3 <= aws.count()["CreateTrainingJob"] <= 4
 
 
 def test_a_retry_does_not_pay_for_a_job_that_failed(attempt: Attempt, aws: ScriptedAws) -> None:
