@@ -7,9 +7,11 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from orchestration import Pipeline
 from orchestration.backends.airflow import TaskSpec, render
 from orchestration.errors import UnsupportedError
 from orchestration.expressions import Compare, Item, Result
@@ -28,6 +30,8 @@ from orchestration.graph import (
 )
 from orchestration.graph.codec import decode, encode
 from tests.airflow.workflows import falling_back, file_system, training, workflow
+
+ROOT = Path(__file__).parents[2]
 
 
 def tasks(*steps: Step) -> dict[str, TaskSpec]:
@@ -216,6 +220,12 @@ def test_everything_that_airflow_cant_do_is_told_at_once() -> None:
 )
 def test_a_call_comes_back_as_it_went_in(call: Call) -> None:
     assert decode(json.loads(json.dumps(encode(call)))) == call
+
+
+@pytest.mark.parametrize(("name", "most"), [("digits", 9), ("llm_fsx", 10)])
+def test_a_pipeline_has_few_tasks(name: str, most: int) -> None:
+    spec = render(Pipeline.load(ROOT / "dags" / f"{name}.yaml").lower())
+    assert len(spec.tasks) <= most
 
 
 def test_rendering_is_the_same_in_every_process() -> None:

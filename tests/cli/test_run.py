@@ -48,7 +48,10 @@ def test_a_run_is_reported_by_stage(aws: EmbeddedAws, staging: Path, data: Path,
     assert {call.operation for call in report.calls} == {"ListObjectsV2", "CopyObject"} | journal
     # Copying is over when its last object is; what came before the run is not among its calls.
     order = [change.step for change in changes if change.state == "succeeded"]
-    assert order.index("staging.list") < order.index("staging.copy") < order.index("staging.verify")
+    steps = ["staging.list", "staging.copy", "staging.verify"]
+    # On Airflow the steps are one task.
+    assert [step for step in order if step in steps] == (steps if on != "airflow" else [])
+    assert on != "airflow" or order == ["staging"]
     stored = aws.state()["s3"][f"workspace-{on}"]
     assert {item["Size"] for key, item in stored.items() if "/staging/" in key} == {10, 20}
 
@@ -183,4 +186,4 @@ def test_the_demo_says_where_it_can_run(
     monkeypatch.chdir(tmp_path)
     said = orchestrate("demo")
     assert said.status == 1
-    assert "the demo runs from a checkout of the repository" in said.err
+    assert "the demo needs a checkout of the repository" in said.err

@@ -9,9 +9,10 @@ takes its teardown along.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
+from orchestration.backends.airflow.around import Around
 from orchestration.backends.airflow.draft import Draft, has_job, stage_of, starts_job
 from orchestration.errors import Problem
 from orchestration.expressions import Result, Tree, substitute
@@ -61,7 +62,7 @@ class Cutter:
         """Add a graph's tasks; returns those that what follows waits for."""
         before = upstream(graph)
         ends: dict[str, tuple[Draft, ...]] = {}
-        around = _Around(before, ordered(graph))
+        around = Around(before, ordered(graph))
         for step in ordered(graph):
             waits = _union(ends[name] for name in sorted(before[step.name]))
             at = len(self.tasks)
@@ -73,7 +74,7 @@ class Cutter:
         return tuple(t for t in exits if not any(o.waits_for(t) for o in exits)) or place.entry
 
     def _step(
-        self, step: Step, waits: tuple[Draft, ...], around: _Around, place: Place
+        self, step: Step, waits: tuple[Draft, ...], around: Around, place: Place
     ) -> tuple[Draft, ...]:
         if not has_job(step) or (isinstance(step, Call) and starts_job(step)):
             return self._joined(step, waits, around, place)
@@ -93,7 +94,7 @@ class Cutter:
                 raise TypeError(f"{step.name} holds no job")
 
     def _joined(
-        self, step: Step, waits: tuple[Draft, ...], around: _Around, place: Place
+        self, step: Step, waits: tuple[Draft, ...], around: Around, place: Place
     ) -> tuple[Draft, ...]:
         task = around.taker(step, waits)
         if task is None:
@@ -133,7 +134,7 @@ class Cutter:
         return (joined,)
 
     def _for_each(
-        self, step: ForEach, waits: tuple[Draft, ...], around: _Around, place: Place
+        self, step: ForEach, waits: tuple[Draft, ...], around: Around, place: Place
     ) -> tuple[Draft, ...]:
         items = self._listing(step, waits, around, place)
         if any(isinstance(inner, Guarded) for inner in all_steps(step.body)):
@@ -159,7 +160,7 @@ class Cutter:
         return (self._add(end, [items, last], place),)
 
     def _nested(
-        self, step: ForEach, waits: tuple[Draft, ...], around: _Around, place: Place
+        self, step: ForEach, waits: tuple[Draft, ...], around: Around, place: Place
     ) -> tuple[Draft, ...]:
         """Perform a loop inside of a mapped group in one task: Airflow nests no mapped groups."""
         if any(isinstance(inner, Guarded) for inner in all_steps(step.body)):
@@ -168,7 +169,7 @@ class Cutter:
         return self._joined(step, waits, around, place)
 
     def _listing(
-        self, step: ForEach, waits: tuple[Draft, ...], around: _Around, place: Place
+        self, step: ForEach, waits: tuple[Draft, ...], around: Around, place: Place
     ) -> Draft:
         """Return the task that returns the list: only a return value can be mapped over."""
         stage = stage_of(step)
@@ -222,70 +223,6 @@ class Cutter:
         )
         self._add(teardown, body or [setup], place)
         return (*(exits if body else ()), teardown)
-
-
-@dataclass(slots=True)
-class _Around:
-    """A graph that is being cut: its steps' order, and the tasks made of it so far."""
-
-    before: Mapping[str, frozenset[str]]
-    order: InitVar[Sequence[Step]]
-    tasks: list[Draft] = field(default_factory=list)
-    _places: dict[str, int] = field(default_factory=dict)
-    _ancestors: dict[str, int] = field(default_factory=dict)
-    """All steps before each, as bits."""
-    _readers: dict[str, list[str]] = field(default_factory=dict)
-
-    def __post_init__(self, order: Sequence[Step]) -> None:
-        for place, step in enumerate(order):
-            self._places[step.name] = place
-            bits = 0
-            for name in self.before[step.name]:
-                bits |= self._ancestors[name] | 1 << self._places[name]
-                self._readers.setdefault(name, []).append(step.name)
-            self._ancestors[step.name] = bits
-
-    def taker(self, step: Step, waits: Sequence[Draft]) -> Draft | None:
-        """Return a task of the same stage that the step can be performed in."""
-        return next(
-            (
-                task
-                for task in self._of_stage(step)
-                if task.may_take(step, waits) and self._delays_nobody(task, step)
-            ),
-            None,
-        )
-
-    def lister(self, step: Step, waits: Sequence[Draft]) -> Draft | None:
-        """Return a task of the same stage that the step waits for, and that can return its list."""
-        return next(
-            (
-                task
-                for task in self._of_stage(step)
-                if task.open
-                and not task.has_return
-                and task in waits
-                and all(other is task or task.waits_for(other) for other in waits)
-            ),
-            None,
-        )
-
-    def _of_stage(self, step: Step) -> Iterator[Draft]:
-        stage = stage_of(step)
-        # The tasks of a stage stand close together, so the search is short.
-        return (task for task in reversed(self.tasks) if task.stage == stage)
-
-    def _delays_nobody(self, task: Draft, step: Step) -> bool:
-        """Return whether all that waits for the task's steps waits for this one too."""
-        own = {inner.name for inner in task.steps}
-        if task.gathers is not None and task.loop_step is not None:
-            own.add(task.loop_step.name)
-        bit = 1 << self._places[step.name]
-        return all(
-            reader in own or reader == step.name or self._ancestors[reader] & bit
-            for name in own
-            for reader in self._readers.get(name, ())
-        )
 
 
 def _waited_for_inside(step: Guarded) -> tuple[Call, Guarded]:
