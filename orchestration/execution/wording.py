@@ -39,13 +39,15 @@ NOTHING_HAD_CAPACITY: Final = "nothing had capacity: {requests}"
 SEPARATOR: Final = "; "
 """Between what several requests met, and between several problems of an input."""
 
+INPUT_NOT_OBJECT: Final = "the input is not an object"
 PARAMETER_MISSING: Final = "parameter {name} is missing"
 PARAMETER_TYPE: Final = "parameter {name} is not a {type}"
 PARAMETER_UNKNOWN: Final = "there is no parameter {name}"
 
 NO_VALUE: Final = "{source} has no {path}"
-NOT_A: Final = "{path} of {source} is not a {kind}"
 """``source`` is the step's name; ``path`` is where in the response the value stands."""
+NOT_A: Final = "{source} has no {kind} {path}"
+"""The value has another kind, or is missing: Step Functions does not tell the two apart."""
 NOT_JSON: Final = "{source} is not JSON"
 
 

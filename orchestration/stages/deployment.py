@@ -202,9 +202,9 @@ class Deployment(Stage):
             interval_s=self.poll_interval_s,
             timeout_s=self.timeout_s,
             outputs={
-                "status": Output(("EndpointStatus",)),
-                "config": Output(("EndpointConfigName",)),
-                "reason": Output(("FailureReason",), default=""),
+                "status": Output(("EndpointStatus",), kind="string"),
+                "config": Output(("EndpointConfigName",), kind="string"),
+                "reason": Output(("FailureReason",), kind="string", default=""),
             },
         )
 

@@ -103,7 +103,7 @@ class NewFileSystem(Model):
             operation=Operation(
                 "fsx", "CreateFileSystem", ExtraRequest.merged(request, self.extra_request)
             ),
-            outputs={"file_system_id": Output(("FileSystem", "FileSystemId"))},
+            outputs={"file_system_id": Output(("FileSystem", "FileSystemId"), kind="string")},
             retry=_PERSISTENT,
         )
 
@@ -124,7 +124,7 @@ class NewFileSystem(Model):
                     "Tags": context.tag_list(stage),
                 },
             ),
-            outputs={"association_id": Output(("Association", "AssociationId"))},
+            outputs={"association_id": Output(("Association", "AssociationId"), kind="string")},
             until=Until(
                 poll=Operation(
                     "fsx",
@@ -202,7 +202,9 @@ def _available(name: str, system: Tree, timeout_s: int) -> Call:
             reason=("FileSystems", 0, "FailureDetails", "Message"),
             timeout_s=timeout_s,
             outputs={
-                "mount_name": Output(("FileSystems", 0, "LustreConfiguration", "MountName")),
+                "mount_name": Output(
+                    ("FileSystems", 0, "LustreConfiguration", "MountName"), kind="string"
+                ),
             },
         ),
     )

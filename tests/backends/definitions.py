@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_VARIABLE = re.compile(r"'(?:[^'\\]|\\.)*'|\$([A-Za-z_]\w*)(\s*\()?")
+_VARIABLE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\$([A-Za-z_]\w*)(\s*\()?")
 # What expressions name themselves: lambdas' parameters and bindings.
 _LOCAL = set("abkoptv")
 States = Mapping[str, Mapping[str, Any]]
@@ -62,8 +62,8 @@ def _scopes(machine: Mapping[str, Any], outer: frozenset[str]) -> Iterator[str]:
 
 def _assigned(state: Mapping[str, Any]) -> Iterator[str]:
     yield from state.get("Assign", {})
-    for catcher in state.get("Catch", []):
-        yield from catcher.get("Assign", {})
+    for transition in (*state.get("Catch", []), *state.get("Choices", [])):
+        yield from transition.get("Assign", {})
 
 
 def _read(value: Any) -> set[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from orchestration.backends.jsonata import Kind
+from orchestration.backends.jsonata import Code, Kind
 from orchestration.backends.stepfunctions.names import Facts, Scope, variable
 from orchestration.expressions import (
     All,
@@ -120,9 +120,9 @@ class OneRun:
             kinds=kinds if self.known else {},
             parameters=parameters if self.known else {},
             readers={},
-            rows=frozenset(),
+            rows={},
         )
-        item = _kind(self.values.current) if self.known else "any"
+        item = Code("$item", _kind(self.values.current) if self.known else "any", "item")
         return Scope(facts, {step: f"${variable(step)}" for step in STEPS}, item)
 
     @property

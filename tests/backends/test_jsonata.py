@@ -114,7 +114,7 @@ SCOPE = OneRun(Values({"train": {}, "stage.copy": {}}, {"data": "s3://b/d"}), kn
         (join("s3://", Parameter("data"), "/x"), "'s3://' & $parameters.data & '/x'"),
         (
             apply(Function.S3_BUCKET, join("s3://", Parameter("data"), "/x")),
-            "$substringBefore($parameters.data & '/x', '/')",
+            "$substringBefore($parameters.data & '/', '/')",
         ),
         (apply(Function.S3_BUCKET, join("s3://name/", Parameter("data"))), "'name'"),
         (
@@ -133,7 +133,7 @@ def test_what_is_known_before_the_run_reads_plainly(expression: Any, text: str) 
 
 def test_an_error_says_what_a_person_calls_the_value() -> None:
     text = jsonata.render(Compare("lt", Field(Item(), "Size"), 3), SCOPE)
-    with pytest.raises(engine.JsonataError, match=r"item\.Size is no number"):
+    with pytest.raises(engine.JsonataError, match=r"item\.Size is not a number"):
         engine.evaluate(text, {"item": {"Size": "3"}})
 
 
@@ -149,5 +149,5 @@ def test_an_unresolved_reference_is_refused() -> None:
 
 
 def test_a_number_that_json_lacks_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="no JSON number"):
+    with pytest.raises(UnsupportedError, match="not a JSON number"):
         jsonata.literal(float("inf"))

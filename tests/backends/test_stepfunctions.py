@@ -313,9 +313,10 @@ def test_each_alternative_is_followed_as_it_can_be_and_all_end_at_the_same_state
         "createTrainingJob",
     ]
     assert made["train-job"]["Next"] == made["train-job-Fallback1"]["Next"] == "end"
-    assert made["train-job-Fallback2Done"]["Next"] == "end"
-    assigned = ("train-job", "train-job-Fallback1", "train-job-Fallback2Done")
-    assert all("train__job" in made[name]["Assign"] for name in assigned)
+    completed = made["train-job-Fallback2Status"]["Choices"][0]
+    assert completed["Next"] == "end"
+    assigned = (made["train-job"], made["train-job-Fallback1"], completed)
+    assert all("train__job" in state["Assign"] for state in assigned)
 
 
 def test_services_have_the_names_of_the_integration() -> None:
@@ -399,5 +400,5 @@ def test_requests_and_definitions_that_are_too_long_are_refused() -> None:
 def test_only_what_others_read_leaves_a_branch() -> None:
     made = workflow(put("left"), put("right"), outputs={"left": Result("left", "etag")})
     given = definitions.states(stepfunctions.render(made))
-    assert given["left-Together-Branch1-Given"]["Output"] == {"results": {"left": "{% $left %}"}}
-    assert given["left-Together-Branch2-Given"]["Output"] == {"results": {}}
+    assert given["left-Together-Branch1-Result"]["Output"] == {"results": {"left": "{% $left %}"}}
+    assert given["left-Together-Branch2-Result"]["Output"] == {"results": {}}

@@ -125,9 +125,15 @@ BOTH = (ParameterSpec(name="bucket"), ParameterSpec(name="epochs", type="number"
     ("given", "wrong"),
     [
         ({}, ["parameter bucket is missing"]),
-        ({"bucket": 1, "epochs": "3"}, ["parameter bucket is no string", "epochs is no number"]),
-        ({"bucket": None, "x": 1, "y": 2}, ["bucket is no string", "parameter x", "parameter y"]),
-        (["a"], ["the input is no object", "bucket is missing"]),
+        (
+            {"bucket": 1, "epochs": "3"},
+            ["parameter bucket is not a string", "epochs is not a number"],
+        ),
+        (
+            {"bucket": None, "x": 1, "y": 2},
+            ["bucket is not a string", "no parameter x", "no parameter y"],
+        ),
+        (["a"], ["the input is not an object", "bucket is missing"]),
     ],
 )
 def test_a_wrong_input_fails_the_run_first_of_all_and_says_all(
@@ -207,9 +213,9 @@ def test_outputs_are_taken_by_path_with_defaults_columns_and_parsing(
 @pytest.mark.parametrize(
     ("output", "said"),
     [
-        (Output(("metrics", "loss")), "report: the response has no metrics.loss"),
-        (Output(("text",), kind="number"), "report: text of the response is missing or no number"),
-        (Output(("text",), kind="list", default=[]), "text of the response is no list"),
+        (Output(("metrics", "loss")), "report has no metrics.loss"),
+        (Output(("text",), kind="number"), "report has no number text"),
+        (Output(("text",), kind="list", default=[]), "report has no list text"),
     ],
 )
 def test_an_output_that_is_missing_or_wrong_fails_the_step(
@@ -238,7 +244,7 @@ def test_branches_run_to_their_end_and_the_first_failure_in_order_fails_the_run(
     assert ended.error == "S3.NoSuchKeyException"
     assert {"PutObject left", "PutObject right", "PutObject late"} <= set(ended.calls)
     assert "PutObject never" not in ended.calls
-    assert ended.states[-1] == "left-Together-Failed"
+    assert ended.states[-2:] == ["left-Together-CheckErrors", "Failed"]
 
 
 def test_results_leave_branches_however_deep(execute: Execute) -> None:
@@ -390,7 +396,7 @@ def test_what_was_started_is_followed_to_its_end(execute: Execute) -> None:
     assert ended.output["identifier"].startswith("fs-")
     assert ended.calls[0] == "CreateFileSystem"
     assert ended.calls[-1] == "PutObject end"
-    assert {"share-Wait", "delete-Trouble"} <= set(ended.states)
+    assert {"share-Wait", "delete-Status"} <= set(ended.states)
 
 
 def test_what_takes_too_long_is_stopped(execute: Execute) -> None:

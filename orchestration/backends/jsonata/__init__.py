@@ -6,8 +6,17 @@ the kind of a value is not known from its source, the expression checks it and e
 Only the value of a whole field may be nothing: Step Functions itself fails the state then.
 """
 
-from orchestration.backends.jsonata.code import Kind
-from orchestration.backends.jsonata.rendering import Names, condition, render, tree
+from orchestration.backends.jsonata.code import Code, Demand, Kind
+from orchestration.backends.jsonata.locations import location
+from orchestration.backends.jsonata.rendering import (
+    Leaf,
+    Names,
+    Part,
+    condition,
+    render,
+    tree,
+    written,
+)
 from orchestration.backends.jsonata.writing import (
     checked,
     enclosed,
@@ -20,17 +29,23 @@ from orchestration.backends.jsonata.writing import (
 )
 
 __all__ = [
+    "Code",
+    "Demand",
     "Kind",
+    "Leaf",
     "Names",
+    "Part",
     "checked",
     "condition",
     "enclosed",
     "field",
     "field_value",
     "literal",
+    "location",
     "path",
     "quote",
     "render",
     "step",
     "tree",
+    "written",
 ]

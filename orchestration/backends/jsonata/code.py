@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from orchestration.backends.jsonata.writing import checked, quote
 
 Kind: TypeAlias = Literal["string", "number", "boolean", "array", "object", "any"]
 """What is known of a value before the run; the names are those of JSONata's ``$type``."""
+Demand: TypeAlias = Literal["string", "number", "boolean", "array", "object", "scalar", "value"]
+"""What an expression asks of a part of it: a kind, any scalar, or any value at all."""
 
-_SCALARS = ("string", "number", "boolean")
+SCALARS: Final = ("string", "number", "boolean")
+_ARTICLES: Final[Mapping[str, str]] = {"array": "an array", "object": "an object"}
 
 
 class Code(NamedTuple):
@@ -23,45 +27,60 @@ class Code(NamedTuple):
     """Whether it can be an operand without parentheses."""
     present: bool = True
     """Whether it is sure to have a value. One without vanishes from a text and equals no number."""
+    fields: Mapping[str, Kind] | None = None
+    """Of an object, or of each object in a list: the fields that it is sure to have. ``None``: not
+    sure to be an object, or a list of objects."""
 
     @property
     def operand(self) -> str:
         """The text as a part of a larger expression."""
         return self.text if self.atomic else f"({self.text})"
 
+    @property
+    def sure(self) -> bool:
+        """Whether evaluating it cannot fail."""
+        return self.present and "$error(" not in self.text
+
+
+def demanded(code: Code, demand: Demand) -> Code:
+    """Return a value that is what is asked for, or an error."""
+    if demand == "value":
+        return present(code)
+    return scalar(code) if demand == "scalar" else sure(code, demand)
+
 
 def sure(code: Code, kind: Kind) -> Code:
-    """A value of a kind, or an error."""
+    """Return a value of a kind, or an error."""
     if code.kind == kind:
         return present(code)
-    message = f"{code.label} is no {kind}"
+    message = f"{code.label} is not {_ARTICLES.get(kind, f'a {kind}')}"
     text = checked(code.text, f"$type($v) = '{kind}'", "$v", message)
     return Code(text, kind, code.label)
 
 
 def scalar(code: Code) -> Code:
-    """A text, a number, a boolean or null, or an error."""
-    if code.kind in _SCALARS:
+    """Return a text, a number, a boolean or null, or an error."""
+    if code.kind in SCALARS:
         return present(code)
     test = "$type($v) in ['string', 'number', 'boolean', 'null']"
-    message = f"{code.label} is no text, number or boolean"
+    message = f"{code.label} is not a text, number or boolean"
     return Code(checked(code.text, test, "$v", message), label=code.label)
 
 
 def present(code: Code) -> Code:
-    """A value, or an error."""
+    """Return a value, or an error."""
     if code.present:
         return code
-    text = checked(code.text, "$exists($v)", "$v", f"there is no {code.label}")
-    return Code(text, code.kind, code.label)
+    text = checked(code.text, "$exists($v)", "$v", f"{code.label} is missing")
+    return code._replace(text=text, present=True, atomic=True)
 
 
 def let(bindings: dict[str, str], result: str) -> str:
-    """A result that speaks of parts by names."""
+    """Return a result that speaks of parts by names."""
     named = "".join(f"${name} := {text}; " for name, text in bindings.items())
     return f"({named}{result})"
 
 
 def refused(message: str) -> str:
-    """JSONata that fails with a message."""
+    """Return JSONata that fails with a message."""
     return f"$error({quote(message)})"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 
 from orchestration.backends.jsonata import functions
-from orchestration.backends.jsonata.code import Code, Kind, present, scalar, sure
+from orchestration.backends.jsonata.code import SCALARS, Code, Demand, Kind, demanded
 from orchestration.backends.jsonata.writing import (
     checked,
     enclosed,
@@ -35,30 +35,46 @@ from orchestration.expressions import (
 from orchestration.refs import Expression
 
 _OPERATORS = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+Leaf: TypeAlias = Result | Parameter | Run | Item
+
+
+class Part(NamedTuple):
+    """A part of an expression that may have a variable of its own."""
+
+    node: Expression[object]
+    demand: Demand | None = None
+    """What is asked of it, and checked where the variable is assigned."""
 
 
 class Names(Protocol):
     """Where the values of a run are found in JSONata."""
 
-    def reference(self, leaf: Result | Parameter | Run | Item) -> str:
-        """The JSONata that gives a leaf's value: ``$train__job.status``."""
+    def reference(self, leaf: Leaf) -> Code:
+        """Return the JSONata that gives a leaf's value (``$train__job.status``), and its kind."""
 
-    def kind(self, leaf: Result | Parameter | Run | Item) -> Kind:
-        """What kind its value is sure to have."""
+    def value(self, part: Part, write: Callable[[], Code]) -> Code:
+        """Return a part of an expression: its variable, or else what ``write`` returns."""
 
 
 def render(node: Expression[object], names: Names) -> str:
-    """The JSONata of an expression, without ``{%`` and ``%}``."""
-    return _node(node, names).text
+    """Return the JSONata of an expression, without ``{%`` and ``%}``."""
+    return _Writer(names).code(node).text
+
+
+def written(part: Part, names: Names) -> Code:
+    """Return a part of an expression, with what is known of its value."""
+    writer = _Writer(names)
+    node, demand = part
+    return writer.code(node) if demand is None else writer.asked(node, demand)
 
 
 def condition(node: Expression[bool], names: Names) -> str:
-    """The JSONata of an expression that is to be true or false, and nothing else."""
-    return sure(_node(node, names), "boolean").text
+    """Return the JSONata of an expression that must be true or false, and nothing else."""
+    return _Writer(names).asked(node, "boolean").text
 
 
 def tree(value: Tree, names: Names) -> Json:
-    """A tree as a field of a state: literals stay what they are, expressions become ``{% … %}``.
+    """Return a tree as a field of a state: literals stay, expressions become ``{% … %}``.
 
     A literal that Step Functions would not leave alone is written as an expression of its own.
     """
@@ -66,119 +82,138 @@ def tree(value: Tree, names: Names) -> Json:
         return enclosed(render(value, names))
     if isinstance(value, Mapping):
         if any(key.endswith(".$") for key in value):
-            return enclosed(_tree(value, names).text)
+            return enclosed(_Writer(names).code(value).text)
         return {key: tree(item, names) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [tree(item, names) for item in value]
     return field_value(value)
 
 
-def _node(node: Expression[object], names: Names) -> Code:
-    match node:
-        case Result() | Parameter() | Run() | Item():
-            return Code(names.reference(node), names.kind(node), _label(node))
-        case Join(parts):
-            return _join([_tree(part, names) for part in parts])
-        case Field(of, key):
-            return _field(_node(of, names), key)
-        case Compare(op, left, right):
-            return _compare(op, _tree(left, names), _tree(right, names))
-        case All(conditions):
-            return _connect("and", "true", [_node(c, names) for c in conditions])
-        case Any(conditions):
-            return _connect("or", "false", [_node(c, names) for c in conditions])
-        case Not(negated):
-            return Code(f"$not({condition(negated, names)})", "boolean", "a condition")
-        case Best(items, key, direction):
-            return _best(_node(items, names), key, direction)
-        case Apply():
-            return functions.call(node, lambda argument: _tree(argument, names))
-        case _:
-            raise UnsupportedError([f"{node!r} has no value while a run goes on"])
+class _Writer:
+    """Writes trees, asking for the variable of each part that may have one."""
 
+    def __init__(self, names: Names) -> None:
+        self._names = names
 
-def _label(leaf: Result | Parameter | Run | Item) -> str:
-    match leaf:
-        case Result(step, output):
-            return f"{step}.{output}"
-        case Parameter(name):
-            return f"parameter {name}"
-        case Run():
-            return "the run"
-        case Item():
-            return "item"
+    def code(self, tree: Tree) -> Code:
+        """Write a tree inside an expression."""
+        if isinstance(tree, Apply | Best | Field):
+            return self._names.value(Part(tree), lambda: self._node(tree))
+        return self._node(tree) if isinstance(tree, Expression) else self._constant(tree)
 
+    def asked(self, tree: Tree, demand: Demand) -> Code:
+        """Write a tree that must be what is asked for, or an error."""
+        if isinstance(tree, Result | Field | Item | Best | Parameter):
+            write: Callable[[], Code] = lambda: demanded(self.code(tree), demand)  # noqa: E731
+            return self._names.value(Part(tree, demand), write)
+        return demanded(self.code(tree), demand)
 
-def _tree(value: Tree, names: Names) -> Code:
-    """A tree inside an expression."""
-    if isinstance(value, Expression):
-        return _node(value, names)
-    if isinstance(value, Mapping):
-        fields = [f"{quote(key)}: {present(_tree(v, names)).text}" for key, v in value.items()]
-        return Code(f"{{{', '.join(fields)}}}", "object")
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return Code(f"[{', '.join(_element(_tree(v, names), v) for v in value)}]", "array")
-    if isinstance(value, str):
-        return Code(literal(value), "string", repr(value))
-    if isinstance(value, bool):
-        return Code(literal(value), "boolean", str(value))
-    if value is None:
-        return Code("null", label="null")
-    return Code(literal(value), "number", str(value), atomic=value >= 0)
+    def harmless(self, tree: Tree) -> bool:
+        """Return whether leaving a tree out of a text leaves no error out."""
+        match tree:
+            case str() | Run():
+                return True
+            case Parameter() | Result():
+                return self._names.reference(tree).kind in SCALARS
+            case Join(parts):
+                return all(self.harmless(part) for part in parts)
+            case _:
+                return False
 
+    def _node(self, node: Expression[object]) -> Code:
+        match node:
+            case Result() | Parameter() | Run() | Item():
+                return self._names.reference(node)
+            case Join(parts):
+                return self._join(parts)
+            case Field(of, key):
+                return self._field(of, key)
+            case Compare():
+                return self._compare(node)
+            case All(conditions):
+                return self._connect("and", "true", conditions)
+            case Any(conditions):
+                return self._connect("or", "false", conditions)
+            case Not(negated):
+                text = self.asked(negated, "boolean").text
+                return Code(f"$not({text})", "boolean", "a condition")
+            case Best():
+                return self._best(node)
+            case Apply():
+                return functions.call(node, self)
+            case _:
+                raise UnsupportedError([f"{node!r} has no value while a run goes on"])
 
-def _element(code: Code, value: Tree) -> str:
-    # JSONata's [a, b] takes apart what is a list, unless it is written as one on the spot.
-    if code.kind in ("array", "any") and isinstance(value, Expression):
-        return f"($v := {present(code).text}; $type($v) = 'array' ? [[$v]] : $v)"
-    return present(code).operand
+    def _constant(self, value: Json | Mapping[str, Tree] | Sequence[Tree]) -> Code:
+        if isinstance(value, Mapping):
+            fields = [f"{quote(k)}: {self.asked(v, 'value').text}" for k, v in value.items()]
+            return Code(f"{{{', '.join(fields)}}}", "object")
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            return Code(f"[{', '.join(self._element(v) for v in value)}]", "array")
+        if isinstance(value, str):
+            return Code(literal(value), "string", repr(value))
+        if isinstance(value, bool):
+            return Code(literal(value), "boolean", str(value))
+        if value is None:
+            return Code("null", label="null")
+        return Code(literal(value), "number", str(value), atomic=value >= 0)
 
+    def _element(self, value: Tree) -> str:
+        code = self.asked(value, "value")
+        # JSONata's [a, b] takes apart what is a list, unless it is written as one on the spot.
+        if code.kind in ("array", "any") and isinstance(value, Expression):
+            return f"($v := {code.text}; $type($v) = 'array' ? [[$v]] : $v)"
+        return code.operand
 
-def _join(parts: list[Code]) -> Code:
-    texts = [scalar(part).operand for part in parts]
-    if not texts:
-        return Code("''", "string", "a text")
-    if len(texts) == 1:
-        text = texts[0] if parts[0].kind == "string" else f"$string({texts[0]})"
-        return Code(text, "string", parts[0].label)
-    return Code(" & ".join(texts), "string", "a text", atomic=False)
+    def _join(self, parts: Sequence[str | Expression[object]]) -> Code:
+        codes = [self.asked(part, "scalar") for part in parts]
+        if not codes:
+            return Code("''", "string", "a text")
+        if len(codes) == 1:
+            (code,) = codes
+            text = code.operand if code.kind == "string" else f"$string({code.operand})"
+            return Code(text, "string", code.label)
+        return Code(" & ".join(c.operand for c in codes), "string", "a text", atomic=False)
 
+    def _field(self, of: Expression[object], key: str) -> Code:
+        code = self.code(of)
+        label = f"{code.label}.{key}"
+        kind = (code.fields or {}).get(key)
+        if code.kind == "object" and code.atomic and not code.text.startswith("{"):
+            text = field(code.text, key)
+            return Code(text, kind or "any", label, present=kind is not None)
+        text = checked(code.text, "$type($v) = 'object'", field("$v", key), f"{label} is missing")
+        return Code(text, label=label, present=False)
 
-def _field(of: Code, key: str) -> Code:
-    label = f"{of.label}.{key}"
-    if of.kind == "object" and of.atomic and not of.text.startswith("{"):
-        return Code(field(of.text, key), label=label, present=False)
-    text = checked(of.text, "$type($v) = 'object'", field("$v", key), f"there is no {label}")
-    return Code(text, label=label, present=False)
+    def _compare(self, node: Compare) -> Code:
+        demand: Demand = "value" if node.op in ("eq", "ne") else "number"
+        left, right = self.asked(node.left, demand), self.asked(node.right, demand)
+        text = f"{left.operand} {_OPERATORS[node.op]} {right.operand}"
+        return Code(text, "boolean", "a comparison", atomic=False)
 
+    def _connect(self, operator: str, empty: str, parts: Sequence[Expression[bool]]) -> Code:
+        conditions = [self.asked(each, "boolean") for each in parts]
+        if not conditions:
+            return Code(empty, "boolean", empty)
+        if len(conditions) == 1:
+            return conditions[0]
+        text = f" {operator} ".join(each.operand for each in conditions)
+        return Code(text, "boolean", "a condition", atomic=False)
 
-def _compare(op: str, left: Code, right: Code) -> Code:
-    if op in ("eq", "ne"):
-        left, right = present(left), present(right)
-    else:
-        left, right = sure(left, "number"), sure(right, "number")
-    text = f"{left.operand} {_OPERATORS[op]} {right.operand}"
-    return Code(text, "boolean", "a comparison", atomic=False)
-
-
-def _connect(operator: str, empty: str, conditions: list[Code]) -> Code:
-    conditions = [sure(each, "boolean") for each in conditions]
-    if not conditions:
-        return Code(empty, "boolean", empty)
-    if len(conditions) == 1:
-        return conditions[0]
-    text = f" {operator} ".join(each.operand for each in conditions)
-    return Code(text, "boolean", "a condition", atomic=False)
-
-
-def _best(items: Code, key: str, direction: str) -> Code:
-    ranked = f"$type($o) = 'object' and $type({field('$o', key)}) = 'number'"
-    sign = ">" if direction == "max" else "<"
-    better = f"{field('$b', key)} {sign} {field('$a', key)}"
-    test = (
-        "$type($v) = 'array' and $count($v) > 0"
-        f" and $count($filter($v, function($o) {{ {ranked} }})) = $count($v)"
-    )
-    then = f"$reduce($v, function($a, $b) {{ {better} ? $b : $a }})"
-    message = f"{items.label} is empty, or no list of objects with a number {key}"
-    return Code(checked(items.text, test, then, message), "object", f"the best of {items.label}")
+    def _best(self, node: Best) -> Code:
+        items, key = self.code(node.items), node.key
+        sign = ">" if node.direction == "max" else "<"
+        better = f"{field('$b', key)} {sign} {field('$a', key)}"
+        then = f"$reduce($v, function($a, $b) {{ {better} ? $b : $a }})"
+        fields: Mapping[str, Kind] = {**(items.fields or {}), key: "number"}
+        label = f"the best of {items.label}"
+        if items.kind == "array" and (items.fields or {}).get(key) == "number":
+            text = checked(items.text, "$count($v) > 0", then, f"{items.label} is empty")
+            return Code(text, "object", label, fields=fields)
+        ranked = f"$type($o) = 'object' and $type({field('$o', key)}) = 'number'"
+        test = (
+            "$type($v) = 'array' and $count($v) > 0"
+            f" and $count($filter($v, function($o) {{ {ranked} }})) = $count($v)"
+        )
+        message = f"{items.label} is empty, or not a list of objects with a number {key}"
+        return Code(checked(items.text, test, then, message), "object", label, fields=fields)

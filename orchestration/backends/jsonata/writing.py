@@ -13,26 +13,32 @@ from orchestration.expressions import Json
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEYWORDS = frozenset({"and", "or", "in", "true", "false", "null", "function"})
 _NO_STEP = re.compile(r"[`\x00-\x1f]")
-_ESCAPES = {"\\": "\\\\", "'": "\\u0027", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_ESCAPED = re.compile(r"[\\'\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]|%(?=\})|\{(?=%)")
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ESCAPED = re.compile(r"[\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]|%(?=\})|\{(?=%)")
+_ESCAPED_IN_DOUBLE = re.compile(f'"|{_ESCAPED.pattern}')
 
 
 def enclosed(text: str) -> str:
-    """JSONata as the value of a field."""
+    """Return JSONata as the value of a field."""
     return f"{{% {text} %}}"
 
 
 def quote(text: str) -> str:
-    r"""A text as a JSONata literal. In single quotes: they need no escaping in JSON.
+    r"""Return a text as a JSONata literal.
 
-    >>> print(quote("it's 5 %}"))
-    'it\u0027s 5 \u0025}'
+    In single quotes, which need no escaping in JSON, unless the text holds one: JSONata has no
+    escape for it.
+
+    >>> print(quote('"5" %}'), quote("it's"))
+    '"5" \u0025}' "it's"
     """
+    if "'" in text:
+        return '"' + _ESCAPED_IN_DOUBLE.sub(_escape, text) + '"'
     return f"'{_ESCAPED.sub(_escape, text)}'"
 
 
 def literal(value: Json) -> str:
-    """A JSON value as JSONata.
+    """Return a JSON value as JSONata.
 
     >>> literal({"a": [1, None]})
     "{'a': [1, null]}"
@@ -44,12 +50,12 @@ def literal(value: Json) -> str:
     if isinstance(value, Sequence):
         return f"[{', '.join(map(literal, value))}]"
     if isinstance(value, float) and not math.isfinite(value):
-        raise UnsupportedError([f"{value!r} is no JSON number"])
+        raise UnsupportedError([f"{value!r} is not a JSON number"])
     return json.dumps(value)
 
 
 def field_value(value: Json) -> Json:
-    """A JSON value as the value of a state's field, written so that it arrives as it is."""
+    """Return a JSON value as the value of a state's field, written so that it arrives as it is."""
     if isinstance(value, str):
         # The public validators take an empty text for neither a literal nor an expression.
         taken_for_jsonata = value == "" or value.startswith("{%") or value.endswith("%}")
@@ -64,19 +70,19 @@ def field_value(value: Json) -> Json:
 
 
 def field(value: str, key: str) -> str:
-    """One field of an object that is sure to be one."""
+    """Return one field of an object that is sure to be one."""
     if _PLAIN_NAME.fullmatch(key) and key not in _KEYWORDS:
         return f"{value}.{key}"
     return f"$lookup({value}, {quote(key)})"
 
 
 def path(root: str, at: Sequence[str | int]) -> str:
-    """A place below a value, nothing where there is none: ``$states.result.Tags[0].Key``."""
+    """Return a place below a value, ``$states.result.Tags[0].Key``: nothing if it is missing."""
     return root + "".join(f"[{s}]" if isinstance(s, int) else f".{step(s)}" for s in at)
 
 
 def step(key: str) -> str:
-    """A field's name as a step of a path."""
+    """Return a field's name as a step of a path."""
     if _PLAIN_NAME.fullmatch(key) and key not in _KEYWORDS:
         return key
     if not key or _NO_STEP.search(key):
@@ -85,7 +91,7 @@ def step(key: str) -> str:
 
 
 def checked(value: str, test: str, then: str, message: str) -> str:
-    """A value under a condition; both speak of it as ``$v``."""
+    """Return a value under a condition; both speak of it as ``$v``."""
     return f"($v := {value}; {test} ? {then} : $error({quote(message)}))"
 
 

@@ -5,31 +5,26 @@ https://docs.aws.amazon.com/step-functions/latest/dg/connect-sagemaker.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 
-from orchestration.backends.jsonata import enclosed, field_value
+from orchestration.backends.jsonata import enclosed, location
 from orchestration.backends.stepfunctions import fallbacks, integrations, recognition
 from orchestration.backends.stepfunctions.names import Scope, alternative, state, variable
-from orchestration.backends.stepfunctions.outputs import taken
+from orchestration.backends.stepfunctions.outputs import given, taken
 from orchestration.backends.stepfunctions.polling import Polling
-from orchestration.backends.stepfunctions.states import State, States, choice, reraised
+from orchestration.backends.stepfunctions.states import Rule, State, States, choice
 from orchestration.backends.stepfunctions.tasks import task
-from orchestration.expressions import Function, Json, apply
-from orchestration.graph import Call, Operation, Read, Retry, candidates
+from orchestration.expressions import Json
+from orchestration.graph import Call, ErrorPattern, Operation, Read, Retry, candidates
 
 
 def read(step: Read, scope: Scope, states: States, following: str) -> str:
     """Write the states of a ``Read``."""
-    request = {
-        "Bucket": apply(Function.S3_BUCKET, step.uri),
-        "Key": apply(Function.S3_KEY, step.uri),
-    }
-    reading = task(Operation("s3", "GetObject", request), scope, Retry())
-    root = "$parse($states.result.Body)"
-    reading["Assign"] = {variable(step.name): taken(step.outputs, root, step.name)}
+    bucket, key = location(step.uri)
+    reading = task(Operation("s3", "GetObject", {"Bucket": bucket, "Key": key}), scope, Retry())
+    reading["Assign"] = taken(step.outputs, "$parse($states.result.Body)", step.name, scope)
     return states.add(state(step.name), reading, following)
 
 
@@ -39,12 +34,21 @@ def call(step: Call, scope: Scope, states: States, following: str) -> str:
     asked = candidates(step)
     if len(asked) == 1:
         return _Sending(step, inner, states, following).write()
-    instead = fallbacks.exhausted(step, states)
+    instead = fallbacks.exhausted(step, inner, states)
     # From the last to the first: each is what the one before it falls back on.
     for number, candidate in reversed(tuple(enumerate(asked))):
         way = fallbacks.Way(candidate, number, instead, inner, states)
         instead = _Sending(candidate, inner, states, following, way).write()
     return instead
+
+
+def only_asks(step: Call) -> bool:
+    """Return whether a call starts nothing: it asks what its polls ask."""
+    until = step.until
+    if until is None or until.poll != step.operation or until.gone is not None:
+        return False
+    plain = not (step.outputs or step.recoveries or step.adopt or step.fallback)
+    return plain and step.retry == Retry()
 
 
 @dataclass(frozen=True)
@@ -54,27 +58,32 @@ class _Sending:
     states: States
     following: str
     way: fallbacks.Way | None = None
-    """What it falls back on for want of capacity."""
+    """What it falls back on where no capacity is available."""
 
     def write(self) -> str:
-        """The states, entered where the name says that comes back."""
-        name = self._name()
+        """Write the states; the first one's name comes back."""
+        if only_asks(self.step):
+            return self._poll.first()
         sending = self._task()
-        catchers = self._catchers()
-        if self.step.until is not None and not self._sync:
-            after = self._poll.write()
-        else:
-            after = self.following
+        rules, catchers = self._rules(), list[Json]()
+        if self._sync:
+            stop, output = self._poll.late()
+            late: State = {"ErrorEquals": ["States.Timeout"]}
+            late |= {} if output is None else {"Output": output}
+            catchers.append({**late, "Next": stop})
+        if rules:
+            recognise = choice(*rules, default=self.states.failed())
+            catchers += self._caught(self.states.last(self._name("CheckError"), recognise))
         if catchers:
             sending["Catch"] = catchers
         assigned = self._assigned()
         if assigned:
             sending["Assign"] = assigned
-        self.states.add(name, sending, after)
-        if not self._counts:
-            return name
-        begin: State = {"Type": "Pass", "Assign": {self._tries: 0}}
-        return self.states.add(self._name("Begin"), begin, name)
+        if self._counts:
+            self.states.counters[self._tries] = 0
+        polled = self.step.until is not None and not self._sync
+        after = self._poll.write() if polled else self.following
+        return self.states.add(self._name(), sending, after)
 
     def _name(self, helper: str = "") -> str:
         number = 0 if self.way is None else self.way.number
@@ -90,7 +99,7 @@ class _Sending:
 
     @property
     def _tries(self) -> str:
-        return variable(self.step.name, "Tries")
+        return variable(self._name().replace("-", "__"), "Tries")
 
     @cached_property
     def _counts(self) -> bool:
@@ -109,72 +118,75 @@ class _Sending:
         return sending
 
     def _assigned(self) -> dict[str, Json]:
-        step, assigned = self.step, dict[str, Json]()
-        outputs = step.until.outputs if step.until and self._sync else step.outputs
-        if outputs:
-            assigned[variable(step.name)] = taken(outputs, "$states.result", step.name)
-        if step.until is not None and not self._sync:
-            assigned |= self._poll.begun
-        return assigned
-
-    def _catchers(self) -> list[Json]:
-        catchers: list[Json] = []
+        step, root = self.step, "$states.result"
         if self._sync:
-            catchers.append({"ErrorEquals": ["States.Timeout"], "Next": self._poll.late()})
-        rules = self._rules()
-        if rules:
-            otherwise = reraised(self.states, self._name("Reraise"))
-            recognise = self.states.last(self._name("Recognise"), choice(*rules, default=otherwise))
-            catchers.append({"ErrorEquals": ["States.ALL"], "Next": recognise})
-        return catchers
+            return self._poll.assigned(root)
+        if step.until is None:
+            return taken(step.outputs, root, step.name, self.scope)
+        # What its end gives is not known yet.
+        own = taken(step.outputs, root, step.name, self.scope.without_values())
+        return {**own, **self._poll.begun}
 
-    def _rules(self) -> list[tuple[str, str]]:
-        step, rules = self.step, list[tuple[str, str]]()
+    def _rules(self) -> list[Rule]:
+        step, rules = self.step, list[Rule]()
         if self._sync:
-            # A job that failed comes as this one error, with its description for a cause.
-            job, root = "$states.input.Error = 'States.TaskFailed'", "$parse($states.input.Cause)"
-            if self.way is not None:
-                lacks = f"{job} ? ({self.way.lacks(root)}) : false"
-                rules.append((lacks, self._poll.lacking(root)))
-            rules.append((job, self._poll.failed(root)))
+            rules += self._job_rules()
         if step.adopt is not None:
-            rules.append((recognition.matches(step.adopt.exists, step.operation), self._adopted()))
-        for number, recovery in enumerate(step.recoveries, start=1):
-            helper = "Recovered" if number == 1 else f"Recovered{number}"
-            recovered = self._recovered(helper, recovery.outputs)
-            rules.append((recognition.matches(recovery.error, step.operation), recovered))
+            exists = self._matches(step.adopt.exists)
+            adopted = self._adopted
+            rules.append(Rule(exists, adopted.following, adopted.assign))
+        for recovery in step.recoveries:
+            outputs = given(recovery.outputs, step.name, self.scope)
+            rules.append(Rule(self._matches(recovery.error), self.following, outputs))
         if self.way is not None:
-            rules += self.way.refusals(self._poll.subject, self._adopted())
+            rules += self.way.refusals(self._poll.subject, self._adopted)
         if self._counts:
-            rules.append((self._passes(), self._again()))
+            rules.append(self._again())
         return rules
 
-    def _adopted(self) -> str:
-        if self.step.until is not None:
-            passed: State = {"Type": "Pass", "Assign": self._poll.begun}
-            return self.states.add(self._name("Adopted"), passed, self._poll.write())
-        return self.following
+    @cached_property
+    def _named(self) -> list[Json]:
+        """The names that lead to the question what an error means, if not all do."""
+        return [] if self._sync else recognition.names_of_answers(self.step)
 
-    def _recovered(self, helper: str, outputs: Mapping[str, Json]) -> str:
-        if not outputs:
-            return self.following
-        given = {name: field_value(value) for name, value in outputs.items()}
-        passed: State = {"Type": "Pass", "Assign": {variable(self.step.name): given}}
-        return self.states.add(self._name(helper), passed, self.following)
+    def _matches(self, pattern: ErrorPattern) -> str:
+        return recognition.matches(pattern, self.step.operation, named=bool(self._named))
 
-    def _passes(self) -> str:
-        patterns = recognition.by_cause(self.step)
-        passing = [recognition.PASSES]
-        passing += [f"({recognition.matches(p, self.step.operation)})" for p in patterns]
-        tries = f"${self._tries} < {self.step.retry.attempts - 1}"
-        return f"{tries} and ({' or '.join(passing)})"
+    def _caught(self, check: str) -> list[Json]:
+        """Return the catchers that lead to the question what an error means."""
+        if not self._named:
+            return [{"ErrorEquals": ["States.ALL"], "Next": check}]
+        others = {"ErrorEquals": ["States.ALL"], "Next": self.states.failed()}
+        return [{"ErrorEquals": self._named, "Next": check}, others]
 
-    def _again(self) -> str:
+    def _job_rules(self) -> list[Rule]:
+        # A job that failed comes as this one error, with its description for a cause.
+        job, root = "$states.input.Error = 'States.TaskFailed'", "$parse($states.input.Cause)"
+        failed = Rule(job, self._poll.failed(), output=enclosed(root))
+        if self.way is None:
+            return [failed]
+        lacks = f"{job} ? ({self.way.lacks(root)}) : false"
+        return [self._poll.lacking(lacks, root), failed]
+
+    @cached_property
+    def _adopted(self) -> Rule:
+        """How the call goes on where the job exists; the condition is another's."""
+        if self.step.until is None:
+            return Rule("", self.following)
+        return Rule("", self._poll.write(), self._poll.begun)
+
+    def _again(self) -> Rule:
+        """Write the pause before the call is sent again, and return what leads there."""
         retry = self.step.retry
+        patterns = recognition.by_cause(self.step)
+        passing = [f"({recognition.matches(p, self.step.operation)})" for p in patterns]
+        either = " or ".join([recognition.PASSES, *passing])
+        condition = f"${self._tries} < {retry.attempts - 1} and "
+        condition += f"({either})" if passing else either
         seconds = f"$ceil({retry.interval_s:g} * $power({retry.backoff_rate:g}, ${self._tries}))"
         wait: State = {
             "Type": "Wait",
             "Seconds": enclosed(seconds),
             "Assign": {self._tries: enclosed(f"${self._tries} + 1")},
         }
-        return self.states.add(self._name("Again"), wait, self._name())
+        return Rule(condition, self.states.add(self._name("WaitToRetry"), wait, self._name()))

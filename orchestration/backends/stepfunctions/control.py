@@ -1,22 +1,26 @@
-"""Control flow as states: branches, loops, guards, and what runs side by side.
-
-What runs side by side always runs to its end. A branch or iteration therefore catches its own
-error and gives it back as data, ``{"error": …, "cause": …}``; the run fails
-after the join, with the first of them.
-"""
+"""Control flow as states: a graph's parts one after the other, and the kinds of steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
-from typing import Final, assert_never
+from typing import assert_never
 
-from orchestration.backends.jsonata import Kind, condition, enclosed, field_value, render, tree
-from orchestration.backends.stepfunctions import calls
-from orchestration.backends.stepfunctions.facts import exported, rows
-from orchestration.backends.stepfunctions.names import Scope, state, variable
-from orchestration.backends.stepfunctions.states import State, States, choice, fail, failed_as
+from orchestration.backends.jsonata import condition, enclosed, field_value, render, tree
+from orchestration.backends.stepfunctions import calls, values
+from orchestration.backends.stepfunctions.facts import exported, row_fields
+from orchestration.backends.stepfunctions.names import Scope, Value, state, variable
+from orchestration.backends.stepfunctions.nesting import (
+    ERROR,
+    FIRST_ERROR,
+    Together,
+    carried,
+    caught,
+    tried,
+)
+from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
 from orchestration.expressions import Json, Tree
 from orchestration.graph import (
     Call,
@@ -32,109 +36,86 @@ from orchestration.graph import (
     Wait,
     upstream,
 )
-from orchestration.graph.composition import (
-    Part,
-    Series,
-    compose,
-    leaves,
-    parts_in_series,
-    spine,
-)
+from orchestration.graph.composition import Part, Series, compose, leaves, parts_in_series
 from orchestration.refs import Expression
 
-Given = Callable[[Scope], Json]
-"""What a machine of its own gives back, by where its results are."""
 
-_CAUGHT: Final[dict[str, Json]] = {
-    "error": "{% $states.errorOutput.Error %}",
-    # A task that timed out has no cause.
-    "cause": "{% '' & $states.errorOutput.Cause %}",
-}
+@dataclass(frozen=True)
+class Writing:
+    """A graph to write into a machine, and what is read after its end."""
 
-
-def steps(graph: Graph, scope: Scope, states: States, following: str) -> str:
-    """Write a graph's states into a machine; the first one's name comes back."""
-    return _Graph(graph, states).write(scope, following)
-
-
-def seen(graph: Graph, scope: Scope) -> Scope:
-    """A scope that sees a graph's results, after it."""
-    return _Graph(graph, States()).seen(scope)
-
-
-@dataclass(frozen=True, slots=True)
-class _Graph:
     graph: Graph
+    scope: Scope
     states: States
+    last: Tree = None
+    """A tree that is read after the last step."""
+    opens: bool = False
+    """Whether it is a machine's whole graph, so that values can be assigned before its first
+    step."""
 
-    def seen(self, scope: Scope) -> Scope:
-        """A scope that sees what all parts leave behind."""
-        for part in self._parts():
-            scope = self._after(part, scope)
-        return scope
+    @property
+    def first_values(self) -> Sequence[Value]:
+        """The values to assign before the first step."""
+        return self._plan.get(0, ())
 
-    def write(self, scope: Scope, following: str) -> str:
+    @property
+    def after(self) -> Scope:
+        """The scope that sees what all parts leave behind."""
+        return self._scopes[-1]
+
+    def write(self, following: str) -> str:
         """Write the parts from the last to the first, each seeing what is before it."""
-        scopes = [scope]
-        parts = self._parts()
-        for part in parts:
-            scopes.append(self._after(part, scopes[-1]))
-        for part, before in zip(reversed(parts), reversed(scopes[:-1]), strict=True):
-            following = self._part(part, before, following)
+        parts = list(enumerate(self._parts, start=1))
+        for number, part in reversed(parts):
+            following = self._part(part, number, following)
         return following
 
+    @cached_property
     def _parts(self) -> tuple[Part, ...]:
         if not self.graph.steps:
             return ()
         names = [step.name for step in self.graph.steps]
         return parts_in_series(compose(names, upstream(self.graph)))
 
+    @cached_property
+    def _plan(self) -> dict[int, list[Value]]:
+        """The values to assign, by the number of the part that they are assigned after."""
+        series = [self._steps(part) for part in self._parts]
+        return values.planned(series, self.last, self.scope, opens=self.opens)
+
+    @cached_property
+    def _scopes(self) -> list[Scope]:
+        scopes = [self.scope.knowing(self.first_values)]
+        for number, part in enumerate(self._parts, start=1):
+            after = self._after(part, scopes[-1])
+            scopes.append(after.knowing(self._plan.get(number, ())))
+        return scopes
+
+    @cached_property
     def _named(self) -> dict[str, Step]:
         return {step.name: step for step in self.graph.steps}
 
-    def _after(self, part: Part, scope: Scope) -> Scope:
-        if isinstance(part, str):
-            return _after(self._named()[part], scope)
-        inside = exported(self._steps(part), scope.facts)
-        return _carried(_Together.of(part).results, inside, scope)
-
     def _steps(self, part: Part) -> tuple[Step, ...]:
+        if isinstance(part, str):
+            return (self._named[part],)
         names = set(leaves(part))
         return tuple(step for step in self.graph.steps if step.name in names)
 
-    def _part(self, part: Part, scope: Scope, following: str) -> str:
+    def _after(self, part: Part, scope: Scope) -> Scope:
         if isinstance(part, str):
-            return _step(self._named()[part], scope, self.states, following)
+            return _after(self._named[part], scope)
+        inside = exported(self._steps(part), scope.facts)
+        return carried(Together.of(part).results, inside, scope)
+
+    def _part(self, part: Part, number: int, following: str) -> str:
+        before, entering = self._scopes[number - 1], self._plan.get(number, ())
+        here = _Here(before, self.states, entering, self._after(part, before))
+        if isinstance(part, str):
+            return here.step(self._named[part], following)
         if isinstance(part, Series):
             raise ValueError("a series inside a series is flat")
         graphs = [Graph(self._steps(inner)) for inner in part.parts]
-        return _side_by_side(_Together.of(part), graphs, scope, self.states, following)
-
-
-@dataclass(frozen=True, slots=True)
-class _Together:
-    """The names of what runs side by side."""
-
-    state: str
-    results: str
-    """The variable that holds the results of the steps inside."""
-
-    @staticmethod
-    def of(part: Part) -> _Together:
-        """The names after the first step inside; what begins with more branches is numbered."""
-        depth = spine(part)
-        helper = "Together" if depth == 1 else f"Together{depth}"
-        first = next(iter(leaves(part)))
-        return _Together(state(first, helper), variable(first, helper))
-
-    @staticmethod
-    def named(step: Parallel) -> _Together:
-        """The names of a step that says itself what runs side by side."""
-        return _Together(state(step.name), variable(step.name, "Results"))
-
-
-def _carried(holder: str, results: Sequence[str], scope: Scope) -> Scope:
-    return scope.extended({step: f"${holder}.{variable(step)}" for step in results})
+        return here.side_by_side(Together.of(part), graphs, following)
 
 
 def _after(step: Step, scope: Scope) -> Scope:
@@ -143,176 +124,169 @@ def _after(step: Step, scope: Scope) -> Scope:
             return scope.extended({step.name: f"${variable(step.name)}"})
         case Parallel():
             inside = tuple(inner for branch in step.branches for inner in branch.steps)
-            return _carried(_Together.named(step).results, exported(inside, scope.facts), scope)
+            return carried(Together.named(step).results, exported(inside, scope.facts), scope)
         case Guarded():
             body = f"{variable(step.name, 'Body')}.results"
-            carried = exported(step.body.steps, scope.facts)
-            after = _carried(body, carried, _after(step.acquire, scope))
+            results = exported(step.body.steps, scope.facts)
+            after = carried(body, results, _after(step.acquire, scope))
             cleaned = exported(step.cleanup.steps, scope.facts)
-            return _carried(variable(step.name, "Cleanup"), cleaned, after)
+            return carried(variable(step.name, "Cleanup"), cleaned, after)
         case Choose() | Require() | Wait() | Fail():
             return scope
         case _:
             assert_never(step)
 
 
-def _step(step: Step, scope: Scope, states: States, following: str) -> str:
-    match step:
-        case Call():
-            return calls.call(step, scope, states, following)
-        case Read():
-            return calls.read(step, scope, states, following)
-        case Choose():
-            return _choose(step, scope, states, following)
-        case Require():
-            failed = fail(field_value(step.error), tree(step.cause, scope))
-            otherwise = states.last(state(step.name, step.error), failed)
-            rule = (condition(step.condition, scope), following)
-            return states.last(state(step.name), choice(rule, default=otherwise))
-        case ForEach():
-            return _for_each(step, scope, states, following)
-        case Parallel():
-            return _side_by_side(_Together.named(step), step.branches, scope, states, following)
-        case Guarded():
-            return _guarded(step, scope, states, following)
-        case Wait():
-            wait: State = {"Type": "Wait", "Seconds": _seconds(step.seconds, scope)}
-            return states.add(state(step.name), wait, following)
-        case Fail():
-            failed = fail(field_value(step.error), tree(step.cause, scope))
-            return states.last(state(step.name), failed)
-        case _:
-            assert_never(step)
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """Where a step stands."""
+
+    scope: Scope
+    states: States
+    entering: Sequence[Value]
+    """The values to assign at its end."""
+    after: Scope
+    """The scope that sees what it leaves behind."""
+
+    @property
+    def _assigned(self) -> dict[str, Json]:
+        return self.after.assigned(self.entering)
+
+    def step(self, step: Step, following: str) -> str:
+        """Write a step; the name of its first state comes back."""
+        match step:
+            case Call():
+                scope = self.scope.entered_by(step.name, self.entering)
+                return calls.call(step, scope, self.states, following)
+            case Read():
+                scope = self.scope.entered_by(step.name, self.entering)
+                return calls.read(step, scope, self.states, following)
+            case Choose():
+                return self._choose(step, following)
+            case Require():
+                return self._require(step, following)
+            case ForEach():
+                return self._for_each(step, following)
+            case Parallel():
+                return self.side_by_side(Together.named(step), step.branches, following)
+            case Guarded():
+                return self._guarded(step, following)
+            case Wait():
+                wait: State = {"Type": "Wait", "Seconds": self._seconds(step.seconds)}
+                wait |= {"Assign": self._assigned} if self.entering else {}
+                return self.states.add(state(step.name), wait, following)
+            case Fail():
+                return self.states.last(state(step.name), self._fail(step))
+            case _:
+                assert_never(step)
+
+    def _fail(self, step: Fail | Require) -> State:
+        return fail(field_value(step.error), tree(step.cause, self.scope))
+
+    def _seconds(self, seconds: Tree) -> Json:
+        # Step Functions waits whole seconds.
+        if isinstance(seconds, Expression):
+            return enclosed(f"$ceil({render(seconds, self.scope)})")
+        return ceil(seconds) if isinstance(seconds, int | float) else tree(seconds, self.scope)
+
+    def _require(self, step: Require, following: str) -> str:
+        otherwise = self.states.last(state(step.name, step.error), self._fail(step))
+        rule = Rule(condition(step.condition, self.scope), following, self._assigned)
+        return self.states.last(state(step.name), choice(rule, default=otherwise))
+
+    def _choose(self, step: Choose, following: str) -> str:
+        then = Writing(step.then, self.scope, self.states).write(following)
+        otherwise = Writing(step.otherwise, self.scope, self.states).write(following)
+        rule = Rule(condition(step.condition, self.scope), then)
+        return self.states.last(state(step.name), choice(rule, default=otherwise))
+
+    def side_by_side(self, names: Together, graphs: Sequence[Graph], following: str) -> str:
+        """Write graphs that run side by side."""
+        branches: list[Json] = []
+        for number, graph in enumerate(graphs, start=1):
+            label = f"{names.state}-Branch{number}"
+            results = exported(graph.steps, self.scope.facts)
+            branches.append(tried(label, _machine(label, graph, self.scope, results)))
+        parallel: State = {"Type": "Parallel", "Branches": branches, "Output": FIRST_ERROR}
+        if exported(tuple(step for graph in graphs for step in graph.steps), self.scope.facts):
+            parallel["Assign"] = {names.results: "{% $merge($states.result.results) %}"}
+        checked = self._checked(names.state, following)
+        return self.states.add(names.state, parallel, checked)
+
+    def _for_each(self, step: ForEach, following: str) -> str:
+        name = state(step.name)
+        inner = self.scope.looping(step.name, row_fields(step.items, self.scope.facts))
+        loop: State = {
+            "Type": "Map",
+            "Items": tree(step.items, self.scope),
+            "MaxConcurrency": step.max_concurrency,
+            "ItemProcessor": {
+                "ProcessorConfig": {"Mode": "INLINE"},
+                **tried(name, _iteration(step, inner)),
+            },
+            "Assign": {variable(step.name): {"items": "{% [$states.result.item] %}"}},
+            "Output": FIRST_ERROR,
+        }
+        return self.states.add(name, loop, self._checked(name, following))
+
+    def _guarded(self, step: Guarded, following: str) -> str:
+        acquired, name = _after(step.acquire, self.scope), state(step.name)
+        body, facts = variable(step.name, "Body"), self.scope.facts
+        after = self._checked(name, following)
+        label = f"{name}-Cleanup"
+        cleaned = exported(step.cleanup.steps, facts)
+        release: State = {
+            "Type": "Parallel",
+            "Branches": [_machine(label, step.cleanup, acquired, cleaned)],
+            # The body's failure comes first.
+            "Output": f"{{% $exists(${body}.Error) ? ${body} : {{}} %}}",
+            "Catch": [caught(after, f"$exists(${body}.Error) ? ${body} : ")],
+        }
+        if cleaned:
+            release["Assign"] = {variable(step.name, "Cleanup"): "{% $states.result[0].results %}"}
+        cleanup = self.states.add(label, release, after)
+        label = f"{name}-Body"
+        results = exported(step.body.steps, facts)
+        work: State = {
+            "Type": "Parallel",
+            "Branches": [_machine(label, step.body, acquired, results)],
+            "Catch": [{"ErrorEquals": ["States.ALL"], "Assign": {body: ERROR}, "Next": cleanup}],
+            "Assign": {body: "{% $states.result[0] %}"},
+        }
+        here = self.states.add(label, work, cleanup)
+        return calls.call(step.acquire, self.scope, self.states, here)
+
+    def _checked(self, name: str, following: str) -> str:
+        """Fail with the error in a state's input, or go on."""
+        well = Rule("$not($exists($states.input.Error))", following, self._assigned)
+        check = choice(well, default=self.states.failed())
+        return self.states.last(f"{name}-CheckErrors", check)
 
 
-def _seconds(seconds: Tree, scope: Scope) -> Json:
-    # Step Functions waits whole seconds.
-    if isinstance(seconds, Expression):
-        return enclosed(f"$ceil({render(seconds, scope)})")
-    return ceil(seconds) if isinstance(seconds, int | float) else tree(seconds, scope)
-
-
-def _choose(step: Choose, scope: Scope, states: States, following: str) -> str:
-    then = steps(step.then, scope, states, following)
-    otherwise = steps(step.otherwise, scope, states, following)
-    rule = (condition(step.condition, scope), then)
-    return states.last(state(step.name), choice(rule, default=otherwise))
-
-
-def _machine(
-    name: str, graph: Graph, scope: Scope, given: Given, *first: tuple[str, State]
-) -> dict[str, Json]:
-    """A graph as a machine of its own, after a first state; it ends with what is given back."""
-    states = States()
-    inner = seen(graph, scope)
-    last = states.add(f"{name}-Given", {"Type": "Pass", "Output": given(inner)}, None)
-    start = steps(graph, scope, states, last)
-    for label, before in first:
-        start = states.add(label, before, start)
+def _machine(label: str, graph: Graph, scope: Scope, results: Sequence[str]) -> dict[str, Json]:
+    """Write a graph as a machine of its own, which gives back the results of some steps."""
+    states = States(label)
+    writing = Writing(graph, scope, states, opens=True)
+    output: Json = {
+        "results": {variable(step): enclosed(writing.after.places[step]) for step in results}
+    }
+    last = states.add(f"{label}-Result", {"Type": "Pass", "Output": output}, None)
+    start = writing.write(last)
+    assigned = {**scope.assigned(writing.first_values), **states.begun}
+    if assigned:
+        start = states.add(f"{label}-Begin", {"Type": "Pass", "Assign": assigned}, start)
     return states.machine(start)
 
 
-def _attempt(name: str, machine: dict[str, Json]) -> dict[str, Json]:
-    """A machine that tries another one, and gives its error back instead of failing."""
-    states = States()
-    caught = states.add(f"{name}-Caught", {"Type": "Pass"}, None)
-    attempt: State = {
-        "Type": "Parallel",
-        "Branches": [machine],
-        "Output": "{% $states.result[0] %}",
-        "Catch": [{"ErrorEquals": ["States.ALL"], "Output": dict(_CAUGHT), "Next": caught}],
-    }
-    return states.machine(states.add(f"{name}-Attempt", attempt, None))
-
-
-def _results(names: Sequence[str]) -> Given:
-    def given(scope: Scope) -> Json:
-        return {"results": {variable(step): enclosed(scope.places[step]) for step in names}}
-
-    return given
-
-
-def _checked(name: str, states: States, following: str) -> str:
-    """Fail with the first error that came back, or go on."""
-    first = "$states.input[$exists(error)][0]"
-    failed = states.last(f"{name}-Failed", failed_as(first))
-    rule = (f"$exists({first})", failed)
-    return states.last(f"{name}-Joined", choice(rule, default=following))
-
-
-def _side_by_side(
-    names: _Together, graphs: Sequence[Graph], scope: Scope, states: States, following: str
-) -> str:
-    inside = tuple(step for graph in graphs for step in graph.steps)
-    if exported(inside, scope.facts):
-        kept: State = {
-            "Type": "Pass",
-            "Assign": {names.results: "{% $merge($states.input.results) %}"},
-        }
-        following = states.add(f"{names.state}-Done", kept, following)
-    branches: list[Json] = []
-    for number, graph in enumerate(graphs, start=1):
-        label = f"{names.state}-Branch{number}"
-        given = _results(exported(graph.steps, scope.facts))
-        branches.append(_attempt(label, _machine(label, graph, scope, given)))
-    joined = _checked(names.state, states, following)
-    return states.add(names.state, {"Type": "Parallel", "Branches": branches}, joined)
-
-
-def _for_each(step: ForEach, scope: Scope, states: States, following: str) -> str:
+def _iteration(step: ForEach, scope: Scope) -> dict[str, Json]:
+    """Write a loop's body as a machine of its own, which gives back what is collected."""
     name = state(step.name)
-    kind: Kind = "object" if rows(step.items, scope.facts) else "any"
-    inner = replace(scope, item=kind)
-    item: State = {"Type": "Pass", "Assign": {"item": "{% $states.input %}"}}
-
-    def collected(inside: Scope) -> Json:
-        return {"item": tree(step.collect, inside)}
-
-    body = _machine(name, step.body, inner, collected, (f"{name}-Item", item))
-    gathered: State = {
-        "Type": "Pass",
-        "Assign": {variable(step.name): {"items": "{% [$states.input.item] %}"}},
-    }
-    loop: State = {
-        "Type": "Map",
-        "Items": tree(step.items, scope),
-        "MaxConcurrency": step.max_concurrency,
-        "ItemProcessor": {"ProcessorConfig": {"Mode": "INLINE"}, **_attempt(name, body)},
-    }
-    done = states.add(f"{name}-Done", gathered, following)
-    return states.add(name, loop, _checked(name, states, done))
-
-
-def _guarded(step: Guarded, scope: Scope, states: States, following: str) -> str:
-    acquired = _after(step.acquire, scope)
-    body, name = variable(step.name, "Body"), state(step.name)
-    failed = states.last(f"{name}-Failed", failed_as(f"${body}"))
-    unclean = states.last(f"{name}-Unclean", failed_as("$states.input"))
-    released = choice(
-        (f"$exists(${body}.error)", failed),
-        ("$exists($states.input.error)", unclean),
-        default=following,
-    )
-    after = states.last(f"{name}-Released", released)
-    label = f"{name}-Cleanup"
-    cleaned = exported(step.cleanup.steps, scope.facts)
-    release: State = {
-        "Type": "Parallel",
-        "Branches": [_machine(label, step.cleanup, acquired, _results(cleaned))],
-        "Output": "{% $states.result[0] %}",
-        "Catch": [{"ErrorEquals": ["States.ALL"], "Output": dict(_CAUGHT), "Next": after}],
-    }
-    if cleaned:
-        release["Assign"] = {variable(step.name, "Cleanup"): "{% $states.result[0].results %}"}
-    cleanup = states.add(label, release, after)
-    label = f"{name}-Body"
-    given = _results(exported(step.body.steps, scope.facts))
-    work: State = {
-        "Type": "Parallel",
-        "Branches": [_machine(label, step.body, acquired, given)],
-        "Catch": [
-            {"ErrorEquals": ["States.ALL"], "Assign": {body: dict(_CAUGHT)}, "Next": cleanup}
-        ],
-        "Assign": {body: "{% $states.result[0] %}"},
-    }
-    return calls.call(step.acquire, scope, states, states.add(label, work, cleanup))
+    states = States(name)
+    writing = Writing(step.body, scope, states, step.collect, opens=True)
+    output: Json = {"item": tree(step.collect, writing.after)}
+    last = states.add(f"{name}-Result", {"Type": "Pass", "Output": output}, None)
+    assigned: dict[str, Json] = {"item": "{% $states.input %}"}
+    start = writing.write(last)
+    assigned |= scope.reading_item().assigned(writing.first_values)
+    begin: State = {"Type": "Pass", "Assign": {**assigned, **states.begun}}
+    return states.machine(states.add(f"{name}-Item", begin, start))

@@ -8,7 +8,21 @@ from typing import Final, cast
 
 from orchestration.backends.jsonata import Kind
 from orchestration.backends.stepfunctions.names import Facts
-from orchestration.expressions import Json, Result, Tree, walk
+from orchestration.expressions import (
+    All,
+    Any,
+    Apply,
+    Compare,
+    Function,
+    Join,
+    Json,
+    Not,
+    Parameter,
+    Result,
+    Run,
+    Tree,
+    walk,
+)
 from orchestration.graph import (
     Call,
     ForEach,
@@ -21,6 +35,7 @@ from orchestration.graph import (
     trees,
     visible,
 )
+from orchestration.refs import Expression
 
 _KINDS: Final[Mapping[str, Kind]] = {
     "any": "any",
@@ -31,44 +46,78 @@ _KINDS: Final[Mapping[str, Kind]] = {
 
 
 def facts(workflow: Workflow) -> Facts:
-    """The facts about a workflow."""
+    """Return the facts about a workflow."""
+    kinds = dict(_kinds(workflow.graph))
+    parameters: dict[str, Kind] = {p.name: p.type for p in workflow.parameters}
     return Facts(
-        kinds=dict(_kinds(workflow.graph)),
-        parameters={p.name: p.type for p in workflow.parameters},
+        kinds=kinds,
+        parameters=parameters,
         readers=_readers(workflow),
-        rows=frozenset(_rows(workflow.graph)),
+        rows=dict(_rows(workflow.graph, kinds, parameters)),
     )
 
 
 def exported(steps: tuple[Step, ...], known: Facts) -> tuple[str, ...]:
-    """The steps among some, and inside of them, whose results are read by others."""
+    """Return the steps among some, and inside of them, whose results are read by others."""
     inside = {step.name for step in all_steps(Graph(steps))}
     seen = {name for step in steps for name in visible(step)}
     ordered = [step.name for step in all_steps(Graph(steps)) if step.name in seen]
     return tuple(name for name in ordered if known.readers.get(name, frozenset()) - inside)
 
 
-def rows(items: Tree, known: Facts) -> bool:
-    """Whether a list is sure to hold objects and nothing else."""
+def row_fields(items: Tree, known: Facts) -> Mapping[str, Kind] | None:
+    """Return the fields that each object in a list is sure to have; ``None``: not all objects."""
     if isinstance(items, Result):
-        return (items.step, items.output) in known.rows
+        return known.rows.get((items.step, items.output))
     if isinstance(items, Sequence) and not isinstance(items, str):
-        return all(isinstance(item, Mapping) for item in items)
-    return False
+        rows = [item for item in items if isinstance(item, Mapping)]
+        if len(rows) == len(items):
+            return _shared([{name: _constant_kind(v) for name, v in row.items()} for row in rows])
+    return None
 
 
-def _rows(graph: Graph) -> Iterator[tuple[str, str]]:
+def _shared(rows: Sequence[Mapping[str, Kind]]) -> Mapping[str, Kind]:
+    """Return the fields that all rows have, of one kind in all of them."""
+    first = rows[0] if rows else {}
+    return {n: kind for n, kind in first.items() if all(row.get(n) == kind for row in rows)}
+
+
+def _rows(
+    graph: Graph, kinds: Mapping[tuple[str, str], Kind], parameters: Mapping[str, Kind]
+) -> Iterator[tuple[tuple[str, str], Mapping[str, Kind]]]:
     for step in all_steps(graph):
         match step:
             case Call() | Read():
                 for name, output in _outputs(step).items():
                     # A default or a recovery is a value of its own.
                     if output.columns and not _others(step, name, output):
-                        yield step.name, name
+                        yield (step.name, name), {}
             case ForEach():
-                yield step.name, "items"
+                fields = {n: _kind(value, kinds, parameters) for n, value in step.collect.items()}
+                yield (step.name, "items"), {n: k for n, k in fields.items() if k != "any"}
             case _:
                 pass
+
+
+def _kind(
+    value: Tree, kinds: Mapping[tuple[str, str], Kind], parameters: Mapping[str, Kind]
+) -> Kind:
+    """Return the kind that a tree is sure to have in a run."""
+    match value:
+        case Result(step, output):
+            return kinds.get((step, output), "any")
+        case Parameter(name):
+            return parameters.get(name, "any")
+        case Run() | Join():
+            return "string"
+        case Apply(function, _):
+            return "number" if function in (Function.COUNT, Function.SUM) else "string"
+        case Compare() | All() | Any() | Not():
+            return "boolean"
+        case Expression():
+            return "any"
+        case _:
+            return _constant_kind(value)
 
 
 def _readers(workflow: Workflow) -> dict[str, frozenset[str]]:
@@ -83,7 +132,7 @@ def _readers(workflow: Workflow) -> dict[str, frozenset[str]]:
         for tree in trees(step):
             note(tree, step.name)
     note(workflow.outputs, "")
-    return {name: frozenset(found) for name, found in readers.items()}
+    return {name: frozenset(names) for name, names in readers.items()}
 
 
 def _kinds(graph: Graph) -> Iterator[tuple[tuple[str, str], Kind]]:
@@ -93,7 +142,7 @@ def _kinds(graph: Graph) -> Iterator[tuple[tuple[str, str], Kind]]:
                 for name, output in _outputs(step).items():
                     kind: Kind = "array" if output.columns else _KINDS[output.kind]
                     others = _others(step, name, output)
-                    same = all(_kind_of(other) == kind for other in others)
+                    same = all(_constant_kind(other) == kind for other in others)
                     yield (step.name, name), kind if same else "any"
             case ForEach():
                 yield (step.name, "items"), "array"
@@ -108,20 +157,21 @@ def _outputs(step: Call | Read) -> Mapping[str, Output]:
 
 
 def _others(step: Call | Read, name: str, output: Output) -> list[Json]:
-    """What an output may be instead of what the response has."""
+    """Return what an output may be instead of what the response has."""
     recoveries = step.recoveries if isinstance(step, Call) else ()
-    found = [r.outputs[name] for r in recoveries if name in r.outputs]
+    others = [r.outputs[name] for r in recoveries if name in r.outputs]
     if output.optional:
-        found.append(cast(Json, output.default))
+        others.append(cast(Json, output.default))
     # An empty list is a list of anything.
-    return [other for other in found if other not in ((), [])]
+    return [other for other in others if other not in ((), [])]
 
 
-def _kind_of(value: Json) -> Kind:
+def _constant_kind(value: Tree) -> Kind:
+    """Return the kind of a value that is known before the run."""
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int | float):
         return "number"
     if isinstance(value, str):
         return "string"
-    return "any" if value is None or isinstance(value, Mapping) else "array"
+    return "array" if isinstance(value, Sequence) else "any"

@@ -1,29 +1,35 @@
 """From a request that finds no capacity to the next one.
 
-The list is left only forward, and only for want of capacity. What each request met is kept in one
-text, which is the cause of the failure where none is left.
+The list is left only forward, and only because no capacity was available. What each request met is
+kept in one text, which is the cause of the failure where none is left.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from typing import cast
+from typing import Final, cast
 
-from orchestration.backends.jsonata import enclosed, path, quote, render
+from orchestration.backends.jsonata import enclosed, path, quote
 from orchestration.backends.stepfunctions import recognition
 from orchestration.backends.stepfunctions.names import Scope, alternative, state, variable
-from orchestration.backends.stepfunctions.states import State, States, choice, fail, reraised
+from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
 from orchestration.backends.stepfunctions.tasks import task
-from orchestration.expressions import join
-from orchestration.graph import NO_CAPACITY, Call, Fallback, Retry, Until
+from orchestration.backends.stepfunctions.wording import Raw, Words, worded
+from orchestration.execution import wording
+from orchestration.expressions import Json
+from orchestration.graph import Call, Fallback, Retry, Until
 from orchestration.refs import Expression
 
+_MESSAGE: Final = Raw("$substringBefore($states.input.Cause, ' (Service:')")
 
-def exhausted(step: Call, states: States) -> str:
+
+def exhausted(step: Call, scope: Scope, states: States) -> str:
     """Write the end of a call none of whose requests found capacity."""
-    cause = enclosed(f"'nothing had capacity: ' & ${_held(step)}")
-    return states.last(state(step.name, NO_CAPACITY), fail(NO_CAPACITY, cause))
+    requests = Raw(f"${_held(step)}")
+    cause = enclosed(worded(wording.NOTHING_HAD_CAPACITY, scope, requests=requests))
+    failed = fail(wording.NO_CAPACITY, cause)
+    return states.last(state(step.name, wording.NO_CAPACITY), failed)
 
 
 def _held(step: Call) -> str:
@@ -44,7 +50,7 @@ class Way:
     states: States
 
     def lacks(self, root: str) -> str:
-        """Whether a job failed for want of capacity, its description being at ``root``."""
+        """Return whether a job, described at ``root``, found no capacity, in JSONata."""
         if self._until.reason is None or not self._fallback.reasons:
             return "false"
         reason = path(root, self._until.reason)
@@ -53,49 +59,52 @@ class Way:
             for begin in self._fallback.reasons
         )
 
-    def noted(self, helper: str, words: str, following: str | None = None) -> str:
-        """Write down in JSONata's words what the request met, and go on."""
-        told = f"{render(join(self._fallback.label, ': '), self.scope)} & {words}"  # type: ignore[arg-type]  # a label is text or an expression of one
-        text = told if self.number == 0 else f"${_held(self.step)} & '; ' & {told}"
-        assigned: State = {"Type": "Pass", "Assign": {_held(self.step): enclosed(text)}}
-        return self.states.add(self._name(helper), assigned, following or self.following)
+    def lacking(self, condition: str, words: str) -> Rule:
+        """Return the rule that goes on to the next request, and keeps what this one met."""
+        return Rule(condition, self.following, self._noted(words))
 
-    def refusals(
-        self, subject: tuple[str | Expression[object], ...], adopted: str
-    ) -> list[tuple[str, str]]:
-        """Which errors of the call are want of capacity, and the states they lead to."""
+    def refusals(self, subject: Words, adopted: Rule) -> list[Rule]:
+        """Return which errors of the call are a lack of capacity, and where they lead."""
         rules = []
-        for number, pattern in enumerate(self._fallback.refusals, start=1):
-            code = pattern.code.removesuffix("Exception")
-            refused = render(join(*subject, f" was refused: {code}: "), self.scope)
-            words = f"{refused} & $substringBefore($states.input.Cause, ' (Service:')"
-            helper = "Refused" if number == 1 else f"Refused{number}"
-            noted = self.noted(helper, words, self._look(adopted))
-            self.states.written[noted]["Assign"] = {
-                **cast(State, self.states.written[noted]["Assign"]),
-                self._looks: 0,
-            }
-            rules.append((recognition.matches(pattern, self.step.operation), noted))
+        for pattern in self._fallback.refusals:
+            code = (pattern.code.removesuffix("Exception"),)
+            words = worded(
+                wording.REFUSED, self.scope, subject=subject, code=code, message=_MESSAGE
+            )
+            noted = {**self._noted(words), self._looks: 0}
+            matches = recognition.matches(pattern, self.step.operation)
+            rules.append(Rule(matches, self._look(adopted), noted))
         return rules
 
-    def _look(self, adopted: str) -> str:
+    def _noted(self, words: str) -> dict[str, Json]:
+        label = (cast("str | Expression[object]", self._fallback.label),)
+        text = worded(wording.LACKING, self.scope, label=label, words=Raw(words))
+        if self.number > 0:
+            text = f"${_held(self.step)} & {quote(wording.SEPARATOR)} & {text}"
+        return {_held(self.step): enclosed(text)}
+
+    def _look(self, adopted: Rule) -> str:
         """Write the question whether the job exists after all, its response having been lost."""
         poll, absent = self._until.poll, self._fallback.absent
         named = all(recognition.is_named(pattern, poll) for pattern in absent)
         looking = task(poll, self.scope, Retry(), unnamed=named)
-        rules = [(recognition.matches(pattern, poll), self.following) for pattern in absent]
+        again = self._name("LookAgain")
+        rules = [Rule(recognition.matches(pattern, poll), self.following) for pattern in absent]
         tries = f"${self._looks} < {Retry().attempts - 1}"
-        rules.append((f"{tries} and ({recognition.passing(poll)})", self._name("LookAgain")))
-        otherwise = reraised(self.states, self._name("LookReraise"))
-        judged = self.states.last(self._name("Absent"), choice(*rules, default=otherwise))
-        looking["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": judged}]
-        again: State = {
+        rules.append(Rule(f"{tries} and {recognition.PASSES}", again))
+        absence = choice(*rules, default=self.states.failed())
+        judged = self.states.last(self._name("CheckAbsence"), absence)
+        looking["Catch"] = [
+            {"ErrorEquals": ["States.ALL"], "Next": judged},
+        ]
+        looking |= {"Assign": dict(adopted.assign)} if adopted.assign else {}
+        wait: State = {
             "Type": "Wait",
             "Seconds": max(1, ceil(self._until.interval_s)),
             "Assign": {self._looks: enclosed(f"${self._looks} + 1")},
         }
-        look = self.states.add(self._name("Look"), looking, adopted)
-        self.states.add(self._name("LookAgain"), again, look)
+        look = self.states.add(self._name("Look"), looking, adopted.following)
+        self.states.add(again, wait, look)
         return look
 
     def _name(self, helper: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Final, cast
 
 from orchestration.backends.jsonata import (
     checked,
@@ -14,20 +14,42 @@ from orchestration.backends.jsonata import (
     quote,
     step,
 )
+from orchestration.backends.stepfunctions.names import Scope, variable
+from orchestration.execution import wording
+from orchestration.execution.wording import filled
 from orchestration.expressions import Json
 from orchestration.graph import Output
 
-_TYPES = {"number": "number", "string": "string", "list": "array"}
+_TYPES: Final = {"number": "number", "string": "string", "list": "array"}
 
 
-def taken(outputs: Mapping[str, Output], root: str, step_name: str) -> dict[str, Json]:
-    """The outputs of a step, for ``Assign``; a response that lacks one fails the step."""
-    return {name: enclosed(_taken(output, root, step_name)) for name, output in outputs.items()}
+def taken(
+    outputs: Mapping[str, Output], root: str, step_name: str, scope: Scope
+) -> dict[str, Json]:
+    """Return what a step assigns that got a response; one that lacks an output fails the step."""
+    texts = {name: _taken(output, root, step_name) for name, output in outputs.items()}
+    own = {name: enclosed(text) for name, text in texts.items()}
+    raw = {name: _rows(output, root) or texts[name] for name, output in outputs.items()}
+    return _assigned(own, raw, step_name, scope)
+
+
+def given(values: Mapping[str, Json], step_name: str, scope: Scope) -> dict[str, Json]:
+    """Return what a step assigns whose outputs are known without a response."""
+    own = {name: field_value(value) for name, value in values.items()}
+    raw = {name: literal(value) for name, value in values.items()}
+    return _assigned(own, raw, step_name, scope)
 
 
 def defaults(outputs: Mapping[str, Output]) -> dict[str, Json]:
-    """The outputs of a step that got no response."""
-    return {name: field_value(cast("Json", o.default)) for name, o in outputs.items() if o.optional}
+    """Return the outputs of a step that got no response."""
+    return {name: cast("Json", o.default) for name, o in outputs.items() if o.optional}
+
+
+def _assigned(
+    own: Mapping[str, Json], raw: Mapping[str, str], step_name: str, scope: Scope
+) -> dict[str, Json]:
+    values = scope.assigning({(step_name, name): text for name, text in raw.items()}, step_name)
+    return {**({variable(step_name): dict(own)} if own else {}), **values}
 
 
 def _taken(output: Output, root: str, name: str) -> str:
@@ -35,20 +57,27 @@ def _taken(output: Output, root: str, name: str) -> str:
     parsed = f"$exists({value}) ? $parse({value})" if output.optional else f"$parse({value})"
     if output.parse:
         value = f"({parsed})" if output.optional else parsed
-    where = ".".join(map(str, output.path)) or "the response"
+    where = ".".join(map(str, output.path)) or "the document"
     kind = "array" if output.columns else _TYPES.get(output.kind)
     result = _columns(output.columns) if output.columns else "$v"
+    wrong = filled(wording.NOT_A, source=name, path=where, kind=output.kind)
     if not output.optional:
         if kind is None:
-            missing = f"{name}: the response has no {where}"
+            missing = filled(wording.NO_VALUE, source=name, path=where)
             return checked(value, "$exists($v)", result, missing)
-        wrong = f"{name}: {where} of the response is missing or no {output.kind}"
         return checked(value, f"$type($v) = '{kind}'", result, wrong)
     default = literal(cast("Json", output.default))
     if kind is None:
         return f"($v := {value}; $exists($v) ? $v : {default})"
-    error = f"$error({quote(f'{name}: {where} of the response is no {output.kind}')})"
-    return f"($v := {value}; $exists($v) ? ($type($v) = '{kind}' ? {result} : {error}) : {default})"
+    error = f"$error({quote(wrong)})"
+    return f"($v := {value}; $type($v) = '{kind}' ? {result} : $exists($v) ? {error} : {default})"
+
+
+def _rows(output: Output, root: str) -> str:
+    """Return the rows of a list, empty where there is none; the output itself checks that."""
+    if output.columns and not output.parse and output.default in ((), []):
+        return f"[{path(root, output.path)}]"
+    return ""
 
 
 def _columns(columns: tuple[str, ...]) -> str:

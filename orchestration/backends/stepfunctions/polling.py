@@ -6,20 +6,23 @@ from dataclasses import dataclass
 from math import ceil
 from typing import cast
 
-from orchestration.backends.jsonata import enclosed, field, literal, path, render, tree
+from orchestration.backends.jsonata import enclosed, field, literal, path
 from orchestration.backends.stepfunctions import recognition
 from orchestration.backends.stepfunctions.fallbacks import Way
 from orchestration.backends.stepfunctions.names import Scope, alternative, variable
-from orchestration.backends.stepfunctions.outputs import defaults, taken
-from orchestration.backends.stepfunctions.states import State, States, choice, fail, reraised
+from orchestration.backends.stepfunctions.outputs import defaults, given, taken
+from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
 from orchestration.backends.stepfunctions.tasks import task
-from orchestration.expressions import Json, Tree, join
-from orchestration.graph import JOB_FAILED, TIMED_OUT, Call, Retry, Until
+from orchestration.backends.stepfunctions.wording import Raw, Words, worded
+from orchestration.execution import wording
+from orchestration.expressions import Json, Tree
+from orchestration.graph import Call, Retry, Until
 from orchestration.refs import Expression
 
 MOST_POLLS = 2000
 """A round of Poll, Status and Wait writes 9 events into a history of 25,000 at the most:
 https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html"""
+_BEFORE_REASON = wording.ENDED_WITH_REASON.removeprefix(wording.ENDED).partition("{")[0]
 
 
 @dataclass(frozen=True)
@@ -31,57 +34,68 @@ class Polling:
     states: States
     following: str
     way: Way | None = None
-    """What it falls back on for want of capacity."""
+    """What it falls back on where no capacity is available."""
 
     @property
     def begun(self) -> dict[str, Json]:
-        """What is assigned before the first poll."""
+        """The assignments before the first poll."""
         return {self._polls: 0}
 
-    def write(self) -> str:
+    def write(self, helper: str = "Poll") -> str:
         """Write the loop; it begins with a poll."""
-        until, name = self._until, self._name("Poll")
+        until, name = self._until, self._name(helper)
         if name in self.states.written:
             return name
         unnamed = until.gone is None or recognition.is_named(until.gone, until.poll)
         polling = task(until.poll, self.scope, Retry(), unnamed=unnamed)
-        polling["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": self._troubled()}]
-        return self.states.add(name, polling, self._status(name))
+        status = self._status(name)
+        polling["Catch"] = [
+            # It may pass yet: the next poll is one of those that the time allows.
+            {"ErrorEquals": recognition.passing(until.poll), "Output": {}, "Next": status},
+            {"ErrorEquals": ["States.ALL"], "Next": status},
+        ]
+        return self.states.add(name, polling, status)
 
-    def late(self) -> str:
-        """Write the end of a job that is out of time."""
-        until = self._until
-        over = f" did not end within {until.timeout_s:g} s"
-        over += "; it was told to stop" if until.stop is not None else ""
-        cause = tree(join(*self.subject, over), self.scope)
-        failed = self.states.last(self._name("Late"), fail(TIMED_OUT, cause))
-        if until.stop is None:
-            return failed
-        stopping = task(until.stop, self.scope, Retry())
+    def first(self) -> str:
+        """Write the loop of a call that only asks: it is itself the first poll."""
+        self.states.counters.update(self.begun)
+        return self.write("")
+
+    def late(self) -> tuple[str, Json]:
+        """Write how a job ends that is out of time; the state and its input come back."""
+        failed = self.states.failed()
+        if self._until.stop is None:
+            return failed, self._too_late
+        stopping = task(self._until.stop, self.scope, Retry())
         # It may be over by now, which some services call an error.
-        stopping["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": failed}]
-        return self.states.add(self._name("Stop"), stopping, failed)
+        caught = {"ErrorEquals": ["States.ALL"], "Output": self._too_late, "Next": failed}
+        stopping |= {"Catch": [caught], "Output": self._too_late}
+        return self.states.add(self._name("Stop"), stopping, failed), None
 
-    def failed(self, root: str) -> str:
-        """Write the end of a job that failed, its description being at ``root``."""
-        helper = "Failed" if root == "$states.input" else "JobFailed"
-        cause = enclosed(self._ended(root))
-        return self.states.last(self._name(helper), fail(JOB_FAILED, cause))
+    @property
+    def _too_late(self) -> Json:
+        until = self._until
+        text = wording.LATE if until.stop is None else wording.LATE_AND_STOPPED
+        seconds = (f"{until.timeout_s:g}",)
+        cause = worded(text, self.scope, subject=self.subject, seconds=seconds)
+        return {"Error": wording.TIMED_OUT, "Cause": enclosed(cause)}
 
-    def lacking(self, root: str) -> str:
-        """Write how a job goes on that failed for want of capacity, described at ``root``."""
-        helper = "Lacking" if root == "$states.input" else "JobLacking"
-        return cast(Way, self.way).noted(helper, self._ended(root))
+    def failed(self) -> str:
+        """Write the end of a job that failed, described in the state's input."""
+        cause = enclosed(self._ended("$states.input"))
+        return self.states.last(self._name("JobFailed"), fail(wording.JOB_FAILED, cause))
+
+    def lacking(self, condition: str, root: str) -> Rule:
+        """Return how a job goes on that failed because no capacity was available."""
+        return cast(Way, self.way).lacking(condition, self._ended(root))
 
     def _ended(self, root: str) -> str:
-        """The words for how a job failed, its description being at ``root``."""
+        """Return the words for how a job failed, its description being at ``root``."""
         until = self._until
-        status = path(root, until.status)
-        told = ""
+        end = path(root, until.status)
         if until.reason is not None:
-            reason = path(root, until.reason)
-            told = f" & ($exists({reason}) ? ': ' & {reason} : '')"
-        return f"{render(join(*self.subject, ' ended as '), self.scope)} & {status}{told}"
+            end = f"$join([{end}, {path(root, until.reason)}], '{_BEFORE_REASON}')"
+        return worded(wording.ENDED, self.scope, subject=self.subject, status=Raw(end))
 
     def _name(self, helper: str) -> str:
         number = 0 if self.way is None else self.way.number
@@ -96,7 +110,7 @@ class Polling:
         return variable(self.step.name, "Polls")
 
     @property
-    def subject(self) -> tuple[str | Expression[object], ...]:
+    def subject(self) -> Words:
         """What errors call it: the operation, and the name where there is one."""
         adopt, operation = self.step.adopt, self.step.operation
         name: Tree = self.step.name
@@ -105,23 +119,26 @@ class Polling:
         return (f"{operation.name} ", cast("str | Expression[object]", name))
 
     def _status(self, poll: str) -> str:
-        until = self._until
-        status = path("$states.input", until.status)
-        rules = []
+        until, root = self._until, "$states.input"
+        status, rules = path(root, until.status), list[Rule]()
         if until.success:
-            outputs = taken(until.outputs, "$states.input", self.step.name)
-            rules.append((_among(status, until.success), self._finished("Done", outputs)))
+            assigned = self.assigned(root)
+            rules.append(Rule(_among(status, until.success), self.following, assigned))
         if until.failure:
-            failed = self.failed("$states.input")
             among = _among(status, until.failure)
             if self.way is not None:
-                lacks = f"{among} and ({self.way.lacks('$states.input')})"
-                rules.append((lacks, self.lacking("$states.input")))
-            rules.append((among, failed))
+                rules.append(self.lacking(f"{among} and ({self.way.lacks(root)})", root))
+            rules.append(Rule(among, self.failed()))
+        if until.gone is not None:
+            gone = recognition.matches(until.gone, until.poll)
+            outputs = given(defaults(until.outputs), self.step.name, self.scope)
+            rules.append(Rule(gone, self.following, self._kept(outputs)))
+        # Counted with the other polls, so that an outage lasts no longer than the time allowed.
+        rules.append(Rule(recognition.REFUSED, self.states.failed()))
         most = min(MOST_POLLS, max(1, ceil(until.timeout_s / self._interval_s)))
-        rules.append((f"${self._polls} >= {most}", self.late()))
-        decide = choice(*rules, default=self._wait(poll))
-        return self.states.last(self._name("Status"), decide)
+        stop, output = self.late()
+        rules.append(Rule(f"${self._polls} >= {most}", stop, output=output))
+        return self.states.last(self._name("Status"), choice(*rules, default=self._wait(poll)))
 
     @property
     def _interval_s(self) -> int:
@@ -136,32 +153,24 @@ class Polling:
         return self.states.add(self._name("Wait"), wait, poll)
 
     def _seconds(self) -> Json:
-        """The pause; longer in the second half of the polls where they would be too many."""
+        """Return the pause; longer in the second half of the polls if they would be too many."""
         half = MOST_POLLS // 2
         if self._until.timeout_s <= MOST_POLLS * self._interval_s:
             return self._interval_s
         longer = ceil((self._until.timeout_s - half * self._interval_s) / half)
         return enclosed(f"${self._polls} < {half} ? {self._interval_s} : {longer}")
 
-    def _troubled(self) -> str:
-        """Write what a poll's error means: the end, trouble that passes, or failure."""
-        until, rules = self._until, list[tuple[str, str]]()
-        if until.gone is not None:
-            ended = self._finished("Ended", defaults(until.outputs))
-            rules.append((recognition.matches(until.gone, until.poll), ended))
-        # Counted with the other polls, so that an outage lasts no longer than the time allowed.
-        rules.append((recognition.passing(until.poll), self._name("Wait")))
-        otherwise = reraised(self.states, self._name("PollReraise"))
-        return self.states.last(self._name("Trouble"), choice(*rules, default=otherwise))
+    def assigned(self, root: str) -> dict[str, Json]:
+        """Return the step's assignments at its end, its description being at ``root``."""
+        return self._kept(taken(self._until.outputs, root, self.step.name, self.scope))
 
-    def _finished(self, helper: str, outputs: dict[str, Json]) -> str:
-        if not outputs:
-            return self.following
+    def _kept(self, assigned: dict[str, Json]) -> dict[str, Json]:
+        """Add what the call itself gave to the outputs of its end, if there are any."""
         mine = variable(self.step.name)
-        # What the call itself gave stays.
+        if mine not in assigned:
+            return assigned
         own = {name: enclosed(field(f"${mine}", name)) for name in self.step.outputs}
-        passed: State = {"Type": "Pass", "Assign": {mine: {**own, **outputs}}}
-        return self.states.add(self._name(helper), passed, self.following)
+        return {**assigned, mine: {**own, **cast("State", assigned[mine])}}
 
 
 def _among(status: str, words: frozenset[str]) -> str:

@@ -10,9 +10,10 @@ https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.htm
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 
-from orchestration.backends.jsonata import literal, quote
+from orchestration.backends.jsonata import quote
 from orchestration.backends.stepfunctions.services import service
 from orchestration.expressions import Json
 from orchestration.graph import Call, ErrorPattern, Operation, Retry
@@ -33,19 +34,19 @@ _PASSING_WHERE_NAMED = (
     "TooManyRequestsException",
 )
 
-_NAME = "$substringAfter($states.input.Error, '.')"
+_NAME = "$states.input.Error"
 _CAUSE = "$states.input.Cause"
 PASSES = f"$contains({_CAUSE}, /Rate exceeded|[Tt]hrottl|Status Code: 5/)"
 """Whether an error without a name of its own is one that passes."""
+REFUSED = f"$exists({_NAME}) and $not({PASSES})"
+"""Whether there is an error without a name of its own that does not pass."""
 
 
 def retriers(operation: Operation, retry: Retry, *, unnamed: bool) -> list[Json]:
-    """``Retry`` of a Task; with errors that have no name of their own, or without."""
+    """Return ``Retry`` of a Task; with errors that have no name of their own, or without."""
     if retry.attempts < 2:
         return []
-    known = service(operation.service)
-    named = [n for n in _PASSING_WHERE_NAMED if is_named(ErrorPattern(n), operation)]
-    names = [f"{known.prefix}.{end}" for end in (*_PASSING, *named)]
+    known, names = service(operation.service), passing(operation)
     names += [n for p in retry.errors if _by_name(p, operation) for n in _names(p, operation)]
     if unnamed:
         names += [f"{known.prefix}.{end}" for end in _generic(operation)]
@@ -59,46 +60,62 @@ def retriers(operation: Operation, retry: Retry, *, unnamed: bool) -> list[Json]
     return [retrier]
 
 
-def passing(operation: Operation) -> str:
-    """Whether the error in a state's input is one that passes, by its name or its cause."""
+def passing(operation: Operation) -> list[Json]:
+    """Return the names of errors that pass."""
     known = service(operation.service)
     named = [n for n in _PASSING_WHERE_NAMED if is_named(ErrorPattern(n), operation)]
-    names = [f"{known.prefix}.{end}" for end in (*_PASSING, *named)]
-    return f"$states.input.Error in {literal(names)} or {PASSES}"
+    return [f"{known.prefix}.{end}" for end in (*_PASSING, *named)]
 
 
 def answers(step: Call) -> tuple[ErrorPattern, ...]:
-    """The errors that are an answer to a call."""
+    """Return the errors that are an answer to a call."""
     adopted = (step.adopt.exists,) if step.adopt is not None else ()
     refusals = step.fallback.refusals if step.fallback is not None else ()
     return (*adopted, *(recovery.error for recovery in step.recoveries), *refusals)
 
 
 def by_cause(step: Call) -> tuple[ErrorPattern, ...]:
-    """Errors of a call that pass, and that only their cause tells from those that don't."""
+    """Return the errors of a call that pass, and that only their cause tells from others."""
     return tuple(p for p in step.retry.errors if not _by_name(p, step.operation))
 
 
 def is_named(pattern: ErrorPattern, operation: Operation) -> bool:
-    """Whether an error comes under a name of its own."""
+    """Return whether an error comes under a name of its own."""
     known = service(operation.service).named_errors
     return known is None or _base(pattern) in known
 
 
-def matches(pattern: ErrorPattern, operation: Operation) -> str:
-    """Whether the error in a state's input is of a kind."""
-    names = [_base(pattern), f"{_base(pattern)}Exception"]
-    told = f"{_NAME} in {literal(names)} or $contains({_CAUSE}, {quote(f'Error Code: {names[0]}')})"
-    if not is_named(pattern, operation) and pattern.message:
-        told = f"{_NAME} in {literal([*names, *_generic(operation)])}"
-    if not pattern.message:
-        return told
+def names_of_answers(step: Call) -> list[Json]:
+    """Return the names that a call's answers come under, if their messages then tell them apart."""
+    patterns, operation = answers(step), step.operation
+    unnamed = all(p.message and not is_named(p, operation) for p in patterns)
+    if not unnamed or len({_base(p) for p in patterns}) != 1 or by_cause(step):
+        return []
+    prefix = service(operation.service).prefix
+    return [*_names(patterns[0], operation), *(f"{prefix}.{end}" for end in _generic(operation))]
+
+
+def matches(pattern: ErrorPattern, operation: Operation, *, named: bool = False) -> str:
+    """Return whether the error in a state's input is of a kind, in JSONata.
+
+    ``named``: its name has led to the state, so that only its message is in question.
+    """
     has_message = f"$contains({_CAUSE}, {quote(pattern.message)})"
-    return f"({told}) and {has_message}" if " or " in told else f"{told} and {has_message}"
+    if named:
+        return has_message
+    base = re.escape(_base(pattern))
+    if not is_named(pattern, operation) and pattern.message:
+        ends = "|".join([base, *(re.escape(_base(ErrorPattern(n))) for n in _generic(operation))])
+        test = f"$contains({_NAME}, /[.]({ends})(Exception)?$/)"
+    else:
+        # Some integrations put the code into the cause only.
+        either = f"/([.]|Code: ){base}(Exception)?[^A-Za-z]/"
+        test = f"$contains({_NAME} & ': ' & {_CAUSE}, {either})"
+    return f"{test} and {has_message}" if pattern.message else test
 
 
 def unclear(operation: Operation, patterns: tuple[ErrorPattern, ...]) -> Iterator[ErrorPattern]:
-    """The errors of an operation that Step Functions doesn't tell from others."""
+    """Yield the errors of an operation that Step Functions does not tell from others."""
     for pattern in patterns:
         if not is_named(pattern, operation) and not pattern.message:
             yield pattern

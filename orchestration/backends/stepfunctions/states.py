@@ -10,15 +10,45 @@ from orchestration.expressions import Json
 
 State = dict[str, Json]
 
-END: None = None
-"""What comes next after the last state of a machine, a branch or an iteration."""
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A condition of a Choice state, and where it leads."""
+
+    condition: str
+    following: str
+    assign: Mapping[str, Json] = field(default_factory=dict)
+    output: Json = None
+    """The next state's input, where it is not the Choice state's own."""
+
+    def written(self) -> State:
+        """Return the rule as the language has it.
+
+        A rule's assignments are its own; those of the state itself may count for every rule:
+        https://docs.aws.amazon.com/step-functions/latest/dg/state-choice.html
+        """
+        rule: State = {"Condition": enclosed(self.condition)}
+        if self.assign:
+            rule["Assign"] = dict(self.assign)
+        if self.output is not None:
+            rule["Output"] = self.output
+        return {**rule, "Next": self.following}
 
 
 @dataclass(frozen=True, slots=True)
 class States:
     """The states of one machine, branch or iteration, as they are written."""
 
+    label: str = ""
+    """What the names of states begin with that belong to no step."""
     written: dict[str, State] = field(default_factory=dict)
+    counters: dict[str, Json] = field(default_factory=dict)
+    """Variables that count, and what they begin with."""
+
+    @property
+    def begun(self) -> dict[str, Json]:
+        """The assignments before the first state, in the order in which a run comes by."""
+        return dict(reversed(self.counters.items()))
 
     def add(self, name: str, state: State, following: str | None) -> str:
         """Write a state that goes on to another one, or ends; its name comes back."""
@@ -30,8 +60,18 @@ class States:
         self.written[name] = state
         return name
 
+    def failed(self) -> str:
+        """Write the state that ends the run with the error in its input; they share it.
+
+        Names that begin with ``States.`` are the language's own, and one that timed out has no
+        cause: https://states-language.net/#error-names
+        """
+        error = "$replace($states.input.Error, /^States[.]/, '')"
+        state = fail(enclosed(error), enclosed("'' & $states.input.Cause"))
+        return self.last(f"{self.label}-Failed" if self.label else "Failed", state)
+
     def machine(self, start: str) -> dict[str, Json]:
-        """``StartAt`` and ``States``, in the order in which a run comes by."""
+        """Return ``StartAt`` and ``States``, in the order in which a run comes by."""
         order = dict.fromkeys(self._reached(start))
         return {"StartAt": start, "States": {name: self.written[name] for name in order}}
 
@@ -39,20 +79,20 @@ class States:
         seen: set[str] = set()
         waiting = [start]
         while waiting:
-            name = waiting.pop(0)
+            name = waiting.pop()
             if name not in seen:
                 seen.add(name)
                 yield name
-                waiting = [*following(self.written[name]), *waiting]
+                waiting += reversed(following(self.written[name]))
 
 
 def going_on(following: str | None) -> State:
-    """How a state says what comes next."""
+    """Return how a state says what comes next; ``None``: its machine, or its branch, ends."""
     return {"End": True} if following is None else {"Next": following}
 
 
 def following(state: Mapping[str, Json]) -> list[str]:
-    """The states that a state may go on to, the ordinary way first."""
+    """Return the states that a state may go on to, the ordinary way first."""
     ways = [state.get("Next"), state.get("Default")]
     for rules in ("Choices", "Catch"):
         ways += [rule["Next"] for rule in state.get(rules, [])]  # type: ignore[union-attr, index, call-overload]  # rules are lists of objects
@@ -60,33 +100,10 @@ def following(state: Mapping[str, Json]) -> list[str]:
 
 
 def fail(error: Json, cause: Json) -> State:
-    """A state that ends the run."""
+    """Return a state that ends the run."""
     return {"Type": "Fail", "Error": error, "Cause": cause}
 
 
-def failed_as(root: str) -> State:
-    """A state that ends the run with an error that was given back as data."""
-    return fail(enclosed(f"{root}.error"), enclosed(f"{root}.cause"))
-
-
-def own_name(error: str) -> str:
-    """JSONata of an error's name for a Fail state: names that begin so are the language's own.
-
-    https://states-language.net/#error-names
-    """
-    return f"$replace({error}, /^States\\./, '')"
-
-
-def choice(*rules: tuple[str, str], default: str) -> State:
-    """A state that goes where the first condition that holds says."""
-    return {
-        "Type": "Choice",
-        "Choices": [{"Condition": enclosed(when), "Next": then} for when, then in rules],
-        "Default": default,
-    }
-
-
-def reraised(states: States, name: str) -> str:
-    """Write a state that fails with the error in its input; one that timed out has no cause."""
-    error, cause = own_name("$states.input.Error"), "'' & $states.input.Cause"
-    return states.last(name, fail(enclosed(error), enclosed(cause)))
+def choice(*rules: Rule, default: str) -> State:
+    """Return a state that goes where the first condition that holds says."""
+    return {"Type": "Choice", "Choices": [rule.written() for rule in rules], "Default": default}

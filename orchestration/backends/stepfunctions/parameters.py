@@ -1,0 +1,74 @@
+"""The beginning of a definition: the run's identity, and its input, checked whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from orchestration.backends.jsonata import enclosed, field_value, quote
+from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
+from orchestration.execution import wording
+from orchestration.execution.wording import parts
+from orchestration.expressions import Json
+from orchestration.graph import ParameterSpec
+
+_RUN: Final = "$substring($hash($states.context.Execution.Id, 'SHA-256'), 0, 12)"
+_INPUT: Final = "$states.input"
+
+
+def write(
+    specs: tuple[ParameterSpec, ...], assigned: Mapping[str, Json], states: States, following: str
+) -> str:
+    """Write the first states: ``assigned`` holds what is assigned once the input is checked."""
+    found = "[$problems.input, $problems.parameters, $problems.unknown]"
+    cause = enclosed(f"$join({found}, {quote(wording.SEPARATOR)})")
+    refused = states.last("InvalidInput", fail(wording.INVALID_INPUT, cause))
+    well = Rule(f"$count({found}) = 0", following, assigned)
+    check = states.last("CheckInput", choice(well, default=refused))
+    judged: State = {
+        "Type": "Pass",
+        "Assign": {
+            "parameters": enclosed(_WITH_DEFAULTS),
+            "problems": {
+                "input": enclosed(_object()),
+                "parameters": enclosed(_parameters()),
+                "unknown": enclosed(_unknown()),
+            },
+        },
+    }
+    judge = states.add("FindProblems", judged, check)
+    first = {"run": enclosed(_RUN), "declared": [_declared(spec) for spec in specs]}
+    return states.add("ReadInput", {"Type": "Pass", "Assign": first}, judge)
+
+
+_WITH_DEFAULTS: Final = (
+    f"$merge([$declared[$exists(default)].{{name: default}}, {_INPUT}[$type($) = 'object']])"
+)
+
+
+def _declared(spec: ParameterSpec) -> Json:
+    declared: dict[str, Json] = {"name": spec.name, "type": spec.type}
+    if spec.default is not None:
+        declared["default"] = field_value(spec.default)
+    return declared
+
+
+def _object() -> str:
+    return f"$type({_INPUT}) = 'object' ? [] : {quote(wording.INPUT_NOT_OBJECT)}"
+
+
+def _parameters() -> str:
+    wrong = _text(wording.PARAMETER_TYPE, name="name", type="type")
+    missing = _text(wording.PARAMETER_MISSING, name="name")
+    judged = f"$exists($v) ? {wrong} : $exists(default) ? [] : {missing}"
+    return f"[$declared.($v := $lookup({_INPUT}, name); $type($v) = type ? [] : {judged})]"
+
+
+def _unknown() -> str:
+    message = _text(wording.PARAMETER_UNKNOWN, name="$")
+    return f"[$keys({_INPUT})[$not($ in $declared.name)].({message})]"
+
+
+def _text(text: str, **holes: str) -> str:
+    pieces = parts(text, **{name: (value,) for name, value in holes.items()})
+    return " & ".join(quote(piece) if isinstance(piece, str) else piece[0] for piece in pieces)

@@ -1,0 +1,40 @@
+"""The texts of :mod:`orchestration.execution.wording` as JSONata."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from orchestration.backends.jsonata import Names, render
+from orchestration.execution.wording import parts
+from orchestration.expressions import join
+from orchestration.refs import Expression
+
+Words: TypeAlias = Sequence[str | Expression[object]]
+"""Text, and expressions of the workflow, for a hole of a text."""
+
+
+class Raw(NamedTuple):
+    """JSONata for a hole of a text."""
+
+    text: str
+
+
+def worded(text: str, names: Names, **holes: Words | Raw) -> str:
+    """Return JSONata of a text with its holes filled."""
+    pieces: list[str] = []
+    words: list[str | Expression[object]] = []
+
+    def put() -> None:
+        if words:
+            pieces.append(render(join(*words), names))
+            words.clear()
+
+    for part in parts(text, **holes):
+        if isinstance(part, Raw):
+            put()
+            pieces.append(part.text)
+        else:
+            words.extend([part] if isinstance(part, str) else part)
+    put()
+    return " & ".join(pieces)
