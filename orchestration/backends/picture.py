@@ -1,7 +1,7 @@
 """A workflow as a picture: Mermaid for pages, DOT for Graphviz.
 
-Stages are boxes, steps are shapes by their kind, and what runs inside a loop, a guard or a branch
-stands in a box of its own. An edge means "waits for".
+Stages are boxes, and steps have a shape for their kind. The inside of a loop, a guard or a branch
+gets its own box. An edge means "waits for".
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Box:
 
     @property
     def anchor(self) -> str:
-        """A node inside: DOT draws edges between nodes only, and cuts them off at a box."""
+        """A node inside: DOT draws edges between nodes only, and cuts them at a box."""
         inner = self.children[0]
         return inner.id if isinstance(inner, _Node) else inner.anchor
 
@@ -79,7 +79,7 @@ class _Edge:
 
 
 def mermaid(workflow: Workflow) -> str:
-    """The workflow as a Mermaid flowchart."""
+    """Return the workflow as a Mermaid flowchart."""
     drawing = _Drawing()
     children = drawing.graph(workflow.graph, "")
     lines = ["---", f"title: {json.dumps(workflow.name)}", "---", "flowchart TD"]
@@ -91,7 +91,7 @@ def mermaid(workflow: Workflow) -> str:
 
 
 def dot(workflow: Workflow) -> str:
-    """The workflow as a Graphviz graph."""
+    """Return the workflow as a Graphviz graph."""
     drawing = _Drawing()
     children = drawing.graph(workflow.graph, "")
     boxes = dict(_boxes(children))
@@ -110,14 +110,14 @@ def dot(workflow: Workflow) -> str:
 
 @dataclass(slots=True)
 class _Drawing:
-    """Nodes and boxes of a graph; the edges gathered on the way."""
+    """Draws nodes and boxes of graphs, and collects the edges between them."""
 
     edges: list[_Edge] = field(default_factory=list)
     stages: Counter[str] = field(default_factory=Counter)
-    """Boxes so far of each stage: a gate or a guard can split one."""
+    """The number of boxes of each stage so far: a gate or a guard can split one."""
 
     def graph(self, graph: Graph, stage: str) -> tuple[_Node | _Box, ...]:
-        """The steps of a graph, those of another stage than the one around in a box of theirs."""
+        """Draw the steps of a graph; steps of another stage get their own box."""
         steps = {step.name: step for step in ordered(graph)}
         for name, sources in _reduced(graph).items():
             for source in (steps[other] for other in sorted(sources)):
@@ -184,9 +184,7 @@ class _Drawing:
         box = _Box(_id("box", f"{step.name}.cleanup"), "always, at the end", cleanup, dashed=True)
         children = (*acquire, *body, *((box,) if cleanup else ()))
         return (
-            _Box(
-                _id("box", step.name), f"{step.name}: released in any case", children, dashed=True
-            ),
+            _Box(_id("box", step.name), f"{step.name}: always released", children, dashed=True),
         )
 
     def _box(self, step: Step, label: str, graphs: Mapping[str, Graph]) -> tuple[_Node | _Box, ...]:
@@ -214,7 +212,7 @@ def _id(kind: str, name: str) -> str:
 
 
 def _reduced(graph: Graph) -> dict[str, set[str]]:
-    """What each step waits for, without what those wait for anyway."""
+    """Return what each step waits for, without what those wait for themselves."""
     before = upstream(graph)
     whole: dict[str, set[str]] = {}
     for step in ordered(graph):
@@ -230,9 +228,9 @@ def _called(step: Call) -> tuple[str, ...]:
     if step.fallback is None:
         return lines
     labels = (candidate.fallback.label for candidate in candidates(step) if candidate.fallback)
-    # What a label says that is no text is known in a run only.
-    told = [label if isinstance(label, str) else "other machines" for label in labels]
-    return (*lines, told[0], *(f"else {label}" for label in told[1:]))
+    # A label that is an expression is known only in a run.
+    first, *others = (label if isinstance(label, str) else "other machines" for label in labels)
+    return (*lines, first, *(f"else {label}" for label in others))
 
 
 def _enter(step: Step) -> str:
@@ -271,7 +269,7 @@ def _mermaid_children(children: tuple[_Node | _Box, ...], indent: str) -> Iterat
 
 
 def _mermaid_text(text: str) -> str:
-    """Text inside quotes: Mermaid's entities for what it reads as markup, by code point."""
+    """Escape text inside quotes: Mermaid's entities, by code point, for what it reads as markup."""
     return "".join(c if c.isalnum() or c in " _-.,:/()" else f"#{ord(c)};" for c in text)
 
 

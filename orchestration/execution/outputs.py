@@ -47,7 +47,8 @@ def _output(output: Output, value: Json, source: str) -> Json:
     result = at(value, output.path) if output.path or value is not None else MISSING
     if result is MISSING:
         if not output.optional:
-            cause = wording.filled(wording.NO_VALUE, source=source, path=path)
+            text = wording.NO_VALUE if output.kind == "any" else wording.NOT_A
+            cause = wording.filled(text, source=source, path=path, kind=output.kind)
             raise RunError(wording.MISSING_OUTPUT, cause)
         return cast(Json, output.default)
     taken_value = cast(Json, result)
@@ -55,7 +56,7 @@ def _output(output: Output, value: Json, source: str) -> Json:
         taken_value = _parsed(taken_value, path, source)
     if not _is(taken_value, output.kind):
         raise _wrong(path, source, output.kind)
-    return _columns(taken_value, output.columns, path, source) if output.columns else taken_value
+    return _columns(taken_value, output, path, source) if output.columns else taken_value
 
 
 def _wrong(path: str, source: str, kind: str) -> RunError:
@@ -83,10 +84,13 @@ def _is(value: Json, kind: str) -> bool:
             return True
 
 
-def _columns(value: Json, columns: tuple[str, ...], path: str, source: str) -> Json:
+def _columns(value: Json, output: Output, path: str, source: str) -> Json:
     rows = []
     for row in cast("Sequence[Json]", value):
         if not isinstance(row, Mapping):
             raise _wrong(path, source, "list of objects")
-        rows.append({column: row[column] for column in columns if column in row})
+        texts = all(_is(row.get(column), "string") for column in output.texts)
+        if not texts or not all(_is(row.get(column), "number") for column in output.numbers):
+            raise _wrong(path, source, output.kind)
+        rows.append({column: row[column] for column in output.columns if column in row})
     return rows

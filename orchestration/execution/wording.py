@@ -46,7 +46,7 @@ PARAMETER_UNKNOWN: Final = "there is no parameter {name}"
 
 NO_VALUE: Final = "{source} has no {path}"
 """``source`` is the step's name; ``path`` is where in the response the value stands."""
-NOT_A: Final = "{source} has no {kind} {path}"
+NOT_A: Final = "{source}: no {kind} {path}"
 """The value has another kind, or is missing: Step Functions does not tell the two apart."""
 NOT_JSON: Final = "{source} is not JSON"
 

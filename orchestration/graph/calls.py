@@ -39,6 +39,10 @@ class Output:
     columns: tuple[str, ...] = ()
     """For a list of objects: the fields to keep of each (responses are large, payloads are
     limited)."""
+    texts: tuple[str, ...] = ()
+    """Columns that must be text in each object."""
+    numbers: tuple[str, ...] = ()
+    """Columns that must be numbers in each object."""
     default: Json | object = _MISSING
     """What it is where the response lacks it; without one, its absence fails the step."""
     parse: bool = False

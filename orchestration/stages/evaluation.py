@@ -191,7 +191,13 @@ class CheckpointEvaluation(Stage):
                 },
             ),
             outputs={
-                "found": Output(("CommonPrefixes",), kind="list", columns=("Prefix",), default=()),
+                "found": Output(
+                    ("CommonPrefixes",),
+                    kind="list",
+                    columns=("Prefix",),
+                    texts=("Prefix",),
+                    default=(),
+                ),
                 "truncated": Output(("IsTruncated",), default=False),
             },
         )

@@ -165,7 +165,14 @@ def _listing(name: str, uri: Text, after: tuple[str, ...] = ()) -> Call:
         name=name,
         operation=Operation("s3", "ListObjectsV2", request),
         outputs={
-            "objects": Output(("Contents",), kind="list", columns=("Key", "Size"), default=()),
+            "objects": Output(
+                ("Contents",),
+                kind="list",
+                columns=("Key", "Size"),
+                texts=("Key",),
+                numbers=("Size",),
+                default=(),
+            ),
             "truncated": Output(("IsTruncated",), default=False),
         },
         after=after,

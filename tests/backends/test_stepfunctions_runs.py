@@ -214,8 +214,8 @@ def test_outputs_are_taken_by_path_with_defaults_columns_and_parsing(
     ("output", "said"),
     [
         (Output(("metrics", "loss")), "report has no metrics.loss"),
-        (Output(("text",), kind="number"), "report has no number text"),
-        (Output(("text",), kind="list", default=[]), "report has no list text"),
+        (Output(("text",), kind="number"), "report: no number text"),
+        (Output(("text",), kind="list", default=[]), "report: no list text"),
     ],
 )
 def test_an_output_that_is_missing_or_wrong_fails_the_step(

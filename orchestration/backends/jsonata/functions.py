@@ -65,6 +65,9 @@ def _sum(items: Code, key: Tree, writer: Writer) -> Code:
             "" if items.fields is not None else "$type($o) = 'object' and ",
         )
     error = refused(f"an element of {items.label} has no such number")
+    if isinstance(key, str) and (items.fields or {}).get(key) == "number":
+        text = f"$reduce({items.text}, function($t, $o) {{ $t + {value} }}, 0)"
+        return Code(text, "number", f"a sum over {items.label}")
     number = f"{test}$type({value}) = 'number' ? $t + {value} : {error}"
     text = f"$reduce({items.text}, function($t, $o) {{ {number} }}, 0)"
     if not isinstance(key, str):

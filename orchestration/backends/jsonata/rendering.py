@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from orchestration.backends.jsonata import functions
 from orchestration.backends.jsonata.code import SCALARS, Code, Demand, Kind, demanded
+from orchestration.backends.jsonata.locations import SCHEME, after_scheme, split
 from orchestration.backends.jsonata.writing import (
     checked,
     enclosed,
@@ -31,6 +32,7 @@ from orchestration.expressions import (
     Result,
     Run,
     Tree,
+    join,
 )
 from orchestration.refs import Expression
 
@@ -166,14 +168,27 @@ class _Writer:
         return code.operand
 
     def _join(self, parts: Sequence[str | Expression[object]]) -> Code:
-        codes = [self.asked(part, "scalar") for part in parts]
+        codes = self._row(parts)
         if not codes:
             return Code("''", "string", "a text")
         if len(codes) == 1:
             (code,) = codes
             text = code.operand if code.kind == "string" else f"$string({code.operand})"
             return Code(text, "string", code.label)
-        return Code(" & ".join(c.operand for c in codes), "string", "a text", atomic=False)
+        # A text that is not atomic is itself a row of texts.
+        texts = [c.text if c.kind == "string" else c.operand for c in codes]
+        return Code(" & ".join(texts), "string", "a text", atomic=False)
+
+    def _row(self, parts: Sequence[str | Expression[object]]) -> list[Code]:
+        """Write the parts of a text; the beginning of an S3 URI may have a variable."""
+        rest = after_scheme(Join(tuple(parts)))
+        place = split(rest) if isinstance(rest, Join) else None
+        if place is not None and place.path and isinstance(place.head, Expression):
+            head = join(SCHEME, place.head)
+            known = self._names.value(Part(head), lambda: self._node(head))
+            if known.atomic:
+                return [known, *(self.asked(part, "scalar") for part in place.path)]
+        return [self.asked(part, "scalar") for part in parts]
 
     def _field(self, of: Expression[object], key: str) -> Code:
         code = self.code(of)
@@ -181,7 +196,7 @@ class _Writer:
         kind = (code.fields or {}).get(key)
         if code.kind == "object" and code.atomic and not code.text.startswith("{"):
             text = field(code.text, key)
-            return Code(text, kind or "any", label, present=kind is not None)
+            return Code(text, kind or "any", label, present=code.present and kind is not None)
         text = checked(code.text, "$type($v) = 'object'", field("$v", key), f"{label} is missing")
         return Code(text, label=label, present=False)
 

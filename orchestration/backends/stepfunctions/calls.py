@@ -162,7 +162,8 @@ class _Sending:
     def _job_rules(self) -> list[Rule]:
         # A job that failed comes as this one error, with its description for a cause.
         job, root = "$states.input.Error = 'States.TaskFailed'", "$parse($states.input.Cause)"
-        failed = Rule(job, self._poll.failed(), output=enclosed(root))
+        end = enclosed(f"($v := {root}; {self._poll.ended('$v')})")
+        failed = Rule(job, self._poll.failed(), output={"end": end})
         if self.way is None:
             return [failed]
         lacks = f"{job} ? ({self.way.lacks(root)}) : false"

@@ -91,7 +91,9 @@ def _rows(
                 for name, output in _outputs(step).items():
                     # A default or a recovery is a value of its own.
                     if output.columns and not _others(step, name, output):
-                        yield (step.name, name), {}
+                        texts: dict[str, Kind] = dict.fromkeys(output.texts, "string")
+                        numbers: dict[str, Kind] = dict.fromkeys(output.numbers, "number")
+                        yield (step.name, name), {**texts, **numbers}
             case ForEach():
                 fields = {n: _kind(value, kinds, parameters) for n, value in step.collect.items()}
                 yield (step.name, "items"), {n: k for n, k in fields.items() if k != "any"}

@@ -1,4 +1,4 @@
-"""Which calls Step Functions can wait for by itself.
+"""The calls that Step Functions can wait for by itself.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/connect-sagemaker.html (read November 2026).
 Only fields that have long been in use with an optimised integration are here: they lag behind the
@@ -77,7 +77,7 @@ _MAPS: Final = frozenset({"HyperParameters", "Environment"})
 
 
 def is_synchronous(call: Call) -> bool:
-    """Whether ``.sync`` does all that the call asks for."""
+    """Return whether ``.sync`` does everything that the call asks for."""
     operation, until = call.operation, call.until
     if operation.service != "sagemaker" or operation.name not in FIELDS or until is None:
         return False
@@ -97,12 +97,12 @@ def is_synchronous(call: Call) -> bool:
 
 
 def _newer(tree: Tree) -> Iterator[str]:
-    """The fields inside a request that a ``.sync`` integration may not know."""
+    """Yield the fields inside a request that a ``.sync`` integration may not know."""
     if isinstance(tree, Mapping):
         for name, value in tree.items():
             if name in NESTED and isinstance(value, Mapping):
                 yield from value.keys() - NESTED[name]
-            # What users name themselves is no field.
+            # The keys of maps are named by users.
             if name not in _MAPS:
                 yield from _newer(value)
     elif isinstance(tree, list | tuple):
@@ -111,5 +111,5 @@ def _newer(tree: Tree) -> Iterator[str]:
 
 
 def optimised(operation: Operation) -> str:
-    """The resource of a Task that starts a job and waits for its end."""
+    """Return the resource of a Task that starts a job and waits for its end."""
     return f"arn:aws:states:::{operation.service}:{camel(operation.name)}.sync"

@@ -1,4 +1,4 @@
-"""What Step Functions can't do, said before anything is deployed.
+"""What Step Functions cannot do, reported before anything is deployed.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html (read November 2026)
 """
@@ -35,7 +35,7 @@ MAX_SECONDS: Final = 99_999_999
 
 
 def refused(workflow: Workflow) -> Iterator[Problem]:
-    """What a workflow asks for that no definition can say."""
+    """Yield what a workflow asks for and no definition can express."""
     for step in all_steps(workflow.graph):
         match step:
             case Call():
@@ -44,19 +44,21 @@ def refused(workflow: Workflow) -> Iterator[Problem]:
                 message = f"max_concurrency is {most}; a Map state runs 1 to {MAX_CONCURRENCY}"
                 yield Problem(step.name, f"{message} iterations at a time")
             case Wait(seconds=int() | float() as pause) if not 0 <= pause <= MAX_SECONDS:
-                yield Problem(step.name, f"waits {pause} s; 0 to {MAX_SECONDS} are possible")
+                yield Problem(step.name, f"waits {pause} s; the limits are 0 and {MAX_SECONDS}")
             case _:
                 pass
 
 
 def exceeded(definition: Mapping[str, Json]) -> Iterator[Problem]:
-    """The limits that a definition exceeds."""
+    """Yield the limits that a definition exceeds."""
     for name, state in _states(definition):
         if len(name) > MAX_NAME:
-            yield Problem(name, f"a state's name has at most {MAX_NAME} characters; shorten it")
+            yield Problem(
+                name, f"the name of a state has at most {MAX_NAME} characters; shorten it"
+            )
         size = len(json.dumps(state.get("Arguments"), ensure_ascii=False).encode())
         if size > MAX_PAYLOAD:
-            yield Problem(name, f"its request is {size} bytes long; {MAX_PAYLOAD} are possible")
+            yield Problem(name, f"its request is {size} bytes long; the limit is {MAX_PAYLOAD}")
         assigned = state.get("Assign")
         for variable in assigned if isinstance(assigned, Mapping) else ():
             if len(variable) > MAX_NAME:
@@ -74,7 +76,7 @@ def _call(step: Call) -> Iterator[Problem]:
         yield Problem(step.name, _unclear(step.operation, pattern.code))
     if step.retry.backoff_rate < 1:
         yield Problem(
-            step.name, f"retry.backoff_rate is {step.retry.backoff_rate}; it is 1 or more"
+            step.name, f"retry.backoff_rate is {step.retry.backoff_rate}; it must be 1 or more"
         )
     if step.until is not None:
         yield from _until(step.name, step.until)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from orchestration.backends.stepfunctions.names import MAX_NAME, Scope, variable
+from orchestration.backends.stepfunctions.names import MAX_NAME, Scope
 from orchestration.expressions import (
     Apply,
     Best,
     Field,
     Function,
     Item,
+    Join,
     Parameter,
     Result,
     walk,
@@ -57,11 +58,11 @@ def _subject(node: Expression[object], scope: Scope) -> str:
     leaves = [leaf for leaf in walk(node) if isinstance(leaf, Result | Parameter | Item)]
     match min(leaves, key=_rank, default=None):
         case Result(step, _):
-            return variable(step)
+            return step.replace(".", "__")
         case Parameter(name):
             return _NO_WORD.sub("_", name)
         case Item():
-            return variable(scope.loop)
+            return scope.loop.replace(".", "__")
         case _:
             return "run"
 
@@ -80,6 +81,8 @@ def _quality(node: Expression[object]) -> str:
             return _RESULTS[function]
         case Best():
             return "Best"
+        case Join():
+            return "Uri"
         case Field(_, name) | Result(_, name) | Parameter(name):
             return _capital(name)
         case _:

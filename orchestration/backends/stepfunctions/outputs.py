@@ -60,17 +60,18 @@ def _taken(output: Output, root: str, name: str) -> str:
     where = ".".join(map(str, output.path)) or "the document"
     kind = "array" if output.columns else _TYPES.get(output.kind)
     result = _columns(output.columns) if output.columns else "$v"
+    fits = f"$type($v) = '{kind}'{_rows_fit(output)}"
     wrong = filled(wording.NOT_A, source=name, path=where, kind=output.kind)
     if not output.optional:
         if kind is None:
             missing = filled(wording.NO_VALUE, source=name, path=where)
             return checked(value, "$exists($v)", result, missing)
-        return checked(value, f"$type($v) = '{kind}'", result, wrong)
+        return checked(value, fits, result, wrong)
     default = literal(cast("Json", output.default))
     if kind is None:
         return f"($v := {value}; $exists($v) ? $v : {default})"
     error = f"$error({quote(wrong)})"
-    return f"($v := {value}; $type($v) = '{kind}' ? {result} : $exists($v) ? {error} : {default})"
+    return f"($v := {value}; {fits} ? {result} : $exists($v) ? {error} : {default})"
 
 
 def _rows(output: Output, root: str) -> str:
@@ -78,6 +79,14 @@ def _rows(output: Output, root: str) -> str:
     if output.columns and not output.parse and output.default in ((), []):
         return f"[{path(root, output.path)}]"
     return ""
+
+
+def _rows_fit(output: Output) -> str:
+    kinds = {**dict.fromkeys(output.texts, "string"), **dict.fromkeys(output.numbers, "number")}
+    if not kinds:
+        return ""
+    tests = " and ".join(f"$type({step(name)}) = '{kind}'" for name, kind in kinds.items())
+    return f" and $count($v[{tests}]) = $count($v)"
 
 
 def _columns(columns: tuple[str, ...]) -> str:

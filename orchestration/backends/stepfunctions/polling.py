@@ -81,20 +81,22 @@ class Polling:
         return {"Error": wording.TIMED_OUT, "Cause": enclosed(cause)}
 
     def failed(self) -> str:
-        """Write the end of a job that failed, described in the state's input."""
-        cause = enclosed(self._ended("$states.input"))
+        """Write the end of a job that failed; the state's input says how, see :meth:`ended`."""
+        cause = enclosed(self._words("$states.input.end"))
         return self.states.last(self._name("JobFailed"), fail(wording.JOB_FAILED, cause))
+
+    def ended(self, root: str) -> str:
+        """Return JSONata of how a job ended that is described at ``root``, with the reason."""
+        status, reason = path(root, self._until.status), self._until.reason
+        if reason is None:
+            return status
+        return f"$join([{status}, {path(root, reason)}], '{_BEFORE_REASON}')"
 
     def lacking(self, condition: str, root: str) -> Rule:
         """Return how a job goes on that failed because no capacity was available."""
-        return cast(Way, self.way).lacking(condition, self._ended(root))
+        return cast(Way, self.way).lacking(condition, self._words(self.ended(root)))
 
-    def _ended(self, root: str) -> str:
-        """Return the words for how a job failed, its description being at ``root``."""
-        until = self._until
-        end = path(root, until.status)
-        if until.reason is not None:
-            end = f"$join([{end}, {path(root, until.reason)}], '{_BEFORE_REASON}')"
+    def _words(self, end: str) -> str:
         return worded(wording.ENDED, self.scope, subject=self.subject, status=Raw(end))
 
     def _name(self, helper: str) -> str:
@@ -128,7 +130,7 @@ class Polling:
             among = _among(status, until.failure)
             if self.way is not None:
                 rules.append(self.lacking(f"{among} and ({self.way.lacks(root)})", root))
-            rules.append(Rule(among, self.failed()))
+            rules.append(Rule(among, self.failed(), output={"end": enclosed(self.ended(root))}))
         if until.gone is not None:
             gone = recognition.matches(until.gone, until.poll)
             outputs = given(defaults(until.outputs), self.step.name, self.scope)

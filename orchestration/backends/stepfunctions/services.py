@@ -1,9 +1,9 @@
-"""What Step Functions calls the services of AWS.
+"""The names that Step Functions has for the services of AWS.
 
 Names and prefixes of errors are those of the AWS SDK for Java, from
 https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html (read November
-2026). The page lists over two hundred services; those that a training pipeline may have a use for
-are here.
+2026). The page lists over two hundred services; those that a training pipeline may use are
+here.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class Service:
     name: str
     """``arn:aws:states:::aws-sdk:<name>:<operation>``."""
     prefix: str
-    """What the names of its errors begin with."""
+    """The beginning of the names of its errors."""
     refuses: frozenset[str] = frozenset()
     """Operations without an integration."""
     named_errors: frozenset[str] | None = None
-    """The codes that come as errors of their own, without ``Exception``; ``None``: all of them.
+    """The codes that have their own errors, without ``Exception``; ``None``: all of them.
 
     Other codes come under the one name ``<prefix>.<prefix>Exception``, without the code in the
     cause."""
@@ -95,12 +95,12 @@ _SERVICES = {
 
 
 def known() -> tuple[str, ...]:
-    """boto3's names of the services that have an integration."""
+    """Return boto3's names of the services that have an integration."""
     return tuple(_SERVICES)
 
 
 def service(name: str) -> Service:
-    """A service by boto3's client name."""
+    """Return a service by boto3's client name."""
     if name in _SERVICES:
         return _SERVICES[name]
     joined = name.replace("-", "")
@@ -108,10 +108,10 @@ def service(name: str) -> Service:
 
 
 def resource(name: str, operation: str) -> str:
-    """The resource of a Task that sends one request and takes the response."""
+    """Return the resource of a Task that sends one request and takes the response."""
     return f"arn:aws:states:::aws-sdk:{service(name).name}:{camel(operation)}"
 
 
 def camel(operation: str) -> str:
-    """An operation as Step Functions writes it: ``createTrainingJob``."""
+    """Return an operation as Step Functions writes it: ``createTrainingJob``."""
     return operation[0].lower() + operation[1:]

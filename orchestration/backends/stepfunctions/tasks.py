@@ -18,10 +18,10 @@ def task(
     unnamed: bool = True,
     sync: bool = False,
 ) -> State:
-    """A Task that sends a request, and again while the error is one that passes.
+    """Return a Task that sends a request, and again while the error is one that passes.
 
-    ``unnamed``: whether errors without a name of their own are taken for such. ``sync``: whether it
-    waits for the end of the job it starts.
+    ``unnamed``: whether errors without their own name count as such. ``sync``: whether it waits for
+    the end of the job that it starts.
     """
     arn = resource(operation.service, operation.name)
     state: State = {

@@ -16,7 +16,7 @@ from orchestration.backends import jsonata
 from orchestration.backends.jsonata import Code, Demand, Leaf, Part, location
 from orchestration.backends.stepfunctions.names import Scope, Value, variable
 from orchestration.backends.stepfunctions.naming import named
-from orchestration.expressions import Item, Parameter, Result, Run, Tree, walk
+from orchestration.expressions import Item, Join, Parameter, Result, Run, Tree, walk
 from orchestration.graph import (
     Call,
     Choose,
@@ -162,7 +162,8 @@ class _Plan:
         recorder.record(Use(last), len(self.series) + 1)
         groups: dict[str, _Group] = {}
         for each in recorder.occurrences:
-            if each.code.atomic and _hashable(each.part):
+            named = each.code.atomic or isinstance(each.part.node, Join)
+            if named and _hashable(each.part):
                 group = groups.setdefault(each.code.text, _Group())
                 group.parts[each.part] = None
                 # What is asked of a part may add nothing to it: that is one occurrence.
