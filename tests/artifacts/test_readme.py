@@ -10,9 +10,10 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from orchestration import Pipeline, TrainingJob
+from orchestration import Pipeline, RunError, TrainingJob
 from orchestration.cli.app import app
 from orchestration.graph import Require, all_steps
+from orchestration.local import EmbeddedAws
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -64,6 +65,20 @@ def test_the_python_builds_a_pipeline() -> None:
     names: dict[str, object] = {}
     exec(compile(block("python", "Pipeline("), "README.md", "exec"), names)
     assert isinstance(names["pipeline"], Pipeline)
+
+
+@pytest.mark.slow
+def test_the_direct_run_starts_as_shown(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with EmbeddedAws() as aws:
+        for bucket in ("my-bucket", "my-data"):
+            aws.client("s3").create_bucket(Bucket=bucket)
+        (here / "aws").write_text(
+            "[profile research]\naws_access_key_id = x\naws_secret_access_key = x\n"
+            f"endpoint_url = {aws.endpoint_url}\n"
+        )
+        monkeypatch.setenv("AWS_CONFIG_FILE", str(here / "aws"))
+        with pytest.raises(RunError, match="the source of stage staging holds no object"):
+            exec(compile(block("python", "orchestration.run("), "README.md", "exec"), {})
 
 
 def test_the_rendered_state_is_real(example: Path) -> None:
