@@ -28,7 +28,9 @@ def prepare(
     from orchestration.deploy import sources
 
     s3 = aws.client("s3")
-    _make_buckets(s3, {*_buckets(workflow, values), *(_bucket(uri) for uri in uploads)})
+    workspace, _ = sources.workspace(pipeline, values)
+    named = {*_buckets(workflow, values), *(_bucket(uri) for uri in uploads)}
+    _make_buckets(s3, {workspace, *named})
     for uri, path in uploads.items():
         _upload(s3, uri, path)
     sources.upload(pipeline, values, s3)
