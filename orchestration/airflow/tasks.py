@@ -76,6 +76,9 @@ class StepsMixin(_Operator):
         self.items_task = items_task
         self.deferrable = deferrable
         self.element_name = ""
+        """What the UI calls the element that a mapped instance is at."""
+        self._edge: WorkerEdge | None = None
+        self._killed_early = False
 
     def _do_render_template_fields(
         self,
@@ -119,9 +122,6 @@ class StepsMixin(_Operator):
             self._killed_early = True
         else:
             self._edge.kill()
-
-    _edge: WorkerEdge | None = None
-    _killed_early = False
 
     def started(self, context: Context, started: Started) -> None:
         """Leave what shows a job that runs; a subclass leaves its links here."""

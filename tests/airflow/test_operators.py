@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from dataclasses import replace
 from typing import Any
 
@@ -38,13 +37,18 @@ def test_without_a_triggerer_too_what_takes_too_long_is_stopped(
 def test_a_task_marked_failed_stops_its_job(attempt: Attempt, aws: ScriptedAws) -> None:
     aws.statuses["base"] = ["InProgress"]
 
-    def killed_soon(task: Any) -> None:
-        # Airflow does it so: in a signal handler, in the middle of anything.
-        signal.signal(signal.SIGUSR1, lambda *_: task.on_kill())
-        threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+    tasks: list[Any] = []
 
+    def killed(operation: str, request: dict[str, Any]) -> None:
+        if aws.count()["DescribeTrainingJob"] == 2:
+            aws.watcher = None
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+    # Airflow does it so: in a signal handler, in the middle of anything.
+    signal.signal(signal.SIGUSR1, lambda *_: tasks[0].on_kill())
+    aws.watcher = killed
     with pytest.raises(AirflowFailException, match="Aborted"):
-        attempt(STEP, during=killed_soon)
+        attempt(STEP, during=tasks.append)
     assert aws.count()["StopTrainingJob"] == 1
 
 
