@@ -168,6 +168,11 @@ def test_a_clean_up_waits_for_every_task_of_the_body() -> None:
     assert made["b"].upstream == ("a.two", "a.fs.delete")
 
 
+def test_a_clean_up_that_succeeds_does_not_hide_that_the_body_failed() -> None:
+    made = tasks(file_system("a.fs", Graph((training("a.job"),))))
+    assert made["outputs"].upstream == ("a.job", "a.fs.delete")
+
+
 def test_waiting_for_what_is_acquired_begins_the_body() -> None:
     made = tasks(file_system("a.fs", Graph((training("b.job"),))))
     assert steps_of(made["a.fs.create"]) == ["a.fs.create"]

@@ -70,8 +70,10 @@ class Cutter:
             around.tasks += self.tasks[at:]
         inner = frozenset[str]().union(*before.values())
         exits = _union(ends[name] for name in ends if name not in inner)
-        # A step may have joined a task that another one's end stands for.
-        return tuple(t for t in exits if not any(o.waits_for(t) for o in exits)) or place.entry
+        # A step may have joined a task that another one's end stands for. A teardown stands for
+        # nothing: it succeeds after a body that failed.
+        last = [task for task in exits if task.teardown_of is None]
+        return tuple(t for t in exits if not any(o.waits_for(t) for o in last)) or place.entry
 
     def _step(
         self, step: Step, waits: tuple[Draft, ...], around: Around, place: Place
