@@ -6,6 +6,12 @@ Importing this imports Airflow. A DAG file needs two lines::
 
     dag("pipelines/digits.yaml")
 
+In a DAG of your own, a pipeline is a task group::
+
+    with DAG("nightly"):
+        trained = task_group("pipelines/digits.yaml", parameters={"bucket": bucket_of_today()})
+        trained >> notify(trained.outputs)
+
 """
 
 from __future__ import annotations
@@ -15,7 +21,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestration.airflow.building import Connection, build
+from orchestration.airflow.building import Connection, build, build_group
+from orchestration.airflow.groups import PipelineGroup
 from orchestration.backends.airflow import render
 from orchestration.graph import Workflow
 
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
 
     from orchestration.pipeline import Pipeline
 
-__all__ = ["dag"]
+__all__ = ["PipelineGroup", "dag", "task_group"]
 
 
 def dag(
@@ -56,6 +63,34 @@ def dag(
     )
     made.fileloc = caller
     return made
+
+
+def task_group(
+    pipeline: Pipeline | Workflow | str | Path,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    aws_conn_id: str | None = "aws_default",
+    region_name: str | None = None,
+    deferrable: bool = True,
+    **group_kwargs: Any,
+) -> PipelineGroup:
+    """Make a pipeline a part of the DAG around this call: a task group of its tasks.
+
+    ``parameters`` are texts, numbers and booleans, which no template engine reads, or results of
+    the DAG's earlier tasks (``XComArg``). ``group_kwargs`` go to Airflow's ``TaskGroup``
+    (``group_id``, by default the pipeline's name; ``default_args``). ``outputs`` of the group is
+    what the pipeline has to show. The pipeline's schedule does not count: the DAG has its own.
+
+    Raises the errors of :func:`dag`, and :class:`~orchestration.errors.PipelineError` where no DAG
+    is around, or a parameter has no value.
+    """
+    caller = sys._getframe(1).f_code.co_filename
+    return build_group(
+        render(_workflow(pipeline, Path(caller).parent)),
+        Connection(aws_conn_id, region_name, deferrable),
+        parameters or {},
+        group_kwargs,
+    )
 
 
 def _workflow(pipeline: Pipeline | Workflow | str | Path, folder: Path) -> Workflow:

@@ -11,9 +11,11 @@ from airflow.sdk import CronTriggerTimetable
 from airflow.sdk.definitions.param import ParamsDict
 
 from orchestration.airflow import operators
-from orchestration.airflow.parameters import defaults, params
+from orchestration.airflow.groups import PipelineGroup, current_dag, group_for
+from orchestration.airflow.parameters import bound, defaults, params
 from orchestration.backends.airflow import DagSpec, LoopSpec, TaskSpec
-from orchestration.backends.airflow.rendering import INPUTS, OUTPUTS
+from orchestration.backends.airflow.grouping import inside
+from orchestration.backends.airflow.spec import INPUTS, OUTPUTS
 from orchestration.errors import PipelineError, Problem
 from orchestration.graph import ParameterSpec
 
@@ -42,6 +44,10 @@ def build(
     dag_kwargs: Mapping[str, Any],
 ) -> DAG:
     """Make the DAG; nothing is read, sent or asked for."""
+    if current_dag() is not None:
+        raise PipelineError(
+            [Problem("dag", "there is a DAG around this; use task_group() to be part of it")]
+        )
     schedule = spec.schedule
     values = defaults(spec.parameters, {} if schedule is None else schedule.parameters, parameters)
     default_args = {**DEFAULT_ARGS, **(dag_kwargs.get("default_args") or {})}
@@ -62,11 +68,30 @@ def build(
     own = {**params(spec.parameters, values), **given, **(arguments.pop("params", None) or {})}
     _check_scheduled(spec.parameters, values, scheduled=arguments["schedule"] is not None)
     with DAG(**arguments) as dag:
-        _Builder(spec, connection, dag).build()
+        builder = _Builder(spec, connection, dag, dag.task_group)
+        builder.build()
+        dag.add_result(builder.tasks[OUTPUTS].output)
     # Set last: DAG(params=…) copies them into every task, and each copy is validated over and over
     # while the DAG is serialised.
     dag.params = ParamsDict(own)
     return dag
+
+
+def build_group(
+    spec: DagSpec,
+    connection: Connection,
+    parameters: Mapping[str, Any],
+    group_kwargs: Mapping[str, Any],
+) -> PipelineGroup:
+    """Make the task group, in the DAG around; nothing is read, sent or asked for."""
+    values = bound(spec.parameters, parameters)
+    group = group_for(spec, DEFAULT_ARGS, group_kwargs)
+    name = str(group.group_id)
+    builder = _Builder(inside(spec, name), connection, group.dag, group, name, values)
+    with group:
+        builder.build()
+    group.outputs = builder.tasks[f"{name}.{OUTPUTS}"].output
+    return group
 
 
 def _check_scheduled(
@@ -90,6 +115,12 @@ class _Builder:
     spec: DagSpec
     connection: Connection
     dag: DAG
+    root: TaskGroup
+    """What its tasks stand in."""
+    group: str | None = None
+    """The task group around all its tasks, in somebody's own DAG."""
+    values: Mapping[str, Any] | None = None
+    """In such a group, the parameters' values, those of earlier tasks as references."""
     groups: dict[str, TaskGroup] = field(default_factory=dict)
     tasks: dict[str, Any] = field(default_factory=dict)
 
@@ -104,7 +135,6 @@ class _Builder:
                 self._loop(loops[task.loop])
         for task in self.spec.tasks:
             self._connect(task)
-        self.dag.add_result(self.tasks[OUTPUTS].output)
 
     def _loop(self, loop: LoopSpec) -> None:
         """Make a task group that is mapped over what its items task returns."""
@@ -115,13 +145,14 @@ class _Builder:
                 if task.loop == loop.name:
                     self._add(task, loop)
 
-        group = self._stage_group(loop.name.partition(".")[0]) if "." in loop.name else None
+        stage, inner, _ = loop.name.partition(".")
+        group = self._stage_group(stage) if inner else self.root
         mapped = task_group(group_id=loop.group, prefix_group_id=False, parent_group=group)
         mapped(elements).expand(element=items.output)
 
     def _stage_group(self, stage: str) -> TaskGroup:
         if stage not in self.groups:
-            self.groups[stage] = TaskGroup(stage, dag=self.dag)
+            self.groups[stage] = TaskGroup(stage, dag=self.dag, parent_group=self.root)
         return self.groups[stage]
 
     def _add(self, task: TaskSpec, loop: LoopSpec | None) -> None:
@@ -134,16 +165,28 @@ class _Builder:
             arguments["max_active_tis_per_dagrun"] = loop.max_concurrency
             if task.operator != "JoinOperator":
                 arguments["items_task"] = loop.items_task
-        elif task.group is not None:
-            arguments["task_group"] = self._stage_group(task.group)
-            arguments["task_id"] = task.task_id.removeprefix(f"{task.group}.")
-        if task.task_id == INPUTS:
+        else:
+            self._place(task, arguments)
+        if task.stage == INPUTS:
             arguments["parameters"] = [asdict(parameter) for parameter in self.spec.parameters]
+            arguments["values"] = self.values
+        elif self.group is not None and task.operator != "JoinOperator":
+            arguments["group"] = self.group
+        if task.stage == OUTPUTS and self.group is not None:
+            arguments["multiple_outputs"] = True
         if task.operator not in _PLAIN:
             arguments["aws_conn_id"] = self.connection.aws_conn_id
             arguments["region_name"] = self.connection.region_name
             arguments["deferrable"] = self.connection.deferrable
         self.tasks[task.task_id] = self._made(task, arguments)
+
+    def _place(self, task: TaskSpec, arguments: dict[str, Any]) -> None:
+        """Put the task into its groups, which Airflow puts in front of its id."""
+        name = task.task_id if self.group is None else task.task_id.removeprefix(f"{self.group}.")
+        if name.startswith(f"{task.stage}."):
+            arguments["task_group"] = self._stage_group(task.stage)
+            name = name.removeprefix(f"{task.stage}.")
+        arguments["task_id"] = name
 
     def _made(self, task: TaskSpec, arguments: dict[str, Any]) -> Any:
         operator = getattr(operators, task.operator)

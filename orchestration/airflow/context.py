@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from airflow.providers.common.compat.sdk import AirflowFailException
 from typing_extensions import override
 
+from orchestration.backends.airflow.spec import INPUTS
 from orchestration.errors import ExpressionError
 from orchestration.execution.places import Attempt
 from orchestration.expressions import Environment, Json
@@ -30,6 +31,9 @@ class TaskEnvironment(Environment):
     """The task that left each result, and whether in the same element of a mapped group."""
     items_task: str | None = None
     """The task that returned the list, in a mapped group."""
+    group: str | None = None
+    """The task group around all of a pipeline's tasks, in somebody's own DAG."""
+    _parameters: Mapping[str, Json] | None = None
     _pulled: dict[str, Any] = field(default_factory=dict)
 
     @override
@@ -50,12 +54,15 @@ class TaskEnvironment(Environment):
 
     @override
     def parameter(self, name: str) -> Json:
-        return cast(Json, self.context["params"][name])
+        if self._parameters is None:
+            self._parameters = self._given()
+        return self._parameters[name]
 
     @override
     def run(self) -> str:
         """Return the run's identity: equal for every attempt of every task of one run."""
-        return run_token(f"{self.context['dag'].dag_id}/{self.context['run_id']}")
+        identity = f"{self.context['dag'].dag_id}/{self.context['run_id']}"
+        return run_token(identity if self.group is None else f"{identity}/{self.group}")
 
     @override
     def item(self) -> Json:
@@ -64,6 +71,16 @@ class TaskEnvironment(Environment):
             raise ExpressionError("there is no loop around this step")
         items = self.context["ti"].xcom_pull(task_ids=self.items_task, map_indexes=None)
         return cast("Sequence[Json]", items)[self._index]
+
+    def _given(self) -> Mapping[str, Json]:
+        if self.group is None:
+            return cast("Mapping[str, Json]", self.context["params"])
+        # A DAG's params are its author's: of a group, its first task returns the parameters.
+        inputs = f"{self.group}.{INPUTS}"
+        values = self.context["ti"].xcom_pull(task_ids=inputs, map_indexes=None)
+        if values is None:
+            raise ExpressionError(f"task {inputs!r} left no parameters")
+        return cast("Mapping[str, Json]", values)
 
     @property
     def _index(self) -> int:

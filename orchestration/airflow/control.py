@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.common.compat.sdk import BaseBranchOperator, BaseOperator
 
 from orchestration.airflow.context import TaskEnvironment, fail
+from orchestration.airflow.parameters import resolved
 from orchestration.errors import ExpressionError
 from orchestration.execution import wording
 from orchestration.execution.parameters import problems
@@ -16,22 +18,56 @@ from orchestration.graph import ParameterSpec
 from orchestration.graph.codec import decode
 
 if TYPE_CHECKING:
+    import jinja2
     from airflow.sdk import Context
 
 
 class InputsOperator(BaseOperator):
-    """The first task: what the run was started with, refused whole where anything is wrong."""
+    """The first task: what the run was started with, refused whole where anything is wrong.
 
-    def __init__(self, *, parameters: Sequence[Mapping[str, Any]], **kwargs: Any) -> None:
+    ``values`` are the parameters in a task group, the results of earlier tasks among them; without
+    it they are the DAG's params.
+    """
+
+    template_fields: Sequence[str] = ("values",)
+    template_fields_renderers: ClassVar[dict[str, str]] = {"values": "json"}
+
+    def __init__(
+        self,
+        *,
+        parameters: Sequence[Mapping[str, Any]],
+        values: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.parameters = parameters
+        self.values = values
+
+    def _do_render_template_fields(
+        self,
+        parent: Any,
+        template_fields: Any,
+        context: Context,
+        jinja_env: jinja2.Environment,
+        seen_oids: set[int],
+    ) -> None:
+        """Read the results of earlier tasks; texts stay as they are, whatever is in them."""
+        rest = [name for name in template_fields if name != "values"]
+        super()._do_render_template_fields(parent, rest, context, jinja_env, seen_oids)
+        if self.values is not None:
+            self.values = {name: resolved(value, context) for name, value in self.values.items()}
 
     def execute(self, context: Context) -> Any:
         """Return the parameters of this run."""
         specs = [ParameterSpec(**parameter) for parameter in self.parameters]
-        known = {spec.name for spec in specs}
-        values = {name: v for name, v in context["params"].items() if name in known}
-        wrong = problems(specs, {**(context["dag_run"].conf or {}), **values})
+        if self.values is None:
+            known = {spec.name for spec in specs}
+            values = {name: v for name, v in context["params"].items() if name in known}
+            wrong = problems(specs, {**(context["dag_run"].conf or {}), **values})
+        else:
+            values = dict(self.values)
+            # A default is among the values: what is None is the result of a task that left none.
+            wrong = problems([replace(spec, default=None) for spec in specs], values)
         if wrong:
             fail(context, wording.INVALID_INPUT, wording.SEPARATOR.join(wrong))
         return values
@@ -48,9 +84,11 @@ class ChooseOperator(BaseBranchOperator):
         otherwise: Sequence[str],
         reads: Mapping[str, Mapping[str, Any]] | None = None,
         items_task: str | None = None,
+        group: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.group = group
         self.condition = condition
         self.then = list(then)
         self.otherwise = list(otherwise)
@@ -59,7 +97,7 @@ class ChooseOperator(BaseBranchOperator):
 
     def choose_branch(self, context: Context) -> list[str]:
         """Return the first tasks of the way to go."""
-        environment = TaskEnvironment(context, self.reads, self.items_task)
+        environment = TaskEnvironment(context, self.reads, self.items_task, self.group)
         try:
             holds = evaluate(decode(self.condition), environment)
         except ExpressionError as error:

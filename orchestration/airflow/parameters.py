@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import Param
+from airflow.sdk.definitions._internal.mixins import ResolveMixin
 
 from orchestration.errors import PipelineError, Problem, near
 from orchestration.execution.parameters import problems
 from orchestration.graph import ParameterSpec
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
 
 Default = str | float | bool
 
@@ -38,6 +42,34 @@ def params(
 ) -> dict[str, Param]:
     """Return Airflow's params; one without a value must be given when a run is started."""
     return {p.name: _param(p, values[p.name]) for p in parameters}
+
+
+def bound(
+    parameters: Iterable[ParameterSpec], arguments: Mapping[str, Any]
+) -> dict[str, Default | ResolveMixin | None]:
+    """Return every parameter's value in a task group; results of earlier tasks as references."""
+    specs = {p.name: p for p in parameters}
+    references = {
+        name: value
+        for name, value in arguments.items()
+        if isinstance(value, ResolveMixin) and name in specs
+    }
+    literals = {name: value for name, value in arguments.items() if name not in references}
+    values = defaults(specs.values(), {}, literals) | references
+    missing = [name for name, value in values.items() if value is None]
+    if missing:
+        raise PipelineError(
+            [
+                Problem(f"parameters.{name}", "give it a value; it has no default")
+                for name in missing
+            ]
+        )
+    return values
+
+
+def resolved(value: Any, context: Context) -> Any:
+    """Return a parameter's value in a run."""
+    return value.resolve(context) if isinstance(value, ResolveMixin) else value
 
 
 def _param(spec: ParameterSpec, value: Default | None) -> Param:

@@ -46,6 +46,7 @@ class StepsMixin(_Operator):
     ``steps`` are performed in their order, or ``each`` (a loop) for one element of its list.
     ``reads`` says which tasks left the results that they read, ``keeps`` whose results are left
     under their names, ``returns`` what the task's return value is. ``gathers`` a loop's elements.
+    ``group`` is the task group around the whole pipeline, in somebody's own DAG.
     Requests are evaluated from data: no text of a user ever passes a template engine.
     """
 
@@ -61,6 +62,7 @@ class StepsMixin(_Operator):
         returns: Json = None,
         gathers: Mapping[str, str] | None = None,
         items_task: str | None = None,
+        group: str | None = None,
         deferrable: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -74,6 +76,7 @@ class StepsMixin(_Operator):
         self.returns = returns
         self.gathers = gathers
         self.items_task = items_task
+        self.group = group
         self.deferrable = deferrable
         self.element_name = ""
         """What the UI calls the element that a mapped instance is at."""
@@ -181,7 +184,7 @@ class StepsMixin(_Operator):
         return [decode(step) for step in self.steps]
 
     def _scope(self, context: Context) -> Scope:
-        scope = Scope(TaskEnvironment(context, self.reads, self.items_task))
+        scope = Scope(TaskEnvironment(context, self.reads, self.items_task, self.group))
         if self.each is not None:
             scope.element = (self.item,)
         return scope

@@ -11,14 +11,18 @@ from typing import Final
 
 from orchestration.backends.airflow.cutting import Cutter, Place
 from orchestration.backends.airflow.draft import Draft
-from orchestration.backends.airflow.spec import DagSpec, LoopSpec, OperatorName, TaskSpec
+from orchestration.backends.airflow.spec import (
+    INPUTS,
+    OUTPUTS,
+    DagSpec,
+    LoopSpec,
+    OperatorName,
+    TaskSpec,
+)
 from orchestration.errors import Problem, UnsupportedError
 from orchestration.expressions import Json
 from orchestration.graph import Call, Graph, Workflow, all_steps
 from orchestration.graph.codec import encode
-
-INPUTS: Final = "inputs"
-OUTPUTS: Final = "outputs"
 
 PROVIDER_OPERATORS: Final[Mapping[tuple[str, str], OperatorName]] = {
     ("sagemaker", "CreateTrainingJob"): "TrainingOperator",

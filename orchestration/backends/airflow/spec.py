@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from orchestration.expressions import Json
 from orchestration.graph import ParameterSpec, ScheduleSpec
+
+INPUTS: Final = "inputs"
+"""The first task of a pipeline."""
+OUTPUTS: Final = "outputs"
+"""Its last."""
 
 OperatorName: TypeAlias = Literal[
     "InputsOperator",
@@ -60,11 +65,6 @@ class TaskSpec:
     setup: bool = False
     teardown_of: str | None = None
     """The setup task that it cleans up after; such a task runs whenever its setup succeeded."""
-
-    @property
-    def group(self) -> str | None:
-        """The task group of its stage, where the stage has several tasks."""
-        return self.stage if self.task_id.startswith(f"{self.stage}.") else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,62 @@
+"""Task groups of pipelines, in DAGs that somebody else writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.common.compat.sdk import DAG, TaskGroup
+from airflow.sdk.definitions._internal.contextmanager import DagContext, TaskGroupContext
+from airflow.sdk.definitions.taskgroup import MappedTaskGroup
+
+from orchestration.backends.airflow import DagSpec
+from orchestration.errors import PipelineError, Problem
+
+if TYPE_CHECKING:
+    from airflow.sdk.definitions.xcom_arg import XComArg
+
+
+class PipelineGroup(TaskGroup):
+    """The tasks of a pipeline, as a part of somebody's DAG.
+
+    ``outputs`` is what the pipeline has to show, for tasks after it: all of it, or one output by
+    its name, ``outputs["train"]``.
+    """
+
+    outputs: XComArg
+
+
+def current_dag() -> DAG | None:
+    """Return the DAG whose ``with`` block this is in."""
+    return DagContext.get_current()
+
+
+def group_for(
+    spec: DagSpec, default_args: Mapping[str, Any], group_kwargs: Mapping[str, Any]
+) -> PipelineGroup:
+    """Return an empty task group where the caller stands."""
+    dag = current_dag()
+    if dag is None:
+        message = "there is no DAG around this; call it in a `with DAG(...)` block, or use dag()"
+        raise PipelineError([Problem("task_group", message)])
+    around = TaskGroupContext.get_current(dag)
+    if any(isinstance(group, MappedTaskGroup) for group in _outwards(around)):
+        message = "a pipeline can't be mapped over a list: its names would be the same each time"
+        raise PipelineError([Problem("task_group", message)])
+    theirs = {**dag.default_args, **(around.default_args if around is not None else {})}
+    ours = {name: value for name, value in default_args.items() if name not in theirs}
+    return PipelineGroup(
+        **{
+            "group_id": spec.dag_id.replace(".", "_"),
+            "doc_md": spec.description or None,
+            **group_kwargs,
+            "prefix_group_id": True,
+            "default_args": {**ours, **(group_kwargs.get("default_args") or {})},
+        }
+    )
+
+
+def _outwards(group: TaskGroup | None) -> Iterator[TaskGroup]:
+    while group is not None:
+        yield group
+        group = group.parent_group
