@@ -97,7 +97,7 @@ def _delete_role(client: Any, role: Role) -> None:
 def _put_machine(client: Any, before: object, machine: StateMachine, sleep: Sleep) -> None:
     tags = [{"key": key, "value": value} for key, value in machine.tags.items()]
     definition = {
-        "definition": stepfunctions.dumps(dict(machine.definition)),
+        "definition": stepfunctions.compact(dict(machine.definition)),
         "roleArn": machine.role_arn,
     }
     old = before if isinstance(before, StateMachine) else None

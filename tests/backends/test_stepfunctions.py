@@ -12,10 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestration.backends import stepfunctions
+from orchestration.backends.stepfunctions.limits import MAX_DEFINITION, exceeded
 from orchestration.backends.stepfunctions.names import state, variable
 from orchestration.checks.rules import problems
 from orchestration.errors import UnsupportedError
-from orchestration.expressions import Compare, Result, Tree, join, parameter
+from orchestration.expressions import Compare, Json, Result, Tree, join, parameter
 from orchestration.graph import (
     Adopt,
     Alternative,
@@ -402,3 +403,11 @@ def test_only_what_others_read_leaves_a_branch() -> None:
     given = definitions.states(stepfunctions.render(made))
     assert given["left-Together-Branch1-Result"]["Output"] == {"results": {"left": "{% $left %}"}}
     assert given["left-Together-Branch2-Result"]["Output"] == {"results": {}}
+
+
+def test_the_limit_counts_what_is_sent() -> None:
+    definition: dict[str, Json] = {"States": {"a": {"Comment": "x" * (MAX_DEFINITION - 40)}}}
+    assert list(exceeded(definition)) == []
+    definition["Comment"] = "y" * 40
+    [problem] = exceeded(definition)
+    assert f"at most {MAX_DEFINITION}" in problem.message

@@ -1,5 +1,5 @@
 """Step graphs as Step Functions definitions."""
 
-from orchestration.backends.stepfunctions.rendering import dumps, render
+from orchestration.backends.stepfunctions.rendering import compact, dumps, render
 
-__all__ = ["dumps", "render"]
+__all__ = ["compact", "dumps", "render"]

@@ -49,6 +49,11 @@ def refused(workflow: Workflow) -> Iterator[Problem]:
                 pass
 
 
+def sent(definition: Mapping[str, Json]) -> str:
+    """Return a definition as the text that is sent, without a blank that says nothing."""
+    return json.dumps(definition, ensure_ascii=False, separators=(",", ":"))
+
+
 def exceeded(definition: Mapping[str, Json]) -> Iterator[Problem]:
     """Yield the limits that a definition exceeds."""
     for name, state in _states(definition):
@@ -64,7 +69,7 @@ def exceeded(definition: Mapping[str, Json]) -> Iterator[Problem]:
             if len(variable) > MAX_NAME:
                 message = f"variable {variable} has more than {MAX_NAME} characters"
                 yield Problem(name, f"{message}; shorten the step's name")
-    size = len(json.dumps(definition, indent=2, ensure_ascii=False))
+    size = len(sent(definition))
     if size > MAX_DEFINITION:
         yield Problem("", f"{size} characters; a definition has at most {MAX_DEFINITION}")
 

@@ -46,6 +46,11 @@ def dumps(definition: Mapping[str, Json]) -> str:
     return json.dumps(definition, indent=2, ensure_ascii=False) + "\n"
 
 
+def compact(definition: Mapping[str, Json]) -> str:
+    """Return a definition as the text that is sent: AWS counts its characters."""
+    return limits.sent(definition)
+
+
 def _started(workflow: Workflow, scope: Scope, states: States) -> str:
     writing = control.Writing(workflow.graph, scope, states, workflow.outputs, opens=True)
     done: State = {"Type": "Succeed", "Output": tree(workflow.outputs, writing.after)}

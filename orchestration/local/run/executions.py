@@ -69,7 +69,7 @@ def _machine(aws: EmbeddedAws, workflow: Workflow) -> str:
     from orchestration.backends import stepfunctions
 
     states = aws.client("stepfunctions")
-    definition = json.dumps(stepfunctions.render(workflow))
+    definition = stepfunctions.compact(stepfunctions.render(workflow))
     role_arn = role(aws, _ROLE, "states.amazonaws.com")
     for machine in states.list_state_machines()["stateMachines"]:
         if machine["name"] == workflow.name:
