@@ -46,6 +46,11 @@ class Clients:
                 self._clients.clear()
             raise meaning from error
 
+    def place(self, service: str) -> tuple[str, str]:
+        """Return the region and the partition in which a service is called."""
+        meta = self._client(service).meta
+        return meta.region_name, meta.partition
+
     def _client(self, service: str) -> Any:
         if service not in self._clients:
             self._clients[service] = client(AwsBaseHook(client_type=service, **self.connection))

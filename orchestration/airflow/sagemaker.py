@@ -20,6 +20,7 @@ from airflow.providers.amazon.aws.operators.sagemaker import (
     serialize,
 )
 
+from orchestration.airflow.links import LogLink, PageLink
 from orchestration.airflow.tasks import StepsMixin
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 class TrainingOperator(StepsMixin, SageMakerTrainingOperator):
     """A training job."""
 
+    operator_extra_links = (PageLink(), LogLink())
+
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
         """The job's datasets; asked for by a lineage backend only, so it is looked up here."""
         job = self.hook.conn.describe_training_job(TrainingJobName=self.config["TrainingJobName"])
@@ -40,6 +43,8 @@ class TrainingOperator(StepsMixin, SageMakerTrainingOperator):
 
 class ProcessingOperator(StepsMixin, SageMakerProcessingOperator):
     """A processing job."""
+
+    operator_extra_links = (PageLink(), LogLink())
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
         """The job's datasets; asked for by a lineage backend only, so it is looked up here."""
@@ -52,6 +57,12 @@ class ProcessingOperator(StepsMixin, SageMakerProcessingOperator):
 
 class TransformOperator(StepsMixin, SageMakerTransformOperator):
     """A batch transform job."""
+
+    operator_extra_links = (  # type: ignore[assignment]  # the provider's type is of one link
+        *SageMakerTransformOperator.operator_extra_links,
+        PageLink(),
+        LogLink(),
+    )
 
     def started(self, context: Context, started: Started) -> None:
         """Leave the link to the job's page."""
@@ -80,3 +91,5 @@ class EndpointConfigOperator(StepsMixin, SageMakerEndpointConfigOperator):
 
 class EndpointOperator(StepsMixin, SageMakerEndpointOperator):
     """An endpoint, created or updated: what the pipeline decides, never one for the other."""
+
+    operator_extra_links = (PageLink(),)

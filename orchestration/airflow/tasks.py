@@ -13,6 +13,7 @@ from orchestration.airflow.clients import Clients
 from orchestration.airflow.context import TaskEnvironment, attempt, fail
 from orchestration.airflow.edge import WorkerEdge
 from orchestration.airflow.journal import Journal
+from orchestration.airflow.links import links
 from orchestration.airflow.triggers import FollowTrigger
 from orchestration.airflow.watches import watch_to_json
 from orchestration.errors import ExpressionError, RunError
@@ -172,6 +173,10 @@ class StepsMixin(_Operator):
     def _show(self, context: Context, started: Started) -> None:
         if self._is_shown(started):
             self.config = started.request.parameters
+        if self._edge is not None and started.request.service == "sagemaker":
+            region, partition = self._edge.clients.place("sagemaker")
+            for key, address in links(started.request, region, partition).items():
+                context["ti"].xcom_push(key=key, value=address)
         self.started(context, started)
 
     def _is_shown(self, started: Started) -> bool:

@@ -1,0 +1,72 @@
+"""Links from a task to its job in the AWS console."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from airflow.providers.common.compat.sdk import BaseOperatorLink, XCom
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseOperator
+    from airflow.sdk.types import TaskInstanceKey
+
+    from orchestration.execution.effects import Request
+
+_DOMAINS = {
+    "aws": "console.aws.amazon.com",
+    "aws-cn": "console.amazonaws.cn",
+    "aws-us-gov": "console.amazonaws-us-gov.com",
+}
+_PAGES = {
+    "CreateTrainingJob": ("TrainingJobName", "jobs", "TrainingJobs"),
+    "CreateProcessingJob": ("ProcessingJobName", "processing-jobs", "ProcessingJobs"),
+    "CreateTransformJob": ("TransformJobName", "transform-jobs", "TransformJobs"),
+    "CreateEndpoint": ("EndpointName", "endpoints", None),
+    "UpdateEndpoint": ("EndpointName", "endpoints", None),
+}
+"""The name in the request, the page in the console, the log group below ``/aws/sagemaker``."""
+
+
+class _Link(BaseOperatorLink):
+    """A link whose address the task leaves when it has started its job.
+
+    The UI reads the XCom alone, so it needs no plugin, and shows the link while the job runs.
+    """
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """Return what the task left: Airflow writes it once more when the task ends."""
+        return XCom.get_value(ti_key=ti_key, key=self.xcom_key) or ""
+
+
+class PageLink(_Link):
+    """The page of a job or of an endpoint in SageMaker's console."""
+
+    name = "SageMaker console"
+    xcom_key = "link_console"
+
+
+class LogLink(_Link):
+    """The log streams of a job."""
+
+    name = "CloudWatch logs"
+    xcom_key = "link_logs"
+
+
+def links(request: Request, region: str, partition: str) -> dict[str, str]:
+    """Return the addresses of what a request starts, by the XComs that links read."""
+    domain = _DOMAINS.get(partition)
+    if domain is None or request.operation not in _PAGES:
+        return {}
+    field, page, group = _PAGES[request.operation]
+    name = quote(str(request.parameters[field]), safe="")
+    addresses = {
+        PageLink.xcom_key: f"https://{domain}/sagemaker/home?region={region}#/{page}/{name}",
+    }
+    if group is not None:
+        # The console's own encoding, twice over: of /aws/sagemaker/… and ?logStreamNameFilter=….
+        addresses[LogLink.xcom_key] = (
+            f"https://{domain}/cloudwatch/home?region={region}#logsV2:log-groups/log-group/"
+            f"$252Faws$252Fsagemaker$252F{group}$3FlogStreamNameFilter$3D{name}$252F"
+        )
+    return addresses
