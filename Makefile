@@ -54,8 +54,9 @@ fmt: .venv/.installed  ## format and mend what can be mended
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-render: .venv/.installed  ## write statemachines/*.asl.json again
+render: .venv/.installed  ## write statemachines/*.asl.json and dags/*.lock.json again
 	@set -e; for pipeline in $(PIPELINES); do \
+	  $(BIN)/orchestrate lock "dags/$$pipeline.yaml"; \
 	  $(BIN)/orchestrate render step-functions "dags/$$pipeline.yaml" \
 	    -o "statemachines/$$pipeline.asl.json"; \
 	done

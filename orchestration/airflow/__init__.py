@@ -1,6 +1,6 @@
 """Airflow DAGs of pipelines.
 
-Importing this imports Airflow. A DAG file needs two lines::
+Airflow is imported when a DAG is made. A DAG file needs two lines::
 
     from orchestration.airflow import dag
 
@@ -21,14 +21,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestration.airflow.building import Connection, build, build_group
-from orchestration.airflow.groups import PipelineGroup
-from orchestration.backends.airflow import render
-from orchestration.graph import Workflow
-
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import DAG
 
+    from orchestration.airflow.groups import PipelineGroup
+    from orchestration.graph import Workflow
     from orchestration.pipeline import Pipeline
 
 __all__ = ["PipelineGroup", "dag", "task_group"]
@@ -45,18 +42,22 @@ def dag(
 ) -> DAG:
     """Make the DAG of a pipeline, given as an object or as the path of a YAML file.
 
-    A relative path is one from the file that calls this. ``parameters`` are new defaults;
-    ``dag_kwargs`` go to Airflow's ``DAG`` and win over what the pipeline says (``schedule``,
-    ``tags``, ``default_args``). While a job runs its task holds no worker; ``deferrable=False`` is
-    for an Airflow without a triggerer.
+    A relative path is one from the file that calls this. Of a YAML file, only the lock file is
+    read, and the YAML itself where ``orchestrate lock`` was not run since it changed.
+    ``parameters`` are new defaults; ``dag_kwargs`` go to Airflow's ``DAG`` and win over what the
+    pipeline says (``schedule``, ``tags``, ``default_args``). While a job runs its task holds no
+    worker; ``deferrable=False`` is for an Airflow without a triggerer.
 
     Raises :class:`~orchestration.errors.UnsupportedError` with everything that Airflow can't do,
     and :class:`~orchestration.errors.PipelineError` where ``parameters`` do not fit.
     """
+    # Imported here: Airflow loads the plugin of this package in processes that parse nothing.
+    from orchestration.airflow.building import Connection, build
+    from orchestration.airflow.reading import specification
+
     caller = sys._getframe(1).f_code.co_filename
-    workflow = _workflow(pipeline, Path(caller).parent)
     made = build(
-        render(workflow),
+        specification(pipeline, Path(caller).parent),
         Connection(aws_conn_id, region_name, deferrable),
         parameters or {},
         dag_kwargs,
@@ -84,20 +85,21 @@ def task_group(
     Raises the errors of :func:`dag`, and :class:`~orchestration.errors.PipelineError` where no DAG
     is around, or a parameter has no value.
     """
+    from orchestration.airflow.building import Connection, build_group
+    from orchestration.airflow.reading import specification
+
     caller = sys._getframe(1).f_code.co_filename
     return build_group(
-        render(_workflow(pipeline, Path(caller).parent)),
+        specification(pipeline, Path(caller).parent),
         Connection(aws_conn_id, region_name, deferrable),
         parameters or {},
         group_kwargs,
     )
 
 
-def _workflow(pipeline: Pipeline | Workflow | str | Path, folder: Path) -> Workflow:
-    if isinstance(pipeline, Workflow):
-        return pipeline
-    if isinstance(pipeline, str | Path):
-        from orchestration.pipeline import Pipeline as PipelineClass
+def __getattr__(name: str) -> Any:
+    if name == "PipelineGroup":
+        from orchestration.airflow.groups import PipelineGroup
 
-        return PipelineClass.load(folder / pipeline).lower()
-    return pipeline.lower()
+        return PipelineGroup
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

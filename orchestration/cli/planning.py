@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from orchestration.cli.output import FAILED, console, document, note, require, say
+from orchestration.cli.rendering import lock_text
 from orchestration.errors import PipelineError, Problem, near
 
 if TYPE_CHECKING:
@@ -99,14 +100,20 @@ def _pin(path: Path, pins: Mapping[str, Any] | None, *, update: bool) -> None:
             "is for pipelines, whose lock files pin plans; this file is a planning request",
             param_hint="--update",
         )
-    lock, text = lock_path(path), json.dumps(pins, indent=2) + "\n"
-    if lock.exists() and lock.read_text(encoding="utf-8") == text:
+    lock = lock_path(path)
+    if lock.exists() and _pinned(lock) == pins:
         note(f"{lock} is fresh")
     elif update:
-        lock.write_text(text, encoding="utf-8")
+        lock.write_text(lock_text(path, pins), encoding="utf-8")
         note(f"{lock} written")
     else:
         note(f"{lock} pins something else; `orchestrate plan {path} --update` writes it")
+
+
+def _pinned(lock: Path) -> dict[str, Any]:
+    """Return what a lock file pins, without what is made of it."""
+    content = json.loads(lock.read_text(encoding="utf-8"))
+    return {key: content[key] for key in ("sources", "plans") if key in content}
 
 
 def read(path: Path) -> PlanRequest:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from orchestration.cli.naming import Named, named
 from orchestration.cli.output import FAILED, colored_diff, note
+from orchestration.errors import PipelineError, UnsupportedError
 
 if TYPE_CHECKING:
     from orchestration.graph import Workflow
@@ -84,9 +86,21 @@ def lock(pipeline: str, *, check: bool) -> None:
             "only YAML files have lock files; in Python, Source.at() knows the folder's digest",
             param_hint="PIPELINE",
         )
-    text = json.dumps(files.lock(which.path), indent=2) + "\n"
+    text = lock_text(which.path, files.lock(which.path))
     path = files.lock_path(which.path)
     _deliver(text, path, check=check, again=f"orchestrate lock {pipeline}")
+
+
+def lock_text(path: Path, content: Mapping[str, Any]) -> str:
+    """The text of a pipeline's lock file, with its DAG where it can be rendered."""
+    from orchestration.backends.airflow import locking
+
+    try:
+        content = locking.with_specification(path, content)
+    except (PipelineError, UnsupportedError) as error:
+        note(f"warning: the lock file holds no DAG, since {path} can't be rendered for Airflow:")
+        note(str(error))
+    return json.dumps(content, indent=2) + "\n"
 
 
 def schema(output: Path | None, *, check: bool) -> None:

@@ -80,6 +80,11 @@ def decode_with(document: Mapping[str, Json], inner: Callable[[Json], Tree]) -> 
     return _node(str(kind), [inner(argument) for argument in arguments])
 
 
+def is_kind(name: object) -> bool:
+    """Return whether a name is that of an expression."""
+    return name in _KINDS
+
+
 def _node(kind: str, decoded: Sequence[Tree]) -> Expression[object]:
     cls = _KINDS[kind]
     values = [tuple(value) if isinstance(value, list) else value for value in decoded]

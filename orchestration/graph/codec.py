@@ -8,7 +8,8 @@ everything comes back as it went in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any, Final, cast
 
@@ -107,6 +108,30 @@ def decode(document: Json) -> Any:
     if isinstance(document, Sequence) and not isinstance(document, str):
         return [decode(item) for item in document]
     return document
+
+
+def unknown(document: Json) -> Iterator[str]:
+    """Yield what a document names that is neither a step kind nor an expression; builds nothing."""
+    waiting: list[Any] = [document]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, Mapping):
+            is_expression = expressions.is_node(value)
+            if not is_expression and _KEY not in value:
+                waiting += value.values()
+                continue
+            (node,) = value.values() if len(value) == 1 else (None,)
+            match node:
+                case ["literal", Mapping() as literal]:
+                    waiting += literal.values()
+                case [str() as kind, *inner] if (
+                    expressions.is_kind(kind) if is_expression else kind in _KINDS
+                ):
+                    waiting += inner
+                case _:
+                    yield f"{'expression' if is_expression else 'step'} {json.dumps(value):.80}"
 
 
 def _default(field: Field[Any]) -> Any:

@@ -16,16 +16,18 @@ if TYPE_CHECKING:
     from orchestration.planning.search.plans import Plans
 
 
-def read(path: Path) -> tuple[dict[str, Any], list[Problem]]:
+def read(
+    path: Path, content: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Any], list[Problem]]:
     """The data of a YAML file with the digests of its folders filled in, and what is wrong there.
 
     A digest comes from the lock file where there is one, so that reading needs no folder; else from
-    the folder itself.
+    the folder itself. ``content`` is what the lock file will hold, where that is not written yet.
     """
     from orchestration.pipeline.yaml import load
 
     data = load(path)
-    locked = _lock(path)
+    locked = _lock(path) if content is None else _locked(content)
     found = plans.settle(data, path.parent, locked.plans)
     for code in _codes(data):
         source, field = code.source, code.place
@@ -155,18 +157,28 @@ def _lock(path: Path) -> _Locked:
     if not lock_file.exists():
         return _Locked({}, {})
     try:
-        content = json.loads(lock_file.read_text(encoding="utf-8"))
-        digests, pins = content["sources"], content.get("plans", {})
-    except (ValueError, KeyError, TypeError, AttributeError):
-        digests, pins = None, None
-    readable = isinstance(digests, dict) and isinstance(pins, dict)
-    if not readable or not all(map(plans.is_pinned, pins.values())):
+        return _locked(json.loads(lock_file.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         message = (
             f"is no lock file; remove it, and write it again: `orchestrate lock {path.name}`, or "
             f"`orchestrate plan {path.name} --update` where it held a plan"
         )
-        raise PipelineError([Problem(lock_file.name, message)])
+        raise PipelineError([Problem(lock_file.name, message)]) from error
+
+
+def _locked(content: Mapping[str, Any]) -> _Locked:
+    digests, pins = content["sources"], content.get("plans", {})
+    readable = isinstance(digests, dict) and isinstance(pins, dict)
+    if not readable or not all(map(plans.is_pinned, pins.values())):
+        raise ValueError("not what a lock file holds")
     return _Locked(digests, pins)
+
+
+def model_files(path: Path, content: Mapping[str, Any]) -> dict[str, str]:
+    """Return the digests of models' files that a YAML file names, with a lock file's content."""
+    from orchestration.pipeline.yaml import load
+
+    return plans.model_files(load(path), path.parent, _locked(content).plans)
 
 
 def _codes(data: Mapping[str, Any]) -> Iterator[_Code]:

@@ -45,11 +45,14 @@ class Pipeline(Description):
         self.lower()  # What is wrong with the whole is said at once, not when a backend asks.
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """A pipeline from a YAML file, read safely, with its lock file where it has one."""
+    def load(cls, path: str | Path, *, lock: Mapping[str, Any] | None = None) -> Self:
+        """A pipeline from a YAML file, read safely, with its lock file where it has one.
+
+        ``lock`` is the content of a lock file that counts instead of the one beside the YAML.
+        """
         from orchestration.pipeline.files import read
 
-        data, found = read(Path(path))
+        data, found = read(Path(path), lock)
         try:
             pipeline = cls.parse(data)
         except PipelineError as error:

@@ -111,6 +111,23 @@ def with_models(data: Mapping[str, Any], directory: Path) -> list[Problem]:
     return found
 
 
+def model_files(
+    data: Mapping[str, Any], directory: Path, pins: Mapping[str, Pinned]
+) -> dict[str, str]:
+    """Return the digests of the ``config.json`` files that a pipeline's data names, by their paths.
+
+    Of one that is not at hand, it is the digest of the file that its plan was made for.
+    """
+    digests: dict[str, str] = {}
+    for name, stage in automatic(data):
+        path = _config(stage, directory)
+        if path is not None:
+            pin = pins.get(name, {})
+            known = _digest(path) if path.is_file() else pin.get("model")
+            digests[str(stage["strategy"]["model"]["config"])] = str(known)
+    return digests
+
+
 def _config(stage: Mapping[str, Any], directory: Path) -> Path | None:
     model = stage["strategy"].get("model")
     if isinstance(model, dict) and isinstance(model.get("config"), str):
