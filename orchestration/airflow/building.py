@@ -25,6 +25,8 @@ _PLAIN = frozenset({"InputsOperator", "ChooseOperator", "JoinOperator"})
 # What ended badly fails for good, whatever this says.
 DEFAULT_ARGS: Mapping[str, Any] = {"owner": "orchestration", "retries": 2}
 
+_LONGEST_TAG = 100
+"""Characters that Airflow's database has for a tag of a DAG."""
 _ELEMENT_NAME = "{{ task.element_name }}"
 
 
@@ -59,6 +61,7 @@ def build(
         "schedule": None
         if schedule is None
         else CronTriggerTimetable(schedule.cron, timezone=schedule.timezone),
+        "tags": sorted({tag[:_LONGEST_TAG] for tag in spec.tags}),
         "catchup": False,
         # Two runs at once would deploy over each other, and pay twice.
         "max_active_runs": 1,

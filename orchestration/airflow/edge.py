@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
 from orchestration.airflow.clients import Clients
+from orchestration.airflow.job_logs import last_lines
 from orchestration.airflow.journal import Journal
 from orchestration.execution.driving import Suspended, driven
 from orchestration.execution.effects import (
@@ -15,6 +16,7 @@ from orchestration.execution.effects import (
     Broke,
     Deadline,
     Effect,
+    Failed,
     Finished,
     Follow,
     Note,
@@ -31,6 +33,7 @@ from orchestration.execution.effects import (
 )
 from orchestration.execution.timing import limit, pause
 from orchestration.execution.verdicts import followed, stopped
+from orchestration.graph import JOB_FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,14 +112,23 @@ class WorkerEdge:
         verdict = self.journal.verdicts.pop(watch.path, None)
         if verdict is not None:
             self.journal.watches.pop(watch.path, None)
+            self._told(watch, verdict)
             return verdict
         if self.deferrable:
             raise Suspended([watch])
         self.running[watch.path] = watch
         try:
-            return driven(followed(watch), self, aborting=ending)
+            verdict = driven(followed(watch), self, aborting=ending)
         finally:
             del self.running[watch.path]
+        self._told(watch, verdict)
+        return verdict
+
+    def _told(self, watch: Watch, verdict: Verdict) -> None:
+        """Show the last lines of a job's own log where it failed."""
+        if isinstance(verdict, Failed) and verdict.error == JOB_FAILED:
+            for line in last_lines(watch.poll, self.clients.send):
+                self.log.info("%s", line)
 
     def _stop(self, watch: Watch) -> None:
         # By the request, not by the path: a step may have had several jobs.

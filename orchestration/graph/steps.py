@@ -169,3 +169,5 @@ class Workflow:
     """What a run has to show at the end. Only steps that every successful run reaches."""
     description: str = ""
     schedule: ScheduleSpec | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """The pipeline's own, to find it by."""

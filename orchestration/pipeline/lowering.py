@@ -44,6 +44,7 @@ def lower(pipeline: Description) -> Workflow:
         graph=placement.graph(),
         outputs=placement.outputs(),
         schedule=pipeline.schedule_spec(),
+        tags=pipeline.tags,
     )
     if wrong := rules.problems(workflow):
         raise PipelineError([_in_stage(problem) for problem in wrong])

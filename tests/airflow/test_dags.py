@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,12 @@ def test_parameters_that_do_not_exist_are_refused() -> None:
         dag(workflow(training("a.job"), parameters={"bucket": "b"}), parameters={"buckte": "x"})
 
 
+def test_the_tags_of_the_pipeline_are_tags_of_the_dag() -> None:
+    tagged = replace(workflow(training("a.job")), tags={"team": "vision", "long": "x" * 200})
+    assert dag(tagged).tags == {"team:vision", "long:" + "x" * 95}
+    assert dag(tagged, tags=["mine"]).tags == {"mine"}
+
+
 def test_arguments_go_to_the_dag_and_win() -> None:
     made = dag(
         workflow(training("a.job")), dag_id="mine", default_args={"retries": 5}, max_active_runs=4
@@ -166,6 +173,7 @@ def test_parsing_a_dag_file_asks_nobody_for_anything(tmp_path: Path) -> None:
 
 _TEST = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from airflow.utils.db import initdb
 initdb()

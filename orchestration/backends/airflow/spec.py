@@ -78,6 +78,8 @@ class DagSpec:
     tasks: tuple[TaskSpec, ...]
     """Each after those it waits for."""
     loops: tuple[LoopSpec, ...] = ()
+    tags: tuple[str, ...] = ()
+    """As ``key:value``: Airflow's tags are single words."""
 
 
 def to_json(spec: DagSpec) -> str:
@@ -94,6 +96,7 @@ def to_document(spec: DagSpec) -> dict[str, Any]:
         "parameters": {p.name: _parameter(p) for p in spec.parameters},
         "tasks": {task.task_id: _task(task) for task in spec.tasks},
         "loops": {loop.name: _loop(loop) for loop in spec.loops},
+        "tags": list(spec.tags),
     }
 
 
@@ -112,6 +115,7 @@ def from_document(document: Mapping[str, Any]) -> DagSpec:
             for name, fields in document["tasks"].items()
         ),
         loops=tuple(LoopSpec(name=name, **fields) for name, fields in document["loops"].items()),
+        tags=tuple(document["tags"]),
     )
 
 

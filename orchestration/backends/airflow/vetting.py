@@ -50,6 +50,8 @@ def _shape(document: Any) -> Iterator[Problem]:
     yield from _records(document["parameters"], "parameters", ParameterSpec, "name")
     yield from _records(document["loops"], "loops", LoopSpec, "name")
     yield from _records(document["tasks"], "tasks", TaskSpec, "task_id")
+    if not all(isinstance(tag, str) for tag in document["tags"]):
+        yield Problem("tags", f"expected texts, got {document['tags']!r:.60}")
     if document["schedule"] is not None:
         yield from _fields(document["schedule"], "schedule", ScheduleSpec, "")
 

@@ -1,0 +1,45 @@
+"""The last lines of a failed job's log stand in the task's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestration.airflow.job_logs import MOST_LINES, last_lines
+from orchestration.execution.effects import Request, ServiceError
+from orchestration.expressions import Json
+
+POLL = Request("sagemaker", "DescribeTrainingJob", {"TrainingJobName": "digits"})
+
+
+def test_the_last_lines_of_every_host_are_told() -> None:
+    sent: list[Request] = []
+
+    def send(request: Request) -> Json:
+        sent.append(request)
+        if request.operation == "DescribeLogStreams":
+            return {"logStreams": [{"logStreamName": f"digits/algo-{n}"} for n in (1, 2)]}
+        stream = request.parameters["logStreamName"]
+        return {"events": [{"message": f"{stream}: nan\n"}]}
+
+    lines = list(last_lines(POLL, send))
+    assert [line for line in lines if line.endswith("nan")] == [
+        "digits/algo-1: nan",
+        "digits/algo-2: nan",
+    ]
+    assert sent[0].parameters["logStreamNamePrefix"] == "digits/"
+    assert {request.parameters["limit"] for request in sent[1:]} == {MOST_LINES}
+
+
+def test_what_cannot_be_read_is_no_error() -> None:
+    def send(request: Request) -> Any:
+        raise ServiceError("AccessDeniedException", "not allowed")
+
+    [line] = last_lines(POLL, send)
+    assert "cannot be read: AccessDeniedException" in line
+
+
+def test_what_is_no_job_has_no_log() -> None:
+    def send(request: Request) -> Any:
+        raise AssertionError("asked for a log")
+
+    assert list(last_lines(Request("fsx", "DescribeFileSystems", {}), send)) == []
