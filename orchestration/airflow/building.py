@@ -173,6 +173,7 @@ class _Builder:
         if task.stage == INPUTS:
             arguments["parameters"] = [asdict(parameter) for parameter in self.spec.parameters]
             arguments["values"] = self.values
+            arguments["tasks"] = {task.task_id: task.arguments for task in self.spec.tasks}
         elif self.group is not None and task.operator != "JoinOperator":
             arguments["group"] = self.group
         if task.stage == OUTPUTS and self.group is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.common.compat.sdk import BaseBranchOperator, BaseOperator
@@ -14,7 +15,7 @@ from orchestration.errors import ExpressionError
 from orchestration.execution import wording
 from orchestration.execution.parameters import problems
 from orchestration.expressions import Json, evaluate
-from orchestration.graph import ParameterSpec
+from orchestration.graph import Call, Graph, ParameterSpec, all_steps, operations
 from orchestration.graph.codec import decode
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ class InputsOperator(BaseOperator):
     """The first task: what the run was started with, refused whole where anything is wrong.
 
     ``values`` are the parameters in a task group, the results of earlier tasks among them; without
-    it they are the DAG's params.
+    it they are the DAG's params. ``tasks`` are the arguments of all others, whose requests are
+    checked against the botocore that is installed here.
     """
 
     template_fields: Sequence[str] = ("values",)
@@ -37,10 +39,12 @@ class InputsOperator(BaseOperator):
         *,
         parameters: Sequence[Mapping[str, Any]],
         values: Mapping[str, Any] | None = None,
+        tasks: Mapping[str, Mapping[str, Any]] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.parameters = parameters
+        self.tasks = tasks or {}
         self.values = values
 
     def _do_render_template_fields(
@@ -70,7 +74,28 @@ class InputsOperator(BaseOperator):
             wrong = problems([replace(spec, default=None) for spec in specs], values)
         if wrong:
             fail(context, wording.INVALID_INPUT, wording.SEPARATOR.join(wrong))
+        if unknown := [*_unknown_fields(self.tasks)]:
+            cause = f"the botocore installed here ({version('botocore')}) does not know "
+            fail(context, wording.UNKNOWN_FIELD, cause + ", ".join(unknown))
         return values
+
+
+def _unknown_fields(tasks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the fields that the service model at hand lacks, before anything is paid.
+
+    Where a DAG is parsed from its lock file its requests were checked elsewhere, perhaps with a
+    newer botocore than the workers have.
+    """
+    # Only this task needs it, and a DAG file is parsed all the time.
+    from orchestration.checks.requests import unknown_fields
+
+    for arguments in tasks.values():
+        steps = [decode(step) for step in arguments.get("steps", ())]
+        steps += [decode(arguments["each"])] if "each" in arguments else []
+        for step in all_steps(Graph(tuple(steps))):
+            for operation in operations(step) if isinstance(step, Call) else ():
+                for path in unknown_fields(operation.service, operation.name, operation.request):
+                    yield f"{operation.service}:{operation.name} {path} ({step.name})".strip()
 
 
 class ChooseOperator(BaseBranchOperator):

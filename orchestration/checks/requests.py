@@ -83,6 +83,33 @@ def _places(shape: Shape, value: Tree, path: str) -> Iterator[tuple[str, str, Ex
             yield from _places(shape.member, item, f"{path}[{index}]")
 
 
+def unknown_fields(service: str, operation: str, request: Mapping[str, Tree]) -> Iterator[str]:
+    """Yield the fields of a request that the installed botocore does not know, by their paths.
+
+    It refuses them itself, but only once the request is sent.
+    """
+    model = operation_model(service, operation)
+    if model is None:
+        yield ""
+    elif model.input_shape is not None:
+        yield from _unknown_fields(model.input_shape, request, "")
+
+
+def _unknown_fields(shape: Shape, value: Tree, path: str) -> Iterator[str]:
+    if isinstance(value, Expression):
+        return
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            inner, below = _member(shape, key), f"{path}.{key}" if path else key
+            if inner is not None:
+                yield from _unknown_fields(inner, item, below)
+            elif shape.type_name == "structure":
+                yield below
+    elif shape.type_name == "list" and isinstance(value, Sequence) and not isinstance(value, str):
+        for index, item in enumerate(value):
+            yield from _unknown_fields(shape.member, item, f"{path}[{index}]")
+
+
 def _member(shape: Shape, key: str) -> Shape | None:
     if shape.type_name == "structure":
         return shape.members.get(key)

@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 INVALID_INPUT: Final = "InvalidInput"
 """The error of a run that was started with wrong parameters."""
+UNKNOWN_FIELD: Final = "UnknownField"
+"""The error of a run one of whose requests has a field that the installed botocore lacks."""
 MISSING_OUTPUT: Final = "MissingOutput"
 """The error of a response that lacks a value the step gives."""
 WRONG_OUTPUT: Final = "WrongOutput"

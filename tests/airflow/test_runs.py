@@ -325,6 +325,16 @@ def _id(tree: Any) -> str:
     return names[type(tree)]
 
 
+def test_a_field_that_botocore_lacks_fails_the_run_before_anything_is_paid(
+    run: Run, aws: ScriptedAws
+) -> None:
+    later = training("b.job", after=("a.job",), ResourceConfig={"Machines": "ml.p9.large"})
+    ended = run(workflow(training("a.job"), later))
+    assert (ended.state, ended.error) == ("failed", "UnknownField")
+    assert "sagemaker:CreateTrainingJob ResourceConfig.Machines (b.job)" in str(ended.cause)
+    assert not aws.calls
+
+
 def test_a_recovery_is_an_answer(run: Run, aws: ScriptedAws) -> None:
     update = Call(
         name="endpoint.update",
