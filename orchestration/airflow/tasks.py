@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -82,6 +83,8 @@ class StepsMixin(_Operator):
         self.element_name = ""
         """What the UI calls the element that a mapped instance is at."""
         self._edge: WorkerEdge | None = None
+        self._thread = threading.get_ident()
+        self._unseen: list[Started] = []
         self._killed_early = False
 
     def _do_render_template_fields(
@@ -140,8 +143,13 @@ class StepsMixin(_Operator):
             killed=self._killed_early,
         )
         scope = self._scope(context)
+        self._thread, self._unseen = threading.get_ident(), []
         try:
-            result = driven(self._performance(context, scope), self._edge)
+            try:
+                result = driven(self._performance(context, scope), self._edge)
+            finally:
+                for started in self._unseen:
+                    self._show(context, started)
         except Suspended as suspended:
             self._defer(context, journal, suspended)
         except Trouble as trouble:
@@ -171,6 +179,13 @@ class StepsMixin(_Operator):
             raise RunError(wording.EXPRESSION_ERROR, str(error)) from error
 
     def _show(self, context: Context, started: Started) -> None:
+        """Leave what shows a job; one started in a thread of a loop is shown after the loop.
+
+        A task talks to Airflow in the thread that Airflow runs it in, and in no other.
+        """
+        if threading.get_ident() != self._thread:
+            self._unseen.append(started)
+            return
         if self._is_shown(started):
             self.config = started.request.parameters
         if self._edge is not None and started.request.service == "sagemaker":

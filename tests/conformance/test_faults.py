@@ -308,7 +308,7 @@ def test_strategies_over_mpirun_make_the_same_request(
     machine = json.loads(json.dumps(stepfunctions.render(workflow)))
     dag = json.loads(to_json(render_dag(workflow)))
     states = machine["States"]["train-job"]["Arguments"]
-    airflow = dag["tasks"]["train.job"]["arguments"]["config"]
+    airflow = dag["tasks"]["train"]["arguments"]["config"]
     assert states["ResourceConfig"] == airflow["ResourceConfig"]
     for request in (states, airflow):
         sent = request["HyperParameters"]

@@ -99,7 +99,7 @@ def test_what_works_raises_nothing(strategy: Strategy, use: Use) -> None:
         (
             SMDDP(launcher="torchrun", instance_group="gpu"),
             HETEROGENEOUS,
-            "no hyperparameter names a group",
+            "no hyperparameter can name a group",
         ),
         (
             MPI(instance_group="cpu", processes_per_host=73),
