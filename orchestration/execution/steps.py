@@ -257,7 +257,14 @@ def _checked(outcomes: Sequence[Any]) -> list[Any]:
 
 def _guarded(step: Guarded, scope: Scope, attempt: Attempt) -> Performance[None]:
     """Acquire, use, release: the clean-up never hides a failure of the body."""
-    yield from performed_step(step.acquire, scope, attempt)
+    try:
+        yield from performed_step(step.acquire, scope, attempt)
+    except Aborted as error:
+        if error.unsure:
+            # It may exist, its response having been lost: the same request again tells its name.
+            yield from performed_step(step.acquire, scope, attempt)
+            yield from performed(step.cleanup, scope.inner(), attempt)
+        raise
     inner, ending = scope.inner(), cast(Ending, None)
     try:
         yield from performed(step.body, inner, attempt)

@@ -209,6 +209,17 @@ def test_a_clean_up_is_waited_for_after_an_abort() -> None:
     assert "g.release" in aws.finished
 
 
+def test_an_abort_releases_what_a_lost_response_may_have_acquired() -> None:
+    lost = ServiceError("ConnectionClosedError", "no response", passing=True, lasting=False)
+    acquired: list[Answer] = [lost, {"Id": "1"}]
+    aws = edge(CreateModel=acquired)
+    aws.abort_at = "CreateModel"
+    with pytest.raises(Aborted):
+        run(guarded(job()), edge=aws)
+    assert aws.operations == ["CreateModel", "CreateModel", "DeleteModel"]
+    assert aws.sent[-1].parameters == {"Id": "1"}
+
+
 def test_what_was_finished_before_is_not_done_again() -> None:
     aws = edge(DescribeTrainingJob=DONE)
     aws.kept = {"train.job": {"model": "s3://b/old"}}
