@@ -111,20 +111,24 @@ def decode(document: Json) -> Any:
 
 
 def unknown(document: Json) -> Iterator[str]:
-    """Yield what a document names that is neither a step kind nor an expression; builds nothing."""
+    """Yield what a document names that is neither a step kind nor an expression; builds nothing.
+
+    ``document`` is as ``json.loads`` returns it. Each parse of a DAG file comes by here, so the
+    types are asked for by themselves and not by their abstract classes, which is slow.
+    """
     waiting: list[Any] = [document]
     while waiting:
         value = waiting.pop()
         if isinstance(value, list):
             waiting += value
-        elif isinstance(value, Mapping):
+        elif isinstance(value, dict):
             is_expression = expressions.is_node(value)
             if not is_expression and _KEY not in value:
                 waiting += value.values()
                 continue
             (node,) = value.values() if len(value) == 1 else (None,)
             match node:
-                case ["literal", Mapping() as literal]:
+                case ["literal", dict() as literal]:
                     waiting += literal.values()
                 case [str() as kind, *inner] if (
                     expressions.is_kind(kind) if is_expression else kind in _KINDS
