@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 
 from orchestration.backends.airflow.draft import Draft, stage_of
@@ -15,7 +15,8 @@ class Around:
 
     before: Mapping[str, frozenset[str]]
     order: InitVar[Sequence[Step]]
-    tasks: list[Draft] = field(default_factory=list)
+    _stages: dict[str, list[Draft]] = field(default_factory=dict)
+    """The tasks made of the graph so far, by their stage."""
     _places: dict[str, int] = field(default_factory=dict)
     _ancestors: dict[str, int] = field(default_factory=dict)
     """All steps before each, as bits."""
@@ -56,9 +57,12 @@ class Around:
         )
 
     def _of_stage(self, step: Step) -> Iterator[Draft]:
-        stage = stage_of(step)
-        # The tasks of a stage stand close together, so the search is short.
-        return (task for task in reversed(self.tasks) if task.stage == stage)
+        return reversed(self._stages.get(stage_of(step), []))
+
+    def add(self, tasks: Iterable[Draft]) -> None:
+        """Take in tasks that were made of the graph."""
+        for task in tasks:
+            self._stages.setdefault(task.stage, []).append(task)
 
     def _delays_nobody(self, task: Draft, step: Step) -> bool:
         """Return whether all that waits for the task's steps waits for this one too."""

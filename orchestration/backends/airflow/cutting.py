@@ -67,7 +67,7 @@ class Cutter:
             waits = _union(ends[name] for name in sorted(before[step.name]))
             at = len(self.tasks)
             ends[step.name] = self._step(step, waits, around, place)
-            around.tasks += self.tasks[at:]
+            around.add(self.tasks[at:])
         inner = frozenset[str]().union(*before.values())
         exits = _union(ends[name] for name in ends if name not in inner)
         # A step may have joined a task that another one's end stands for. A teardown stands for
