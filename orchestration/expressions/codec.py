@@ -36,7 +36,9 @@ _KINDS: dict[str, type[Expression[object]]] = {
 
 
 def encode(tree: Tree) -> Json:
-    """A tree as JSON."""
+    """Return a tree as JSON."""
+    if tree is None or isinstance(tree, str | int | float):
+        return tree
     if isinstance(tree, Expression):
         kind = type(tree).__name__
         if kind not in _KINDS:
@@ -45,7 +47,7 @@ def encode(tree: Tree) -> Json:
         return {_KEY: [kind, *values]}
     if isinstance(tree, Mapping):
         return wrapped({key: encode(value) for key, value in tree.items()})
-    if isinstance(tree, Sequence) and not isinstance(tree, str):
+    if isinstance(tree, Sequence):
         return [encode(value) for value in tree]
     return tree
 

@@ -151,7 +151,10 @@ def children(node: Expression[object]) -> tuple[Tree, ...]:
 
 
 def walk(tree: Tree) -> Iterator[Expression[object]]:
-    """Every expression in a tree, outermost first."""
+    """Yield every expression in a tree, outermost first."""
+    # Most of a tree is plain values, and abstract classes are slow to ask.
+    if tree is None or isinstance(tree, str | int | float):
+        return
     if isinstance(tree, Expression):
         yield tree
         for child in children(tree):
@@ -159,7 +162,7 @@ def walk(tree: Tree) -> Iterator[Expression[object]]:
     elif isinstance(tree, Mapping):
         for value in tree.values():
             yield from walk(value)
-    elif isinstance(tree, Sequence) and not isinstance(tree, str):
+    elif isinstance(tree, Sequence):
         for value in tree:
             yield from walk(value)
 

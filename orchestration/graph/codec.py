@@ -69,6 +69,8 @@ _KINDS: Final[Mapping[str, type[Any]]] = {
 
 def encode(value: Any) -> Json:
     """Return a step, a part of one, or a tree as JSON."""
+    if value is None or isinstance(value, str | int | float):
+        return cast(Json, value)
     if isinstance(value, Expression):
         return expressions.encode(value)
     kind = type(value).__name__
