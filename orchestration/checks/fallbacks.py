@@ -24,7 +24,7 @@ def _of(step: Call, fallback: Fallback) -> Iterator[str]:
     if not fallback.reasons and not fallback.refusals:
         yield "falls back, and nothing says when: give the fallback reasons or refusals"
     if "" in fallback.reasons:
-        yield "an empty reason takes every failure for want of capacity"
+        yield "an empty reason takes every failure for a lack of capacity"
     if fallback.reasons and (step.until is None or step.until.reason is None):
         yield "falls back for a job's reason, and until.reason does not say where it stands"
     if not fallback.absent:

@@ -135,13 +135,13 @@ def _field(value: Json, key: str) -> Json:
 
 def _boolean(value: Json) -> bool:
     if not isinstance(value, bool):
-        raise ExpressionError(f"{value!r} is no boolean")
+        raise ExpressionError(f"expected true or false, got {value!r}")
     return value
 
 
 def _number(value: Json) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ExpressionError(f"{value!r} is no number")
+        raise ExpressionError(f"expected a number, got {value!r}")
     return value
 
 
@@ -156,7 +156,7 @@ def _compare(op: str, left: Json, right: Json) -> bool:
 
 def _objects(value: Json) -> Sequence[Json]:
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise ExpressionError(f"{value!r} is no list")
+        raise ExpressionError(f"expected a list, got {value!r}")
     return value
 
 
@@ -174,7 +174,7 @@ def _hash(value: Json) -> str:
 
 def _text(value: Json) -> str:
     if not isinstance(value, str):
-        raise ExpressionError(f"{value!r} is no text")
+        raise ExpressionError(f"expected text, got {value!r}")
     return value
 
 

@@ -20,7 +20,7 @@ def text(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return _number_text(value)
-    raise ExpressionError(f"{value!r} is no text, number or boolean")
+    raise ExpressionError(f"expected text, a number, true or false, got {value!r}")
 
 
 def _number_text(value: float) -> str:
@@ -31,7 +31,7 @@ def _number_text(value: float) -> str:
     except OverflowError:  # a whole number beyond the largest double
         rounded = math.inf
     if not math.isfinite(rounded):
-        raise ExpressionError(f"{value!r:.50} is no number that JSON can hold")
+        raise ExpressionError(f"expected a number that JSON can hold, got {value!r:.50}")
     sign, digits, exponent = Decimal(repr(rounded)).as_tuple()
     whole = "".join(map(str, digits)).lstrip("0")
     if not whole:

@@ -134,7 +134,7 @@ class Alternative:
 class Fallback:
     """What to ask for instead, in order, where there is no capacity for a call's own request.
 
-    Only want of capacity leads to the next request: whatever else fails a job fails the step. The
+    Only a lack of capacity leads to the next request: whatever else fails a job fails the step. The
     step's outputs are those of the job that completes; where none finds capacity, it fails with
     :data:`NO_CAPACITY` and a cause that names them all.
     """
@@ -144,7 +144,7 @@ class Fallback:
     alternatives: tuple[Alternative, ...]
     reasons: tuple[str, ...] = ()
     """What a failed job's reason begins with (``until.reason``). What a script has to say stands
-    further on in it, so no text of a user's is taken for want of capacity."""
+    further on in it, so no text of a user's is taken for a lack of capacity."""
     refusals: tuple[ErrorPattern, ...] = ()
     """Errors of the call. Each is believed only where nothing has the request's name: a response
     may have been lost, and the job it tells of be what uses up the quota."""
@@ -152,11 +152,11 @@ class Fallback:
     """Errors of the poll that say that nothing has the name."""
 
     def lacks(self, reason: object) -> bool:
-        """Whether a job failed for want of capacity."""
+        """Return whether a job failed because no capacity was available."""
         return isinstance(reason, str) and reason.startswith(self.reasons)
 
     def refused(self, code: str, message: str) -> ErrorPattern | None:
-        """The kind of refusal for want of capacity that an error is, if it is one."""
+        """Return the pattern of the lack of capacity that an error tells of, if it does."""
         return next((p for p in self.refusals if p.matches(code, message)), None)
 
 

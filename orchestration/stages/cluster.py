@@ -63,7 +63,7 @@ class Candidate:
 
 
 class Cluster(Model):
-    """The machines of a training job: of one type, in groups, or the first type that is to be had.
+    """The machines of a training job: of one type, in groups, or the first type available.
 
     Give ``instance_type`` (with ``fallbacks``, if you like), ``groups`` or ``preferences``.
     """

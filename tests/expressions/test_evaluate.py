@@ -109,7 +109,7 @@ def test_number_text_at_the_edges_is_that_of_javascript(
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 10**400])
 def test_what_json_can_not_hold_has_no_text(number: float) -> None:
-    with pytest.raises(ExpressionError, match="no number that JSON can hold"):
+    with pytest.raises(ExpressionError, match="a number that JSON can hold"):
         text(number)
 
 
@@ -129,7 +129,7 @@ def test_equality_never_mixes_types(left: Json, right: Json) -> None:
 @pytest.mark.parametrize("wrong", ["1", True, None, [1]])
 def test_order_is_for_numbers_only(op: Literal["lt", "le", "gt", "ge"], wrong: Json) -> None:
     for left, right in ((wrong, 1), (1, wrong), (wrong, wrong)):
-        with pytest.raises(ExpressionError, match="is no number"):
+        with pytest.raises(ExpressionError, match="expected a number"):
             value(Compare(op, left, right))
 
 
@@ -150,7 +150,7 @@ def test_de_morgan(conditions: list[Compare]) -> None:
 
 def test_a_condition_has_to_be_a_boolean() -> None:
     for wrong in (All((parameter("count"),)), Not(parameter("bucket"))):  # type: ignore[arg-type]  # what is tested
-        with pytest.raises(ExpressionError, match="is no boolean"):
+        with pytest.raises(ExpressionError, match="expected true or false"):
             value(wrong)
 
 

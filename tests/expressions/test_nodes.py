@@ -74,7 +74,7 @@ def test_a_known_value_in_a_join_becomes_text(value: Tree, text: str) -> None:
 
 
 def test_a_known_object_in_a_join_is_refused() -> None:
-    with pytest.raises(ExpressionError, match="is no text"):
+    with pytest.raises(ExpressionError, match="expected text"):
         substitute(Join(("a-", Ref("s", "o"))), lambda _: {"id": 1})
 
 

@@ -159,7 +159,7 @@ def _values(workflow: object) -> list[object]:
 
 def test_an_object_can_not_be_part_of_a_text() -> None:
     wrong = {"join": ["x", {"ref": "fs.file_system"}]}
-    with pytest.raises(PipelineError, match=r"stages\.u: .*is no text"):
+    with pytest.raises(PipelineError, match=r"stages\.u: .*expected text"):
         pipeline(lustre("fs"), job("u", environment={"X": wrong}))
 
 
