@@ -30,7 +30,7 @@ import time
 import airflow.sdk
 import airflow.providers.amazon.aws.operators.sagemaker
 started = time.process_time()
-import orchestration.airflow.building, orchestration.airflow.reading
+import orchestration.airflow.dags.building, orchestration.airflow.dags.reading
 print(time.process_time() - started)
 """
 

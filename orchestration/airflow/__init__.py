@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import DAG
 
-    from orchestration.airflow.groups import PipelineGroup
+    from orchestration.airflow.dags.groups import PipelineGroup
     from orchestration.graph import Workflow
     from orchestration.pipeline import Pipeline
 
@@ -52,8 +52,8 @@ def dag(
     and :class:`~orchestration.errors.PipelineError` where ``parameters`` do not fit.
     """
     # Imported here: Airflow loads the plugin of this package in processes that parse nothing.
-    from orchestration.airflow.building import Connection, build
-    from orchestration.airflow.reading import specification
+    from orchestration.airflow.dags.building import Connection, build
+    from orchestration.airflow.dags.reading import specification
 
     caller = sys._getframe(1).f_code.co_filename
     made = build(
@@ -85,8 +85,8 @@ def task_group(
     Raises the errors of :func:`dag`, and :class:`~orchestration.errors.PipelineError` where no DAG
     is around, or a parameter has no value.
     """
-    from orchestration.airflow.building import Connection, build_group
-    from orchestration.airflow.reading import specification
+    from orchestration.airflow.dags.building import Connection, build_group
+    from orchestration.airflow.dags.reading import specification
 
     caller = sys._getframe(1).f_code.co_filename
     return build_group(
@@ -99,7 +99,7 @@ def task_group(
 
 def __getattr__(name: str) -> Any:
     if name == "PipelineGroup":
-        from orchestration.airflow.groups import PipelineGroup
+        from orchestration.airflow.dags.groups import PipelineGroup
 
         return PipelineGroup
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.providers.common.compat.sdk import BaseBranchOperator, BaseOperator
 
 from orchestration.airflow.context import TaskEnvironment, fail
-from orchestration.airflow.parameters import resolved
+from orchestration.airflow.dags.parameters import resolved
 from orchestration.errors import ExpressionError
 from orchestration.execution import wording
 from orchestration.execution.parameters import problems

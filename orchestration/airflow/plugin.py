@@ -28,8 +28,8 @@ class _Preloading:
     def on_starting(self, component: Any) -> None:
         if _COMMAND in sys.modules:
             try:
-                import_module("orchestration.airflow.building")
-                import_module("orchestration.airflow.reading")
+                import_module("orchestration.airflow.dags.building")
+                import_module("orchestration.airflow.dags.reading")
             except Exception:
                 # A DAG file that needs them says so itself; others are parsed all the same.
                 _log.warning("the operators can't be loaded", exc_info=True)

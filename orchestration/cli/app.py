@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from orchestration.cli.commands.rendering import Backend, Driver, Format
 from orchestration.cli.output import Commands, say, use_json
-from orchestration.cli.rendering import Backend, Driver, Format
 
 app = typer.Typer(
     cls=Commands,
@@ -70,7 +70,7 @@ def validate(
     as_json: Json = False,
 ) -> None:
     """Report every problem."""
-    from orchestration.cli import validation
+    from orchestration.cli.commands import validation
 
     validation.validate(pipelines, on or (), as_json=as_json)
 
@@ -83,7 +83,7 @@ def render(
 
     A state machine's definition in Amazon States Language, or the specification of a DAG, as JSON.
     """
-    from orchestration.cli import rendering
+    from orchestration.cli.commands import rendering
 
     rendering.render(backend, pipeline, output, check=check)
 
@@ -98,7 +98,7 @@ def graph(
     check: Check = False,
 ) -> None:
     """Draw its steps."""
-    from orchestration.cli import rendering
+    from orchestration.cli.commands import rendering
 
     rendering.graph(pipeline, form, output, check=check)
 
@@ -109,7 +109,7 @@ def lock(pipeline: Pipeline, check: Check = False) -> None:
 
     It holds the digests of the folders of code, so that the pipeline can be loaded without them.
     """
-    from orchestration.cli import rendering
+    from orchestration.cli.commands import rendering
 
     rendering.lock(pipeline, check=check)
 
@@ -141,7 +141,7 @@ def plan(
     For each stage with `strategy: {kind: auto}`, or for a request in its own file: the instances,
     the layout of the model, the time and cost, and why the alternatives were rejected.
     """
-    from orchestration.cli import planning
+    from orchestration.cli.commands import planning
 
     planning.plan(file, report, stage=stage, update=update, everything=everything, as_json=as_json)
 
@@ -157,7 +157,7 @@ def catalog(
 
     The planner's data about them, with dates and sources.
     """
-    from orchestration.cli import planning
+    from orchestration.cli.commands import planning
 
     planning.catalog(pattern, as_json=as_json)
 
@@ -169,7 +169,7 @@ def schema(output: Output = None, check: Check = False) -> None:
     An editor with a YAML language server completes and checks a file whose first line is
     `# yaml-language-server: $schema=FILE`.
     """
-    from orchestration.cli import rendering
+    from orchestration.cli.commands import rendering
 
     rendering.schema(output, check=check)
 
@@ -188,7 +188,7 @@ def vendor_runtime(
     To DIRECTORY/orchestration_runtime, which needs nothing but the standard library of Python 3.8.
     Run again, it refreshes the copy.
     """
-    from orchestration.cli import vendoring
+    from orchestration.cli.commands import vendoring
 
     vendoring.vendor_runtime(directory)
 
@@ -224,7 +224,7 @@ def run(
     crash, the same command with the same `--run-id` goes on, and pays nothing twice.
     """
     if aws:
-        from orchestration.cli import account
+        from orchestration.cli.commands import account
 
         account.check_options(on, uploads or ())
         account.run(
@@ -241,7 +241,7 @@ def run(
             "is for runs in your own account: give --aws too",
             param_hint=("--region" if region else "--profile"),
         )
-    from orchestration.cli import running
+    from orchestration.cli.commands import running
 
     running.run(
         pipeline,
@@ -261,7 +261,7 @@ def demo(as_json: Json = False) -> None:
     Trains, evaluates and deploys a classifier of digits on an embedded AWS, first as a state
     machine, then as an Airflow DAG, and queries the endpoints. Needs a checkout of the repository.
     """
-    from orchestration.cli.demo import demo as show
+    from orchestration.cli.commands.demo import demo as show
 
     show(as_json=as_json)
 
@@ -291,7 +291,7 @@ def deploy(
             "folder, and its code into S3 with `orchestrate upload`",
             param_hint="airflow",
         )
-    from orchestration.cli import deployment
+    from orchestration.cli.commands import deployment
 
     deployment.deploy(
         pipeline,
@@ -317,6 +317,6 @@ def upload(
     To the pipeline's workspace, where jobs look for it. Needed for Airflow only: `deploy
     step-functions` uploads by itself.
     """
-    from orchestration.cli import deployment
+    from orchestration.cli.commands import deployment
 
     deployment.upload(pipeline, parameters or (), region=region, profile=profile, as_json=as_json)

@@ -13,7 +13,7 @@ from orchestration.pipeline import plans
 from orchestration.stages.packing import contents, digest
 
 if TYPE_CHECKING:
-    from orchestration.planning.search.plans import Plans
+    from orchestration.planning.search.answers.plans import Plans
 
 
 def read(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, get_args
 from orchestration.errors import PipelineError, Problem
 
 if TYPE_CHECKING:
-    from orchestration.planning.search.plans import Plan, Plans
-    from orchestration.stages.automatic import Auto
+    from orchestration.planning.search.answers.plans import Plan, Plans
+    from orchestration.stages.training.automatic import Auto
 
 Pinned = Mapping[str, Any]
 """What the lock file holds of a plan."""
@@ -65,7 +65,7 @@ def _contradicted(
     name: str, stage: Mapping[str, Any], told: Mapping[str, object]
 ) -> Iterator[Problem]:
     """What a stage says beside its plan, and the plan says too."""
-    from orchestration.stages.automatic import PICKED
+    from orchestration.stages.training.automatic import PICKED
 
     cluster = stage.get("cluster")
     if isinstance(cluster, Mapping):
@@ -174,7 +174,7 @@ def _request(name: str, stage: Mapping[str, Any]) -> Auto:
     from pydantic import ValidationError
 
     from orchestration.planning.search.request import problems_of
-    from orchestration.stages.automatic import Auto
+    from orchestration.stages.training.automatic import Auto
 
     try:
         return Auto.model_validate(stage["strategy"])
@@ -184,7 +184,7 @@ def _request(name: str, stage: Mapping[str, Any]) -> Auto:
 
 
 def _pinned(asked: str, config: Path | None, plan: Plan) -> Pinned:
-    from orchestration.stages.automatic import Quantity
+    from orchestration.stages.training.automatic import Quantity
 
     found: dict[str, Any] = plan.data()
     told = {**found, **found["degrees"]}

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from orchestration.planning.model.hugging_face import from_config
     from orchestration.planning.model.shapes import ModelError, ModelShape
     from orchestration.planning.model.typical_shapes import of_size, transformer
+    from orchestration.planning.search.answers.plans import Plan, Plans, Range, Rejected
     from orchestration.planning.search.find import find_plans
     from orchestration.planning.search.objective import (
         CHEAPEST,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
         by_deadline,
         within_budget,
     )
-    from orchestration.planning.search.plans import Plan, Plans, Range, Rejected
     from orchestration.planning.search.request import PlanRequest
     from orchestration.planning.search.space import Space
     from orchestration.planning.search.task import Batch, Framework, KnownRate, Lora, Task
@@ -57,12 +57,12 @@ _MODULES = {
     "ModelError": "model.shapes",
     "ModelShape": "model.shapes",
     "Objective": "search.objective",
-    "Plan": "search.plans",
+    "Plan": "search.answers.plans",
     "PlanRequest": "search.request",
-    "Plans": "search.plans",
+    "Plans": "search.answers.plans",
     "Prediction": "cost.prediction",
-    "Range": "search.plans",
-    "Rejected": "search.plans",
+    "Range": "search.answers.plans",
+    "Rejected": "search.answers.plans",
     "Space": "search.space",
     "Task": "search.task",
     "by_deadline": "search.objective",

@@ -8,9 +8,9 @@ The caller imports the SDK; this package only reads the attributes of its object
 """
 
 from orchestration.sagemaker_sdk.differences import DIFFERENCES, Difference
-from orchestration.sagemaker_sdk.estimators import from_estimator, settings
-from orchestration.sagemaker_sdk.to_trainer import to_model_trainer
-from orchestration.sagemaker_sdk.trainers import from_model_trainer
+from orchestration.sagemaker_sdk.v2.estimators import from_estimator, settings
+from orchestration.sagemaker_sdk.v3.to_trainer import to_model_trainer
+from orchestration.sagemaker_sdk.v3.trainers import from_model_trainer
 
 __all__ = [
     "DIFFERENCES",

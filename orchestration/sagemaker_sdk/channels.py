@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from orchestration.sagemaker_sdk.findings import Findings
-from orchestration.stages.channels import EfsChannel, FileSystemChannel, S3Channel
+from orchestration.stages.training.channels import EfsChannel, FileSystemChannel, S3Channel
 
 Made = S3Channel | FileSystemChannel | EfsChannel
 

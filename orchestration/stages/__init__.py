@@ -1,13 +1,16 @@
 """The stages of a pipeline: what a user writes. Each lowers itself to steps."""
 
-from orchestration.stages.batch import Batch
-from orchestration.stages.channels import EfsChannel, FileSystemChannel, S3Channel
-from orchestration.stages.cluster import Cluster, InstanceGroup, Machines, ManagedSpot
-from orchestration.stages.container import Framework
 from orchestration.stages.deployment import Deployment, SmokeTest
 from orchestration.stages.evaluation import CheckpointEvaluation, Threshold
 from orchestration.stages.lustre import ExistingFileSystem, NewFileSystem
-from orchestration.stages.observability import (
+from orchestration.stages.stage import Context, Fragment, Gate, Guard, Stage
+from orchestration.stages.staging import DataStaging, S3Destination
+from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
+from orchestration.stages.training.batch import Batch
+from orchestration.stages.training.channels import EfsChannel, FileSystemChannel, S3Channel
+from orchestration.stages.training.cluster import Cluster, InstanceGroup, Machines, ManagedSpot
+from orchestration.stages.training.container import Framework
+from orchestration.stages.training.observability import (
     Collection,
     Debugger,
     Experiment,
@@ -15,9 +18,6 @@ from orchestration.stages.observability import (
     Rule,
     TensorBoard,
 )
-from orchestration.stages.stage import Context, Fragment, Gate, Guard, Stage
-from orchestration.stages.staging import DataStaging, S3Destination
-from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
 from orchestration.stages.values import Source, Vpc
 
 __all__ = [

@@ -9,7 +9,7 @@ import typer
 import yaml
 
 from orchestration import Pipeline, TrainingJob
-from orchestration.cli import planning
+from orchestration.cli.commands import planning
 from orchestration.errors import PipelineError
 from orchestration.pipeline.files import lock_path
 

@@ -120,3 +120,14 @@ def test_functions_and_files_stay_small() -> None:
             if (node.end_lineno or 0) - node.lineno >= 60:
                 large.add(f"{name}: {node.name} has more than 60 lines")
     assert large == set()
+
+
+def test_a_room_has_at_most_sixteen_modules() -> None:
+    modules = {
+        folder.relative_to(_PACKAGE).as_posix(): len(list(folder.glob("*.py")))
+        for folder in _PACKAGE.rglob("*")
+        if folder.is_dir()
+    }
+    # It is copied into folders of training scripts, where it is one flat package.
+    assert modules.pop("runtime") <= 18
+    assert {room: count for room, count in modules.items() if count > 16} == {}

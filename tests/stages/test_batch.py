@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestration.stages.batch import Batch, arithmetic
+from orchestration.stages.training.batch import Batch, arithmetic
 from tests.stages.training import CODE, facts, job, refused
 
 TORCHRUN = {"kind": "torch_distributed"}

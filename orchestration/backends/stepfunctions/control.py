@@ -9,7 +9,8 @@ from math import ceil
 from typing import assert_never
 
 from orchestration.backends.jsonata import condition, enclosed, field_value, render, tree
-from orchestration.backends.stepfunctions import calls, values
+from orchestration.backends.stepfunctions import values
+from orchestration.backends.stepfunctions.calls import sending
 from orchestration.backends.stepfunctions.facts import exported, row_fields
 from orchestration.backends.stepfunctions.names import Scope, Value, state, variable
 from orchestration.backends.stepfunctions.nesting import (
@@ -157,10 +158,10 @@ class _Here:
         match step:
             case Call():
                 scope = self.scope.entered_by(step.name, self.entering)
-                return calls.call(step, scope, self.states, following)
+                return sending.call(step, scope, self.states, following)
             case Read():
                 scope = self.scope.entered_by(step.name, self.entering)
-                return calls.read(step, scope, self.states, following)
+                return sending.read(step, scope, self.states, following)
             case Choose():
                 return self._choose(step, following)
             case Require():
@@ -254,7 +255,7 @@ class _Here:
             "Assign": {body: "{% $states.result[0] %}"},
         }
         here = self.states.add(label, work, cleanup)
-        return calls.call(step.acquire, self.scope, self.states, here)
+        return sending.call(step.acquire, self.scope, self.states, here)
 
     def _checked(self, name: str, following: str) -> str:
         """Fail with the error in a state's input, or go on."""

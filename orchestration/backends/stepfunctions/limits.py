@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from orchestration.backends.stepfunctions import recognition, services
+from orchestration.backends.stepfunctions.calls import recognition, services
 from orchestration.backends.stepfunctions.names import MAX_NAME
 from orchestration.errors import Problem
 from orchestration.expressions import Json

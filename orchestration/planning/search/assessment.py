@@ -5,10 +5,10 @@ from __future__ import annotations
 from orchestration.catalog import Instance, accelerators
 from orchestration.planning.cost.prediction import predict
 from orchestration.planning.search.amounts import duration, money
+from orchestration.planning.search.answers.learning_rates import advice
+from orchestration.planning.search.answers.plans import Plan, Range, Reason
 from orchestration.planning.search.candidates import Candidate
-from orchestration.planning.search.learning_rates import advice
 from orchestration.planning.search.objective import Objective
-from orchestration.planning.search.plans import Plan, Range, Reason
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoice
 from orchestration.planning.search.suitability import peak_tflops

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from orchestration.catalog import Instance
 from orchestration.planning.cost.estimates import memory_room
 from orchestration.planning.search.amounts import duration, money
+from orchestration.planning.search.answers.comparison import beaten, by_instance, front
+from orchestration.planning.search.answers.plans import Plan, Plans, Reason, Rejected
+from orchestration.planning.search.answers.shortfall import missing
 from orchestration.planning.search.assessment import broken_limit, plan_of
 from orchestration.planning.search.candidates import Bounds, Candidate, Cluster, Work
-from orchestration.planning.search.comparison import beaten, by_instance, front
 from orchestration.planning.search.layouts import Layout, layouts
 from orchestration.planning.search.objective import CHEAPEST, Objective
-from orchestration.planning.search.plans import Plan, Plans, Reason, Rejected
-from orchestration.planning.search.shortfall import missing
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoices
 from orchestration.planning.search.suitability import unsuitable

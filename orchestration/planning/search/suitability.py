@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestration.catalog import Accelerator, Instance, accelerators
 from orchestration.planning.cost.devices import device
 from orchestration.planning.model.configuration import ConfigurationError
-from orchestration.planning.search.plans import Reason
+from orchestration.planning.search.answers.plans import Reason
 from orchestration.planning.search.task import Task
 
 

@@ -10,8 +10,8 @@ from html import escape
 from importlib import import_module
 from typing import Any
 
-from orchestration.planning.search.plans import Plan, Plans, Range
-from orchestration.planning.search.rejections import rejected
+from orchestration.planning.search.answers.plans import Plan, Plans, Range
+from orchestration.planning.search.answers.rejections import rejected
 from orchestration.planning.telling.summary import (
     HEADINGS,
     answer,

@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestration.catalog import instance
 from orchestration.planning.search.amounts import duration, money
-from orchestration.planning.search.plans import Plan, Plans, Range
+from orchestration.planning.search.answers.plans import Plan, Plans, Range
 
 HEADINGS: Final = ("instances", "layout", "strategy", "batch", "memory", "MFU", "time", "cost")
 

@@ -1,4 +1,4 @@
-"""Distributed training: what a user writes of it, what is wrong with that, and its request."""
+"""Distributed training: the fields that a user writes, their checks, and the request."""
 
 from orchestration.stages.training.fields import Checkpoints, ModelOutput
 from orchestration.stages.training.stage import TrainingJob, TrainingJobOutputs

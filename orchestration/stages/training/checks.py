@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from orchestration import strategies
 from orchestration.errors import PipelineError, Problem
-from orchestration.stages import batch, limits
-from orchestration.stages.automatic import PICKED, Auto
-from orchestration.stages.batch import Arithmetic
-from orchestration.stages.cluster import Candidate
-from orchestration.stages.limits import MOST_CHARACTERS
 from orchestration.stages.stage import Context
+from orchestration.stages.training import batch, limits
+from orchestration.stages.training.automatic import PICKED, Auto
+from orchestration.stages.training.batch import Arithmetic
+from orchestration.stages.training.cluster import Candidate
 from orchestration.stages.training.fields import TrainingFields
+from orchestration.stages.training.limits import MOST_CHARACTERS
 from orchestration.stages.training.request import request
 from orchestration.stages.values import s3_problem
 from orchestration.strategies import NoStrategy, Use

@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from orchestration.stages.automatic import Auto
-from orchestration.stages.batch import Batch
-from orchestration.stages.channels import Channel, InputMode
-from orchestration.stages.cluster import Candidate, Cluster, ManagedSpot
-from orchestration.stages.container import Framework
-from orchestration.stages.observability import Debugger, Experiment, Profiler, TensorBoard
 from orchestration.stages.stage import Context, Stage
+from orchestration.stages.training.automatic import Auto
+from orchestration.stages.training.batch import Batch
+from orchestration.stages.training.channels import Channel, InputMode
+from orchestration.stages.training.cluster import Candidate, Cluster, ManagedSpot
+from orchestration.stages.training.container import Framework
+from orchestration.stages.training.observability import Debugger, Experiment, Profiler, TensorBoard
 from orchestration.stages.values import Extra, Model, Seconds, Source, Text, Value, Vpc
 from orchestration.strategies import NoStrategy, Strategy
 

@@ -15,10 +15,10 @@ from orchestration import strategies
 from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import Tree, join
 from orchestration.refs import Expression
-from orchestration.stages.channels import InputMode, S3Channel
-from orchestration.stages.cluster import Candidate
-from orchestration.stages.container import as_text, deciding_type
 from orchestration.stages.stage import Context
+from orchestration.stages.training.channels import InputMode, S3Channel
+from orchestration.stages.training.cluster import Candidate
+from orchestration.stages.training.container import as_text, deciding_type
 from orchestration.stages.training.fields import TrainingFields
 from orchestration.stages.values import ExtraRequest, Source, Text
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from orchestration.planning.model.shapes import ModelShape
 from orchestration.planning.model.typical_shapes import transformer
+from orchestration.planning.search.answers.plans import Plan, Plans
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.objective import (
     CHEAPEST,
     Objective,
 )
-from orchestration.planning.search.plans import Plan, Plans
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Batch, Task
 

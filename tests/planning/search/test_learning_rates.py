@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from orchestration.planning.model.shapes import ModelError
+from orchestration.planning.search.answers.learning_rates import advice
 from orchestration.planning.search.find import find_plans
-from orchestration.planning.search.learning_rates import advice
 from orchestration.planning.search.objective import (
     FASTEST,
 )

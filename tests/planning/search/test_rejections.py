@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from orchestration.planning.search.answers.plans import Plans
+from orchestration.planning.search.answers.rejections import rejected
 from orchestration.planning.search.find import find_plans
-from orchestration.planning.search.plans import Plans
-from orchestration.planning.search.rejections import rejected
 from orchestration.planning.search.space import Space
 from tests.planning.search.questions import GPT2, LLAMA_7B, LLAMA_70B, chosen, space, task, whole
 

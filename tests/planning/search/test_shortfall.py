@@ -6,6 +6,8 @@ import pytest
 
 from orchestration.planning.model.configuration import Optimizer
 from orchestration.planning.model.typical_shapes import of_size, transformer
+from orchestration.planning.search.answers.plans import Plans
+from orchestration.planning.search.answers.shortfall import state_gb
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.objective import (
     Aim,
@@ -13,8 +15,6 @@ from orchestration.planning.search.objective import (
     by_deadline,
     within_budget,
 )
-from orchestration.planning.search.plans import Plans
-from orchestration.planning.search.shortfall import state_gb
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Lora
 from tests.planning.search.questions import LLAMA_7B, chosen, task

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from orchestration.planning.search.answers.plans import Plans
 from orchestration.planning.search.find import find_plans
-from orchestration.planning.search.plans import Plans
 from orchestration.planning.telling.report import page
 from tests.patience import PATIENCE_S
 from tests.planning.telling.test_report import SPACE, TASK

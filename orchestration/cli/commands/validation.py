@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from orchestration.cli.commands.rendering import BACKENDS, Backend, rendered
 from orchestration.cli.naming import Named, named
 from orchestration.cli.output import FAILED, USAGE, document, note, problem_data, say
-from orchestration.cli.rendering import BACKENDS, Backend, rendered
 from orchestration.errors import OrchestrationError, Problem
 
 if TYPE_CHECKING:

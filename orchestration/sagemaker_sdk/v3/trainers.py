@@ -13,11 +13,11 @@ from orchestration.sagemaker_sdk import channels, hyperparameters
 from orchestration.sagemaker_sdk.defaults import refuse_defaults
 from orchestration.sagemaker_sdk.findings import Findings, refuse_variables
 from orchestration.sagemaker_sdk.hyperparameters import as_json
-from orchestration.sagemaker_sdk.scripts import Script, script
-from orchestration.sagemaker_sdk.shapes import plain, setting
-from orchestration.stages.cluster import Cluster, InstanceGroup, Machines, ManagedSpot
-from orchestration.stages.observability import TensorBoard
+from orchestration.sagemaker_sdk.v3.scripts import Script, script
+from orchestration.sagemaker_sdk.v3.shapes import plain, setting
 from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
+from orchestration.stages.training.cluster import Cluster, InstanceGroup, Machines, ManagedSpot
+from orchestration.stages.training.observability import TensorBoard
 from orchestration.stages.values import Vpc
 
 _CONVERTED = frozenset(

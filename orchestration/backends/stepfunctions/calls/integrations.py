@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from orchestration.backends.stepfunctions.services import camel
+from orchestration.backends.stepfunctions.calls.services import camel
 from orchestration.expressions import Tree
 from orchestration.graph import Call, Operation
 

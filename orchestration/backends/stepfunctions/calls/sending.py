@@ -10,12 +10,12 @@ from functools import cached_property
 from math import ceil
 
 from orchestration.backends.jsonata import enclosed, location
-from orchestration.backends.stepfunctions import fallbacks, integrations, recognition
+from orchestration.backends.stepfunctions.calls import fallbacks, integrations, recognition
+from orchestration.backends.stepfunctions.calls.outputs import given, taken
+from orchestration.backends.stepfunctions.calls.polling import Polling
+from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, alternative, state, variable
-from orchestration.backends.stepfunctions.outputs import given, taken
-from orchestration.backends.stepfunctions.polling import Polling
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice
-from orchestration.backends.stepfunctions.tasks import task
 from orchestration.expressions import Json
 from orchestration.graph import Call, ErrorPattern, Operation, Read, Retry, candidates
 

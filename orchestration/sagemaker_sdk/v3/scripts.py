@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from orchestration.sagemaker_sdk import sources
 from orchestration.sagemaker_sdk.findings import Findings
-from orchestration.sagemaker_sdk.shapes import plain, setting
-from orchestration.stages.container import Framework
+from orchestration.sagemaker_sdk.v3.shapes import plain, setting
 from orchestration.stages.packing import files
+from orchestration.stages.training.container import Framework
 from orchestration.stages.values import Source
 from orchestration.strategies import MPI, NoStrategy, SMPv2, Strategy, TorchDistributed
 

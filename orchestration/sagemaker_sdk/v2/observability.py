@@ -11,9 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from orchestration.errors import PipelineError
-from orchestration.sagemaker_sdk.attributes import given_place
 from orchestration.sagemaker_sdk.findings import Findings
-from orchestration.stages.observability import Collection, Debugger, Profiler, Rule, TensorBoard
+from orchestration.sagemaker_sdk.v2.attributes import given_place
+from orchestration.stages.training.observability import (
+    Collection,
+    Debugger,
+    Profiler,
+    Rule,
+    TensorBoard,
+)
 from orchestration.strategies import images
 
 _WITHOUT: Final = frozenset(

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from orchestration.cli.commands.rendering import lock_text
 from orchestration.cli.output import FAILED, console, document, note, require, say
-from orchestration.cli.rendering import lock_text
 from orchestration.errors import PipelineError, Problem, near
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from orchestration.catalog import Instance
-    from orchestration.planning.search.plans import Plan, Plans
+    from orchestration.planning.search.answers.plans import Plan, Plans
     from orchestration.planning.search.request import PlanRequest
 
 _MOST = 25
@@ -152,7 +152,7 @@ def _with_config(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _show(plans: Plans, stage: str, *, everything: bool) -> None:
-    from orchestration.planning.search.rejections import rejected
+    from orchestration.planning.search.answers.rejections import rejected
     from orchestration.planning.telling.summary import answer, memory_parts, time_parts
 
     screen, of = console(), f"{stage}: " if stage else ""

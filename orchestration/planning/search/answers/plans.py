@@ -10,8 +10,8 @@ from orchestration.catalog import Price
 from orchestration.planning.cost.estimates import memory_room
 from orchestration.planning.cost.prediction import Prediction
 from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.search.answers.learning_rates import Advice
 from orchestration.planning.search.layouts import Layout
-from orchestration.planning.search.learning_rates import Advice
 from orchestration.planning.search.objective import Objective
 from orchestration.planning.search.task import Task
 from orchestration.strategies import Strategy

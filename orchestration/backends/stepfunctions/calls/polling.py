@@ -7,12 +7,12 @@ from math import ceil
 from typing import cast
 
 from orchestration.backends.jsonata import enclosed, field, literal, path
-from orchestration.backends.stepfunctions import recognition
-from orchestration.backends.stepfunctions.fallbacks import Way
+from orchestration.backends.stepfunctions.calls import recognition
+from orchestration.backends.stepfunctions.calls.fallbacks import Way
+from orchestration.backends.stepfunctions.calls.outputs import defaults, given, taken
+from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, alternative, variable
-from orchestration.backends.stepfunctions.outputs import defaults, given, taken
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
-from orchestration.backends.stepfunctions.tasks import task
 from orchestration.backends.stepfunctions.wording import Raw, Words, worded
 from orchestration.execution import wording
 from orchestration.expressions import Json, Tree

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 
 from orchestration.backends.jsonata import quote
-from orchestration.backends.stepfunctions.services import service
+from orchestration.backends.stepfunctions.calls.services import service
 from orchestration.expressions import Json
 from orchestration.graph import Call, ErrorPattern, Operation, Retry
 

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from orchestration import strategies
 from orchestration.errors import PipelineError, Problem
-from orchestration.sagemaker_sdk import attributes, hyperparameters
+from orchestration.sagemaker_sdk import hyperparameters
 from orchestration.sagemaker_sdk.findings import Findings
 from orchestration.sagemaker_sdk.hyperparameters import TOOLKIT, as_json, as_text
+from orchestration.sagemaker_sdk.v2 import attributes
 from orchestration.strategies import NoStrategy, Strategy
 from orchestration.strategies.distribution import from_distribution
 

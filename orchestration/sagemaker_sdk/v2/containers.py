@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from orchestration.errors import PipelineError
-from orchestration.sagemaker_sdk import attributes
 from orchestration.sagemaker_sdk.findings import Findings
-from orchestration.stages.container import Framework
+from orchestration.sagemaker_sdk.v2 import attributes
+from orchestration.stages.training.container import Framework
 
 
 def container(estimator: Any, findings: Findings) -> dict[str, Any]:
@@ -67,8 +67,8 @@ def _model_dir(estimator: Any) -> Any:
 
 def _image(estimator: Any, framework: Framework) -> str | None:
     """Return the image that a job with this framework gets."""
-    from orchestration.sagemaker_sdk.distributing import strategy_of
-    from orchestration.stages.container import deciding_type
+    from orchestration.sagemaker_sdk.v2.distributing import strategy_of
+    from orchestration.stages.training.container import deciding_type
     from orchestration.strategies import image_distribution
 
     groups = estimator.instance_groups or ()

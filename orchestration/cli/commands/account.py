@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from orchestration.cli import values
+from orchestration.cli.commands.rendering import Driver, locked
+from orchestration.cli.commands.running import terminable
 from orchestration.cli.naming import named
 from orchestration.cli.output import FAILED, console, document, note, require
 from orchestration.cli.progress import following
-from orchestration.cli.rendering import Driver, locked
-from orchestration.cli.running import terminable
 
 if TYPE_CHECKING:
     from rich.table import Table

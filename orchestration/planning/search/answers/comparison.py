@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orchestration.planning.search.plans import Plan, Rejected
+from orchestration.planning.search.answers.plans import Plan, Rejected
 
 
 def front(plans: Iterable[Plan]) -> tuple[Plan, ...]:

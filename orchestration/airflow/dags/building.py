@@ -11,8 +11,8 @@ from airflow.sdk import CronTriggerTimetable
 from airflow.sdk.definitions.param import ParamsDict
 
 from orchestration.airflow import operators
-from orchestration.airflow.groups import PipelineGroup, current_dag, group_for
-from orchestration.airflow.parameters import bound, defaults, params
+from orchestration.airflow.dags.groups import PipelineGroup, current_dag, group_for
+from orchestration.airflow.dags.parameters import bound, defaults, params
 from orchestration.backends.airflow import DagSpec, LoopSpec, TaskSpec
 from orchestration.backends.airflow.grouping import inside
 from orchestration.backends.airflow.spec import INPUTS, OUTPUTS

@@ -9,9 +9,9 @@ from typing import Final
 from orchestration.planning.cost.model_states import parameter_bytes
 from orchestration.planning.model.configuration import Configuration, Machine
 from orchestration.planning.search.amounts import duration, money
+from orchestration.planning.search.answers.plans import Plan, Plans
+from orchestration.planning.search.answers.rejections import rejected
 from orchestration.planning.search.objective import CHEAPEST, FASTEST, Objective
-from orchestration.planning.search.plans import Plan, Plans
-from orchestration.planning.search.rejections import rejected
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Lora, Task
 

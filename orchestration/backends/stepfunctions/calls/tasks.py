@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from orchestration.backends.jsonata import tree
-from orchestration.backends.stepfunctions import integrations, recognition
+from orchestration.backends.stepfunctions.calls import integrations, recognition
+from orchestration.backends.stepfunctions.calls.services import resource
 from orchestration.backends.stepfunctions.names import Scope
-from orchestration.backends.stepfunctions.services import resource
 from orchestration.backends.stepfunctions.states import State
 from orchestration.graph import Operation, Retry
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestration.cli import values
+from orchestration.cli.commands.rendering import Driver, locked
 from orchestration.cli.naming import named
 from orchestration.cli.output import FAILED, console, document, note, require
 from orchestration.cli.progress import following
-from orchestration.cli.rendering import Driver, locked
 
 if TYPE_CHECKING:
     from rich.table import Table

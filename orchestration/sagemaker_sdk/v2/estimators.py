@@ -9,15 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orchestration.sagemaker_sdk import attributes, channels, distributing, sources
-from orchestration.sagemaker_sdk.containers import container
+from orchestration.sagemaker_sdk import channels, sources
 from orchestration.sagemaker_sdk.defaults import configured_tags
 from orchestration.sagemaker_sdk.findings import Findings, refuse_variables
-from orchestration.sagemaker_sdk.observability import observed
-from orchestration.stages.channels import S3Channel
-from orchestration.stages.cluster import Cluster, InstanceGroup, ManagedSpot
-from orchestration.stages.observability import Experiment
+from orchestration.sagemaker_sdk.v2 import attributes, distributing
+from orchestration.sagemaker_sdk.v2.containers import container
+from orchestration.sagemaker_sdk.v2.observability import observed
 from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
+from orchestration.stages.training.channels import S3Channel
+from orchestration.stages.training.cluster import Cluster, InstanceGroup, ManagedSpot
+from orchestration.stages.training.observability import Experiment
 from orchestration.stages.values import Source, Vpc
 
 _EXPERIMENT = {

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestration.cli import values
+from orchestration.cli.commands.rendering import locked
 from orchestration.cli.naming import named
 from orchestration.cli.output import colored_diff, document, note, require, say
-from orchestration.cli.rendering import locked
 from orchestration.errors import DeployError
 
 if TYPE_CHECKING:

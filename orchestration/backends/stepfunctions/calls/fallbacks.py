@@ -11,10 +11,10 @@ from math import ceil
 from typing import Final, cast
 
 from orchestration.backends.jsonata import enclosed, path, quote
-from orchestration.backends.stepfunctions import recognition
+from orchestration.backends.stepfunctions.calls import recognition
+from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, alternative, state, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
-from orchestration.backends.stepfunctions.tasks import task
 from orchestration.backends.stepfunctions.wording import Raw, Words, worded
 from orchestration.execution import wording
 from orchestration.expressions import Json

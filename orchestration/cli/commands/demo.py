@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from orchestration.cli.commands.rendering import Driver
+from orchestration.cli.commands.running import require_driver, table, tell_failure
 from orchestration.cli.output import FAILED, console, document, note, require, say
 from orchestration.cli.progress import following
-from orchestration.cli.rendering import Driver
-from orchestration.cli.running import require_driver, table, tell_failure
 from orchestration.errors import OrchestrationError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestration.planning.search.plans import Plan, Plans, Reason, Rejected
+from orchestration.planning.search.answers.plans import Plan, Plans, Reason, Rejected
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from orchestration.errors import PipelineError
 from orchestration.sagemaker_sdk.findings import Findings
-from orchestration.sagemaker_sdk.launchers import launched
-from orchestration.stages.container import deciding_type
+from orchestration.sagemaker_sdk.v3.launchers import launched
 from orchestration.stages.training import TrainingJob
+from orchestration.stages.training.container import deciding_type
 from orchestration.strategies import image_distribution
 
 T = TypeVar("T")

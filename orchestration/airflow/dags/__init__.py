@@ -1,0 +1,1 @@
+"""Airflow DAGs and task groups, built from the specifications of pipelines."""

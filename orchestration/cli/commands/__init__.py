@@ -1,0 +1,1 @@
+"""The code behind each command of ``orchestrate``, loaded when the command runs."""

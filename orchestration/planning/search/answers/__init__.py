@@ -1,0 +1,1 @@
+"""The answers of a search: plans and their alternatives, rejections, and what is missing."""
