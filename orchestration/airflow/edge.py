@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
@@ -31,7 +30,7 @@ from orchestration.execution.effects import (
     Verdict,
     Watch,
 )
-from orchestration.execution.timing import limit, pause
+from orchestration.execution.timing import limit, pause, pause_length
 from orchestration.execution.verdicts import followed, stopped
 from orchestration.graph import JOB_FAILED
 
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
 _LONGEST_REST_S = 30.0
 """Seconds of AWS that a worker sleeps through; longer pauses are the triggerer's."""
-_jitter = random.SystemRandom()
 
 
 @dataclass(slots=True)
@@ -74,8 +72,8 @@ class WorkerEdge:
         match effect:
             case Send(request):
                 return self.clients.send(request)
-            case Pause(seconds, jitter, deadline):
-                self._pause(seconds, jitter=jitter, deadline=deadline)
+            case Pause():
+                time.sleep(pause_length(effect, time.time()))
             case Deadline(seconds):
                 return time.time() + limit(seconds)
             case Recall(path):
@@ -101,12 +99,6 @@ class WorkerEdge:
             case _:
                 assert_never(effect)
         return None
-
-    def _pause(self, seconds: float, *, jitter: bool, deadline: float | None) -> None:
-        length = pause(seconds * (_jitter.uniform(0.5, 1.0) if jitter else 1.0))
-        if deadline is not None:
-            length = min(length, deadline - time.time())
-        time.sleep(max(0.0, length))
 
     def _follow(self, watch: Watch, *, ending: bool) -> Verdict:
         verdict = self.journal.verdicts.pop(watch.path, None)

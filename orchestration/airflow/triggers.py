@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import random
 import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -30,10 +29,8 @@ from orchestration.execution.effects import (
     Watch,
 )
 from orchestration.execution.sending import native, service_error
-from orchestration.execution.timing import pause
+from orchestration.execution.timing import pause_length
 from orchestration.execution.verdicts import followed, stopped
-
-_jitter = random.SystemRandom()
 
 
 class FollowTrigger(BaseTrigger):
@@ -118,11 +115,8 @@ class _TriggerEdge:
         match effect:
             case Send(request):
                 return await self._send(request)
-            case Pause(seconds, jitter, deadline):
-                length = pause(seconds * (_jitter.uniform(0.5, 1.0) if jitter else 1.0))
-                if deadline is not None:
-                    length = min(length, deadline - time.time())
-                await asyncio.sleep(max(0.0, length))
+            case Pause():
+                await asyncio.sleep(pause_length(effect, time.time()))
             case Deadline():
                 return time.time()
             case Note(text):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 from dataclasses import dataclass, field
@@ -37,7 +36,6 @@ from orchestration.execution.effects import (
 from orchestration.execution.verdicts import followed, stopped
 
 _log = logging.getLogger("orchestration.direct")
-_jitter = random.SystemRandom()
 
 
 @dataclass(slots=True)
@@ -72,7 +70,8 @@ class DirectEdge:
             case Send(request):
                 return self.clients.send(request)
             case Pause():
-                self.interruption.pause(self._seconds(effect))
+                length = timing.pause_length(effect, time.monotonic(), time_scale=self.time_scale)
+                self.interruption.pause(length)
             case Rest(_, seconds):
                 self.interruption.pause(timing.pause(seconds, time_scale=self.time_scale))
             case Deadline(seconds):
@@ -100,14 +99,6 @@ class DirectEdge:
     def apart(self, performance: Any) -> Any:
         """Perform what goes on after an interruption too: the journal, and stopping."""
         return driven(performance, self, aborting=True)
-
-    def _seconds(self, pause: Pause) -> float:
-        seconds = timing.pause(pause.seconds, time_scale=self.time_scale)
-        if pause.jitter:
-            seconds *= _jitter.uniform(0.5, 1.0)
-        if pause.deadline is not None:
-            seconds = min(seconds, max(0.0, pause.deadline - time.monotonic()))
-        return seconds
 
     def _followed(self, follow: Follow) -> Verdict:
         with self._lock:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import random
+
+from orchestration.execution.effects import Pause
 
 TIME_SCALE = "ORCHESTRATION_TIME_SCALE"
 """Environment variable: real seconds per second of AWS. Only the embedded AWS sets it."""
+_jitter = random.SystemRandom()
 
 
 def scale() -> float:
@@ -16,6 +20,16 @@ def scale() -> float:
 def pause(seconds: float, *, time_scale: float | None = None) -> float:
     """Return the real seconds of a pause in which nothing has to happen."""
     return max(0.0, seconds * (scale() if time_scale is None else time_scale))
+
+
+def pause_length(effect: Pause, now: float, *, time_scale: float | None = None) -> float:
+    """Return the real seconds of a pause, at most those left until its deadline.
+
+    ``now`` is read from the clock that the deadline is on.
+    """
+    share = _jitter.uniform(0.5, 1.0) if effect.jitter else 1.0
+    length = pause(effect.seconds * share, time_scale=time_scale)
+    return length if effect.deadline is None else max(0.0, min(length, effect.deadline - now))
 
 
 def limit(seconds: float, *, time_scale: float | None = None) -> float:
