@@ -14,6 +14,7 @@ from orchestration.airflow.dags.parameters import resolved
 from orchestration.errors import ExpressionError
 from orchestration.execution import wording
 from orchestration.execution.parameters import problems
+from orchestration.execution.regions import mismatch
 from orchestration.expressions import Json, evaluate
 from orchestration.graph import Call, Graph, ParameterSpec, all_steps, operations
 from orchestration.graph.codec import decode
@@ -28,7 +29,8 @@ class InputsOperator(BaseOperator):
 
     ``values`` are the parameters in a task group, the results of earlier tasks among them; without
     it they are the DAG's params. ``tasks`` are the arguments of all others, whose requests are
-    checked against the botocore that is installed here.
+    checked against the botocore that is installed here. ``region`` is that of ``pipeline``, which
+    the connection must not contradict.
     """
 
     template_fields: Sequence[str] = ("values",)
@@ -40,9 +42,15 @@ class InputsOperator(BaseOperator):
         parameters: Sequence[Mapping[str, Any]],
         values: Mapping[str, Any] | None = None,
         tasks: Mapping[str, Mapping[str, Any]] | None = None,
+        pipeline: str = "",
+        region: str | None = None,
+        aws_conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.pipeline = pipeline
+        self.region = region
+        self.aws_conn_id = aws_conn_id
         self.parameters = parameters
         self.tasks = tasks or {}
         self.values = values
@@ -74,10 +82,23 @@ class InputsOperator(BaseOperator):
             wrong = problems([replace(spec, default=None) for spec in specs], values)
         if wrong:
             fail(context, wording.INVALID_INPUT, wording.SEPARATOR.join(wrong))
+        if contradiction := self._contradiction():
+            fail(context, wording.REGION_MISMATCH, contradiction)
         if unknown := [*_unknown_fields(self.tasks)]:
             cause = f"the botocore installed here ({version('botocore')}) does not know "
             fail(context, wording.UNKNOWN_FIELD, cause + ", ".join(unknown))
         return values
+
+    def _contradiction(self) -> str | None:
+        """Return how the connection contradicts the pipeline's region; ``None``: it does not."""
+        if self.region is None or self.aws_conn_id is None:
+            return None
+        # Only this task reads the connection by itself, and a DAG file is parsed all the time.
+        from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
+
+        connection: AwsBaseHook = AwsBaseHook(aws_conn_id=self.aws_conn_id)
+        place = f"the connection {self.aws_conn_id!r}"
+        return mismatch(self.pipeline, self.region, place=place, other=connection.region_name)
 
 
 def _unknown_fields(tasks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -37,7 +37,10 @@ Output = Annotated[
 Check = Annotated[
     bool, typer.Option("--check", help="Write nothing; exit with 1 if the file is stale.")
 ]
-Region = Annotated[str | None, typer.Option(help="AWS region; default: from the environment.")]
+Region = Annotated[
+    str | None,
+    typer.Option(help="AWS region; default: the pipeline's, else from the environment."),
+]
 Profile = Annotated[str | None, typer.Option(help="AWS profile; default: from the environment.")]
 
 

@@ -87,14 +87,15 @@ def step_functions(
 ) -> Deployment:
     """Deploy a pipeline to Step Functions, or list with ``dry_run`` what that would change.
 
-    ``session`` is a ``boto3.Session``, by default one from the environment. ``parameters`` are the
+    ``session`` is a ``boto3.Session`` in the pipeline's region, by default one from the
+    environment. ``parameters`` are the
     values that runs will be started with: the role may use only those buckets and pass only that
     role, and scheduled runs get these values; ``unrestricted`` names parameters that may have any
     value. ``role_name`` is the execution role's name, by default derived from the pipeline and the
     region.
     """
     if session is None:
-        session = _own_session()
+        session = _own_session(pipeline.region)
     account = Account.of(session)
     wanted = desired(
         pipeline, account, parameters=parameters, unrestricted=unrestricted, role_name=role_name
@@ -106,12 +107,12 @@ def step_functions(
     return Deployment(account=account, desired=wanted, changes=changes)
 
 
-def _own_session() -> Clients:
+def _own_session(region: str | None) -> Clients:
     try:
         import boto3
     except ModuleNotFoundError as error:
         raise DeployError(
             "deploying needs boto3; install it with pip install 'orchestration[aws]'"
         ) from error
-    session: Clients = boto3.Session()
+    session: Clients = boto3.Session(region_name=region)
     return session

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestration.errors import DeployError
+from orchestration.execution.regions import mismatch
+
+if TYPE_CHECKING:
+    from orchestration.pipeline import Pipeline
 
 OWNER = "orchestration:pipeline"
 """The tag that marks a resource as deployed for a pipeline."""
@@ -50,6 +54,13 @@ class Account:
             ) from error
         parts = arn.split(":")
         return cls(id=parts[4], region=region, partition=parts[1])
+
+
+def in_its_region(pipeline: Pipeline, region: str) -> None:
+    """Raise a :class:`~orchestration.errors.DeployError` where the pipeline has another region."""
+    wrong = mismatch(pipeline.name, pipeline.region, place="the session", other=region)
+    if wrong is not None:
+        raise DeployError(wrong)
 
 
 def refusal(headline: str, problems: Iterable[str]) -> DeployError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestration.backends import stepfunctions
 from orchestration.deploy import permissions, sources
-from orchestration.deploy.account import OWNER, Account, refusal
+from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
 from orchestration.deploy.parameters import read, required, with_defaults
 from orchestration.deploy.resources import Desired, Names, Role, Schedule, StateMachine
 from orchestration.errors import near
@@ -36,6 +36,7 @@ def desired(
     with other values, unless the parameter is one of ``unrestricted``. A
     :class:`~orchestration.errors.DeployError` names every missing value.
     """
+    in_its_region(pipeline, account.region)
     workflow = pipeline.lower()
     specs = workflow.parameters
     chosen = read(specs, parameters or {})

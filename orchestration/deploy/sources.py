@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestration.deploy.account import refusal
+from orchestration.deploy.account import in_its_region, refusal
 from orchestration.deploy.parameters import read, with_defaults
 from orchestration.errors import DeployError
 from orchestration.expressions import Json, Parameter, evaluate, walk
@@ -151,6 +151,7 @@ def send(folder: SourceFolder, s3: Any) -> list[Uploaded]:
 
 def upload(pipeline: Pipeline, parameters: Mapping[str, Json], s3_client: Any) -> list[Uploaded]:
     """Put the folders of code that a pipeline needs into S3, except those that are there."""
+    in_its_region(pipeline, s3_client.meta.region_name)
     return [
         uploaded
         for folder in folders(pipeline, parameters)

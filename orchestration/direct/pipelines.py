@@ -13,6 +13,7 @@ from orchestration.direct.performing import perform, refused
 from orchestration.direct.progress import OnProgress
 from orchestration.errors import RunError, StartError
 from orchestration.execution.clients import one_attempt
+from orchestration.execution.regions import mismatch
 from orchestration.expressions import Json
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def run(
     """Run a pipeline from this process and wait for its end.
 
     ``session`` is a ``boto3.Session`` or an embedded AWS; its credentials start the jobs and keep
-    the journal in the pipeline's workspace, and its region has to be the pipeline's. Code that is
+    the journal in the pipeline's workspace, and its region must be the pipeline's. Code that is
     not in the workspace yet is uploaded. With the ``run_id`` of a run whose process died, it goes
     on with that one: nothing is paid twice.
 
@@ -101,9 +102,7 @@ def _check_region(pipeline: Pipeline, session: Session) -> None:
             f"the session makes no client of SageMaker: {error}; "
             "pass session=boto3.Session(region_name=…)"
         ) from error
-    region = client.meta.region_name
-    if pipeline.region is not None and region != pipeline.region:
-        raise StartError(
-            f"pipeline {pipeline.name} runs in {pipeline.region}, and the session is for {region}; "
-            f"pass session=boto3.Session(region_name={pipeline.region!r})"
-        )
+    other = client.meta.region_name
+    wrong = mismatch(pipeline.name, pipeline.region, place="the session", other=other)
+    if wrong is not None:
+        raise StartError(wrong)

@@ -21,6 +21,8 @@ INVALID_INPUT: Final = "InvalidInput"
 """The error of a run that was started with wrong parameters."""
 UNKNOWN_FIELD: Final = "UnknownField"
 """The error of a run one of whose requests has a field that the installed botocore lacks."""
+REGION_MISMATCH: Final = "RegionMismatch"
+"""The error of a run whose pipeline has another region than the connection to AWS."""
 MISSING_OUTPUT: Final = "MissingOutput"
 """The error of a response that lacks a value the step gives."""
 WRONG_OUTPUT: Final = "WrongOutput"
@@ -40,6 +42,11 @@ LACKING: Final = "{label}: {words}"
 NOTHING_HAD_CAPACITY: Final = "nothing had capacity: {requests}"
 SEPARATOR: Final = "; "
 """Between what several requests met, and between several problems of an input."""
+
+OTHER_REGION: Final = (
+    "pipeline {pipeline} runs in {region}, and {place} is for {other}; use one for {region}, or "
+    "change the region of the pipeline"
+)
 
 INPUT_NOT_OBJECT: Final = "the input is not an object"
 PARAMETER_MISSING: Final = "parameter {name} is missing"

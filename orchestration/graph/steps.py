@@ -171,3 +171,5 @@ class Workflow:
     schedule: ScheduleSpec | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     """The pipeline's own, to find it by."""
+    region: str | None = None
+    """The AWS region that it runs in; ``None``: that of whatever runs it."""

@@ -89,8 +89,9 @@ class Description(Model):
     """ARN of the role that SageMaker's jobs and endpoints assume; by default the parameter
     ``role``."""
     region: str | None = Field(default=None, pattern=REGION)
-    """The AWS region it runs in: ``us-west-2``. Needed where a stage names a ``framework`` and no
-    image, which every region has under another path."""
+    """The AWS region it runs in: ``us-west-2``. Without one it runs in the region of the session
+    or connection that starts it. Needed where a stage names a ``framework`` and no image, which
+    every region has under another path."""
     stages: tuple[AnyStage, ...] = Field(min_length=1)
     """A list, or a mapping from names to stages."""
     tags: dict[str, str] = Field(default={}, max_length=40)

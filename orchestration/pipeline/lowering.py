@@ -45,6 +45,7 @@ def lower(pipeline: Description) -> Workflow:
         outputs=placement.outputs(),
         schedule=pipeline.schedule_spec(),
         tags=pipeline.tags,
+        region=pipeline.region,
     )
     if wrong := rules.problems(workflow):
         raise PipelineError([_in_stage(problem) for problem in wrong])

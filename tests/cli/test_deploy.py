@@ -61,3 +61,23 @@ def test_refusals_are_json_too(account: EmbeddedAws, orchestrate: Command, train
     assert said.status == 1
     assert said.document["error"] == "DeployError"
     assert said.document["message"] in said.err
+
+
+def test_the_default_region_is_the_pipelines(
+    account: EmbeddedAws, orchestrate: Command, training: Path
+) -> None:
+    training.write_text(training.read_text() + "region: us-west-2\n")
+    command = ("deploy", "step-functions", training, *PARAMETERS, "--dry-run")
+    assert orchestrate(*command, "--json").document["region"] == "us-west-2"
+    said = orchestrate(*command, "--region", "us-east-1")
+    assert (said.status, said.out) == (1, "")
+    assert "training runs in us-west-2, and the session is for us-east-1" in said.err
+
+
+def test_code_is_uploaded_in_the_region_of_the_pipeline(
+    account: EmbeddedAws, orchestrate: Command, training: Path
+) -> None:
+    training.write_text(training.read_text() + "region: us-west-2\n")
+    said = orchestrate("upload", training, *PARAMETERS, "--region", "us-east-1")
+    assert said.status != 0
+    assert "runs in us-west-2, and the session is for us-east-1" in said.err

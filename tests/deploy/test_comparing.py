@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -124,3 +125,24 @@ def test_an_unknown_region_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     with pytest.raises(DeployError, match="AWS_REGION"):
         Account.of(boto3.Session())
+
+
+def test_a_pipeline_of_another_region_is_refused() -> None:
+    with pytest.raises(DeployError) as caught:
+        desired(pipelines.copying(region="us-west-2"), ACCOUNT, parameters=PARAMETERS)
+    assert str(caught.value) == (
+        "pipeline copying runs in us-west-2, and the session is for us-east-1; use one for "
+        "us-west-2, or change the region of the pipeline"
+    )
+
+
+@pytest.mark.parametrize(
+    ("region", "partition"),
+    [("us-west-2", "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov")],
+)
+def test_a_definition_names_the_partition_of_its_region(region: str, partition: str) -> None:
+    account = replace(ACCOUNT, partition=partition, region=region)
+    machine = desired(pipelines.copying(region=region), account, parameters=PARAMETERS).machine
+    text = json.dumps(machine.definition)
+    assert f'"Resource": "arn:{partition}:states:::aws-sdk:s3:copyObject"' in text
+    assert text.count('"Resource": "arn:') == text.count(f'"Resource": "arn:{partition}:')

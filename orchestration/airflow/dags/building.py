@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from airflow.providers.common.compat.sdk import DAG, TaskGroup, task_group
@@ -17,6 +17,7 @@ from orchestration.backends.airflow import DagSpec, LoopSpec, TaskSpec
 from orchestration.backends.airflow.grouping import inside
 from orchestration.backends.airflow.spec import INPUTS, OUTPUTS
 from orchestration.errors import PipelineError, Problem
+from orchestration.execution.regions import mismatch
 from orchestration.graph import ParameterSpec
 
 _PLAIN = frozenset({"InputsOperator", "ChooseOperator", "JoinOperator"})
@@ -37,6 +38,13 @@ class Connection:
     aws_conn_id: str | None
     region_name: str | None
     deferrable: bool
+
+    def of(self, spec: DagSpec) -> Connection:
+        """Return the connection in the region of the pipeline."""
+        wrong = mismatch(spec.dag_id, spec.region, place="region_name", other=self.region_name)
+        if wrong is not None:
+            raise PipelineError([Problem("region_name", wrong)])
+        return replace(self, region_name=self.region_name or spec.region)
 
 
 def build(
@@ -71,7 +79,7 @@ def build(
     own = {**params(spec.parameters, values), **given, **(arguments.pop("params", None) or {})}
     _check_scheduled(spec.parameters, values, scheduled=arguments["schedule"] is not None)
     with DAG(**arguments) as dag:
-        builder = _Builder(spec, connection, dag, dag.task_group)
+        builder = _Builder(spec, connection.of(spec), dag, dag.task_group)
         builder.build()
         dag.add_result(builder.tasks[OUTPUTS].output)
     # Set last: DAG(params=…) copies them into every task, and each copy is validated over and over
@@ -90,7 +98,7 @@ def build_group(
     values = bound(spec.parameters, parameters)
     group = group_for(spec, DEFAULT_ARGS, group_kwargs)
     name = str(group.group_id)
-    builder = _Builder(inside(spec, name), connection, group.dag, group, name, values)
+    builder = _Builder(inside(spec, name), connection.of(spec), group.dag, group, name, values)
     with group:
         builder.build()
     group.outputs = builder.tasks[f"{name}.{OUTPUTS}"].output
@@ -174,6 +182,7 @@ class _Builder:
             arguments["parameters"] = [asdict(parameter) for parameter in self.spec.parameters]
             arguments["values"] = self.values
             arguments["tasks"] = {task.task_id: task.arguments for task in self.spec.tasks}
+            arguments |= self._region()
         elif self.group is not None and task.operator != "JoinOperator":
             arguments["group"] = self.group
         if task.stage == OUTPUTS and self.group is not None:
@@ -183,6 +192,16 @@ class _Builder:
             arguments["region_name"] = self.connection.region_name
             arguments["deferrable"] = self.connection.deferrable
         self.tasks[task.task_id] = self._made(task, arguments)
+
+    def _region(self) -> dict[str, Any]:
+        """Return what the first task compares before anything is sent."""
+        if self.spec.region is None:
+            return {}
+        return {
+            "pipeline": self.spec.dag_id,
+            "region": self.spec.region,
+            "aws_conn_id": self.connection.aws_conn_id,
+        }
 
     def _place(self, task: TaskSpec, arguments: dict[str, Any]) -> None:
         """Put the task into its groups, which Airflow puts in front of its id."""

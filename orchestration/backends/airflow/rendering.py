@@ -81,6 +81,7 @@ def render(workflow: Workflow) -> DagSpec:
         schedule=workflow.schedule,
         tasks=tasks,
         loops=loops,
+        region=workflow.region,
         tags=tuple(f"{key}:{value}" for key, value in sorted(workflow.tags.items())),
     )
 

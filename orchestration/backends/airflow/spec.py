@@ -78,6 +78,8 @@ class DagSpec:
     tasks: tuple[TaskSpec, ...]
     """Each after those it waits for."""
     loops: tuple[LoopSpec, ...] = ()
+    region: str | None = None
+    """The AWS region of its tasks; ``None``: that of the connection."""
     tags: tuple[str, ...] = ()
     """As ``key:value``: Airflow's tags are single words."""
 
@@ -92,6 +94,7 @@ def to_document(spec: DagSpec) -> dict[str, Any]:
     return {
         "dag_id": spec.dag_id,
         "description": spec.description,
+        **({} if spec.region is None else {"region": spec.region}),
         "schedule": _schedule(spec.schedule),
         "parameters": {p.name: _parameter(p) for p in spec.parameters},
         "tasks": {task.task_id: _task(task) for task in spec.tasks},
@@ -115,6 +118,7 @@ def from_document(document: Mapping[str, Any]) -> DagSpec:
             for name, fields in document["tasks"].items()
         ),
         loops=tuple(LoopSpec(name=name, **fields) for name, fields in document["loops"].items()),
+        region=document.get("region"),
         tags=tuple(document["tags"]),
     )
 

@@ -47,6 +47,8 @@ def _shape(document: Any) -> Iterator[Problem]:
     for name in ("dag_id", "description"):
         if not isinstance(document[name], str):
             yield Problem(name, f"expected text, got {document[name]!r:.60}")
+    if not isinstance(document.get("region", ""), str):
+        yield Problem("region", f"expected text, got {document['region']!r:.60}")
     yield from _records(document["parameters"], "parameters", ParameterSpec, "name")
     yield from _records(document["loops"], "loops", LoopSpec, "name")
     yield from _records(document["tasks"], "tasks", TaskSpec, "task_id")

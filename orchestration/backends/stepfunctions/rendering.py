@@ -14,6 +14,7 @@ from orchestration.backends.jsonata import tree
 from orchestration.backends.stepfunctions import control, limits, parameters
 from orchestration.backends.stepfunctions.facts import facts
 from orchestration.backends.stepfunctions.names import Scope
+from orchestration.backends.stepfunctions.partitions import in_region
 from orchestration.backends.stepfunctions.states import State, States
 from orchestration.errors import UnsupportedError
 from orchestration.expressions import Json
@@ -35,6 +36,7 @@ def render(workflow: Workflow) -> dict[str, Json]:
         "QueryLanguage": "JSONata",
         **states.machine(start),
     }
+    definition = in_region(definition, workflow.region)
     exceeded = list(limits.exceeded(definition))
     if exceeded:
         raise UnsupportedError(exceeded)

@@ -74,7 +74,7 @@ def run(
         outcome = outcome_of(
             loaded,
             given,
-            session=_Profile(profile, region),
+            session=_Profile(profile, region or loaded.region),
             run_id=name,
             on_progress=on_progress,
         )

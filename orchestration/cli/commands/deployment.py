@@ -39,7 +39,7 @@ def deploy(
 
     deployment = step_functions(
         loaded,
-        session=_session(region, profile),
+        session=_session(region or loaded.region, profile),
         parameters=chosen,
         unrestricted=unrestricted,
         dry_run=dry_run,
@@ -83,7 +83,9 @@ def upload(
     from orchestration.deploy import upload as upload_sources
 
     try:
-        sent = upload_sources(loaded, chosen, _session(region, profile).client("s3"))
+        sent = upload_sources(
+            loaded, chosen, _session(region or loaded.region, profile).client("s3")
+        )
     except BotoCoreError as error:
         raise DeployError(f"AWS can't be reached: {error}") from error
     if as_json:
@@ -103,7 +105,9 @@ def _session(region: str | None, profile: str | None) -> Any:
     except BotoCoreError as error:
         raise DeployError(str(error)) from error
     if session.region_name is None:
-        raise DeployError("the region is missing; use --region, or set AWS_REGION")
+        raise DeployError(
+            "the region is missing; give the pipeline one, use --region, or set AWS_REGION"
+        )
     return session
 
 

@@ -43,6 +43,7 @@ class Recorder:
             status=status,
             error_code=error,
             origin=origin(user_agent),
+            region=request.region,
         )
         with self._lock:
             self._calls[sequence] = call

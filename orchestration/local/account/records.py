@@ -31,6 +31,8 @@ class RecordedCall:
     status: int
     error_code: str | None = None
     origin: str | None = None
+    region: str = ""
+    """The region of the client, as its signature says it; S3 has one as well."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RecordedCall:

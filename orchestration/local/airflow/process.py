@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestration.errors import OrchestrationError
+from orchestration.execution.regions import mismatch
 from orchestration.local.processes.environment import refuse_real_aws
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def _serve(request: Mapping[str, Any], emit: Emit) -> None:
     try:
         refuse_real_aws(os.environ)
         dag = _load(Path(request["dag_file"]))
+        _check_region(dag, request["environment"]["AWS_REGION"])
         _reach_by_environment(dag)
         emit({"end": run(dag, request["run_id"], request["conf"], emit)})
     except OrchestrationError as error:
@@ -68,6 +70,15 @@ def _serve(request: Mapping[str, Any], emit: Emit) -> None:
     except Exception as error:  # must not stop later requests
         traceback.print_exc()
         emit({"refused": f"Airflow cannot run the DAG: {error}"})
+
+
+def _check_region(dag: DAG, own: str) -> None:
+    from orchestration.errors import LocalError
+
+    for region in {getattr(task, "region_name", None) for task in dag.tasks}:
+        wrong = mismatch(dag.dag_id, region, place="the embedded AWS", other=own)
+        if wrong is not None:
+            raise LocalError(wrong)
 
 
 def _reach_by_environment(dag: DAG) -> None:

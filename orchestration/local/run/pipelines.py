@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from orchestration.direct.pipelines import workspace
 from orchestration.direct.progress import OnProgress, Progress
 from orchestration.errors import LocalError
+from orchestration.execution.regions import mismatch
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
 from orchestration.graph import Workflow, job_name_fields
 from orchestration.local.run import direct_runs, executions, report
 from orchestration.local.run.preparation import prepare
 from orchestration.local.run.report import Followed, On, RunReport
-from orchestration.local.server.embedded import EmbeddedAws
+from orchestration.local.server.embedded import DEFAULT_REGION, EmbeddedAws
 
 if TYPE_CHECKING:
     from orchestration.local.airflow import LocalAirflow
@@ -42,9 +43,9 @@ def run(
     """Run a pipeline on an embedded AWS and report its result, even a failure.
 
     Creates the buckets that the parameters and the pipeline name, and uploads ``uploads`` (files or
-    folders by S3 URI) and the folders of code. Without ``aws`` the run gets a new account, in which
-    a second of AWS takes ``time_scale`` real seconds; without ``airflow``, a new Airflow. The
-    parameter ``role`` is optional.
+    folders by S3 URI) and the folders of code. Without ``aws`` the run gets a new account in the
+    pipeline's region, in which a second of AWS takes ``time_scale`` real seconds; without
+    ``airflow``, a new Airflow. The parameter ``role`` is optional.
 
     Raises :class:`~orchestration.errors.DeployError` if parameters do not fit or code is
     missing.
@@ -54,7 +55,12 @@ def run(
     workflow = pipeline.lower()
     passed = deploy_parameters.read(workflow.parameters, dict(parameters or {}))
     with contextlib.ExitStack() as stack:
-        account = aws or stack.enter_context(EmbeddedAws(time_scale=time_scale))
+        account = aws or stack.enter_context(_account(pipeline, time_scale))
+        wrong = mismatch(
+            pipeline.name, pipeline.region, place="the embedded AWS", other=account.region
+        )
+        if wrong is not None:
+            raise LocalError(wrong)
         values = {**_defaults(account, workflow, passed), **passed}
         _check_complete(workflow, values)
         prepare(account, pipeline, workflow, values, dict(uploads or {}))
@@ -138,6 +144,10 @@ class _Attempt:
             # Stopping Airflow stops no job.
             report.stop_jobs(self.aws, self.workflow, run_token(identity))
             raise
+
+
+def _account(pipeline: Pipeline, time_scale: float) -> EmbeddedAws:
+    return EmbeddedAws(region=pipeline.region or DEFAULT_REGION, time_scale=time_scale)
 
 
 def _defaults(aws: EmbeddedAws, workflow: Workflow, passed: Mapping[str, Json]) -> dict[str, Json]:

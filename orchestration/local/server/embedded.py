@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _ANSWERS_WITHIN_S = 600.0
 _STOP_TIMEOUT_S = 60.0
 
+DEFAULT_REGION = "us-east-1"
+"""The region of an account that is given none."""
+
 
 class EmbeddedAws:
     """A simulated AWS account on this machine: no account, no network, no cost.
@@ -45,7 +48,7 @@ class EmbeddedAws:
     def __init__(
         self,
         *,
-        region: str = "us-east-1",
+        region: str = DEFAULT_REGION,
         time_scale: float = 0.02,
         devices_per_host: int = 1,
         directory: Path | None = None,
