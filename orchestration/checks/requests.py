@@ -8,10 +8,9 @@ known yet (an expression) is checked as far as its known parts allow.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 
+from orchestration.checks.patterns import matches
 from orchestration.checks.shapes import OperationModel, Shape, service_model
 from orchestration.errors import Problem, near
 from orchestration.expressions import Item, Join, Run, Tree
@@ -196,7 +195,7 @@ def _string(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
         yield from size
     elif allowed and value not in allowed:
         yield Problem(path, f"AWS does not know {value!r} here{near(value, allowed)}")
-    elif pattern is not None and _pattern(pattern).fullmatch(value) is None:
+    elif pattern is not None and not matches(pattern, value):
         yield Problem(path, f"{value!r} does not match AWS's pattern {pattern}")
 
 
@@ -218,38 +217,6 @@ def _bounds(shape: Shape, size: float, path: str, unit: str) -> Iterator[Problem
         yield Problem(path, f"{is_now}; the least is {least}")
     if most is not None and size > most:
         yield Problem(path, f"{is_now}; the most is {most}")
-
-
-_CLASSES = {
-    "Alnum": "a-zA-Z0-9",
-    "Alpha": "a-zA-Z",
-    "ASCII": r"\x00-\x7f",
-    "Graph": r"\x21-\x7e",
-    "Print": r"\x20-\x7e",
-    "Punct": r"!-/:-@\[-`{-~",
-}
-_DIALECT = {r"\z": r"\Z", r"\uD800\uDC00-\uDBFF\uDFFF": r"\U00010000-\U0010FFFF"}
-"""The end of the text, and characters beyond 16 bits, as Java writes them and as Python does."""
-_ANYTHING = r"\s\S"
-"""Categories of Unicode can't be written in ``re``; they are taken as any character."""
-
-
-@lru_cache
-def _pattern(java: str) -> re.Pattern[str]:
-    """A pattern of the service model (Java's dialect) for Python."""
-
-    def characters(match: re.Match[str]) -> str:
-        known = _CLASSES.get(match[1], _ANYTHING)
-        before = re.sub(r"\\.", "", java[: match.start()])
-        inside = before.rfind("[") > before.rfind("]")
-        return known if inside else f"[{known}]"
-
-    for theirs, ours in _DIALECT.items():
-        java = java.replace(theirs, ours)
-    try:
-        return re.compile(re.sub(r"\\p\{(\w+)\}", characters, java))
-    except re.error:
-        return re.compile(f"[{_ANYTHING}]*")
 
 
 def _expression(shape: Shape, value: Expression[object], path: str) -> Iterator[Problem]:

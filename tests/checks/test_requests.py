@@ -17,8 +17,6 @@ from hypothesis import strategies as st
 
 from orchestration.checks.requests import (
     has_output,
-    operation_model,
-    operation_names,
     places,
     violations,
 )
@@ -228,16 +226,19 @@ def test_an_output_has_to_be_in_the_response(path: tuple[str | int, ...], there:
     assert has_output("sagemaker", "DescribeTrainingJob", path) is there
 
 
-def test_nearly_every_pattern_of_the_services_is_understood() -> None:
-    from orchestration.checks.requests import _ANYTHING, _pattern
+ARN = "arn:aws:sagemaker:us-east-1:123456789012:model/m"
 
-    lost = set()
-    for service in ("sagemaker", "fsx", "s3", "scheduler"):
-        for name in operation_names(service):
-            model = operation_model(service, name)
-            if model is not None and model.input_shape is not None:
-                for shape in model.input_shape.members.values():
-                    pattern = shape.metadata.get("pattern")
-                    if pattern and _pattern(pattern).pattern == f"[{_ANYTHING}]*":
-                        lost.add(pattern)
-    assert lost <= {r"^(?i)(true|false)$"}
+
+@pytest.mark.parametrize("value", ["x!", "line\nbreak", "nul\0", "a\n", "tab\t", "€"])
+def test_a_tag_that_aws_refuses_is_refused(value: str) -> None:
+    [problem] = violations(
+        "sagemaker", "AddTags", {"ResourceArn": ARN, "Tags": [{"Key": "team", "Value": value}]}
+    )
+    assert problem.field == "Tags[0].Value"
+    assert "does not match AWS's pattern" in problem.message
+
+
+@pytest.mark.parametrize("value", ["", "Zürich 2:a/b=c+d-e@f_.", "数据", "\u00a0", "٣"])
+def test_letters_of_every_script_are_fine_in_a_tag(value: str) -> None:
+    tags = [{"Key": "team", "Value": value}]
+    assert violations("sagemaker", "AddTags", {"ResourceArn": ARN, "Tags": tags}) == []

@@ -60,6 +60,7 @@ _HEAVY = {
     "jsonata",
     "moto",
     "numpy",
+    "regex",
     "requests",
     "sagemaker",
     "sagemaker_training",
