@@ -39,7 +39,7 @@ class InputsOperator(BaseOperator):
     def __init__(
         self,
         *,
-        parameters: Sequence[Mapping[str, Any]],
+        parameters: Sequence[ParameterSpec],
         values: Mapping[str, Any] | None = None,
         tasks: Mapping[str, Mapping[str, Any]] | None = None,
         pipeline: str = "",
@@ -71,7 +71,7 @@ class InputsOperator(BaseOperator):
 
     def execute(self, context: Context) -> Any:
         """Return the parameters of this run."""
-        specs = [ParameterSpec(**parameter) for parameter in self.parameters]
+        specs = self.parameters
         if self.values is None:
             known = {spec.name for spec in specs}
             values = {name: v for name, v in context["params"].items() if name in known}

@@ -49,6 +49,7 @@ class StepsMixin(_Operator):
     ``reads`` says which tasks left the results that they read, ``keeps`` whose results are left
     under their names, ``returns`` what the task's return value is. ``gathers`` a loop's elements.
     ``group`` is the task group around the whole pipeline, in somebody's own DAG.
+    ``config`` is the request that the UI shows; a mapped task has it and ``each`` as JSON text.
     Requests are evaluated from data: no text of a user ever passes a template engine.
     """
 
@@ -68,10 +69,10 @@ class StepsMixin(_Operator):
         deferrable: bool = True,
         **kwargs: Any,
     ) -> None:
-        # The serialized DAG shows the encoded steps, so that a change of them is a new version.
-        super().__init__(config=config if config is not None else {}, **kwargs)
+        # The serialized DAG shows the encoded request, so that a change of it is a new version.
+        super().__init__(config=_parsed(config) if config is not None else {}, **kwargs)
         self.steps = steps
-        self.each = each
+        self.each = _parsed(each)
         self.item = item
         self.reads = reads or {}
         self.keeps = keeps
@@ -242,6 +243,11 @@ def _gathered(context: Context, gathers: Mapping[str, str]) -> list[Json]:
     values = ti.xcom_pull(task_ids=gathers["task"])
     # Of one instance Airflow gives the value, of several a list of them.
     return [values] if len(items) == 1 else list(values)
+
+
+def _parsed(value: Json) -> Json:
+    """Return a nested value; a mapped task has it as JSON text."""
+    return cast(Json, json.loads(value)) if isinstance(value, str) else value
 
 
 def _named(item: Any) -> str:

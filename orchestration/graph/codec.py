@@ -1,8 +1,8 @@
 """Steps as JSON and back, for the arguments of Airflow operators and triggers.
 
-A dataclass becomes ``{"$step": [kind, {field: value}]}`` without the fields that have their
-default; expressions are written as :mod:`orchestration.expressions.codec` does. Only the kinds
-listed here can be named, and a user's own mapping that happens to have that key is wrapped, so
+A dataclass becomes an object with one key, ``{"$Wait": {field: value}}``, without the fields that
+have their default; expressions are written as :mod:`orchestration.expressions.codec` does. Only the
+kinds listed here can be named, and a user's own mapping that looks like one is wrapped, so
 everything comes back as it went in.
 """
 
@@ -40,7 +40,6 @@ from orchestration.graph.steps import (
 )
 from orchestration.refs import Expression
 
-_KEY = "$step"
 _KINDS: Final[Mapping[str, type[Any]]] = {
     kind.__name__: kind
     for kind in (
@@ -75,18 +74,14 @@ def encode(value: Any) -> Json:
         return expressions.encode(value)
     kind = type(value).__name__
     if _KINDS.get(kind) is type(value):
-        given = {
+        content = {
             f.name: encode(getattr(value, f.name))
             for f in fields(value)
             if getattr(value, f.name) != _default(f)
         }
-        return {_KEY: [kind, given]}
+        return expressions.node(kind, content)
     if isinstance(value, Mapping):
-        plain = {key: encode(item) for key, item in value.items()}
-        if _KEY in value:
-            return {_KEY: ["literal", plain]}
-        # The other codec's own wrapping, for the same reason.
-        return expressions.wrapped(plain)
+        return expressions.wrapped({key: encode(item) for key, item in value.items()})
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -97,14 +92,13 @@ def encode(value: Any) -> Json:
 def decode(document: Json) -> Any:
     """Return what :func:`encode` was given; lists that are fields come back as tuples."""
     if isinstance(document, Mapping):
-        if expressions.is_node(document):
-            return expressions.decode_with(document, decode)
-        if _KEY not in document:
+        node = expressions.opened(document)
+        if node is None:
             return {key: decode(item) for key, item in document.items()}
-        kind, given = cast("tuple[str, Mapping[str, Json]]", document[_KEY])
-        values = {key: decode(item) for key, item in given.items()}
-        if kind == "literal":
-            return values
+        kind, content = node
+        if kind not in _KINDS:
+            return expressions.decode_with(kind, content, decode)
+        values = {key: decode(item) for key, item in cast("Mapping[str, Json]", content).items()}
         made = _KINDS[kind]
         return made(**{f.name: _typed(f, values[f.name]) for f in fields(made) if f.name in values})
     if isinstance(document, Sequence) and not isinstance(document, str):
@@ -124,20 +118,18 @@ def unknown(document: Json) -> Iterator[str]:
         if isinstance(value, list):
             waiting += value
         elif isinstance(value, dict):
-            is_expression = expressions.is_node(value)
-            if not is_expression and _KEY not in value:
-                waiting += value.values()
-                continue
-            (node,) = value.values() if len(value) == 1 else (None,)
+            node = expressions.opened(value) if len(value) == 1 else None
             match node:
+                case None:
+                    waiting += value.values()
                 case ["literal", dict() as literal]:
                     waiting += literal.values()
-                case [str() as kind, *inner] if (
-                    expressions.is_kind(kind) if is_expression else kind in _KINDS
-                ):
-                    waiting += inner
+                case [kind, dict() as content] if kind in _KINDS:
+                    waiting += content.values()
+                case [kind, content] if expressions.is_kind(kind):
+                    waiting.append(content)
                 case _:
-                    yield f"{'expression' if is_expression else 'step'} {json.dumps(value):.80}"
+                    yield f"step or expression {json.dumps(value):.80}"
 
 
 def _default(field: Field[Any]) -> Any:

@@ -15,6 +15,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from orchestration.airflow import dag
 from orchestration.backends.airflow import DagSpec, locking, render
+from orchestration.backends.airflow.layout import laid_out
 from orchestration.backends.airflow.spec import from_document, to_document
 from orchestration.errors import PipelineError
 from orchestration.pipeline import Pipeline, files
@@ -56,7 +57,7 @@ def path(tmp_path: Path) -> Path:
                 "kind": "training_job",
                 "image": "111122223333.dkr.ecr.us-east-1.amazonaws.com/training:1",
                 "cluster": {"instance_type": "ml.m5.xlarge", "instance_count": 1},
-                "hyperparameters": {"text": "{{ params.role }}", "$step": "a", "$expression": "b"},
+                "hyperparameters": {"text": "{{ params.role }}", "$Call": "a", "$Run": "b"},
             }
         },
     }
@@ -196,15 +197,13 @@ def task(content: dict[str, Any]) -> dict[str, Any]:
         (lambda t: t.update(loop="other"), "unknown loop 'other'"),
         (lambda t: t.pop("stage"), "missing field 'stage'"),
         (lambda t: t["arguments"].update(on_success_callback="a"), "unknown argument"),
-        (lambda t: t["arguments"].update(steps=[{"$step": ["Popen", {}]}]), "unknown step"),
-        (lambda t: t["arguments"].update(steps=[{"$step": []}]), "unknown step"),
-        (lambda t: t["arguments"].update(steps=[{"$step": ["Wait", {}], "b": 1}]), "unknown step"),
-        (lambda t: t["arguments"].update(returns={"$expression": ["Eval", "1"]}), "unknown expr"),
+        (lambda t: t["arguments"].update(steps=[{"$Popen": {}}]), "unknown step"),
+        (lambda t: t["arguments"].update(steps=[{"$": []}]), "unknown step"),
+        (lambda t: t["arguments"].update(steps=[{"$Wait": ["a"]}]), "unknown step"),
+        (lambda t: t["arguments"].update(returns={"$Eval": "1"}), "unknown step or expression"),
         (
-            lambda t: t["arguments"].update(
-                returns={"a": [{"$step": ["literal", {"b": {"$expression": ["Eval"]}}]}]}
-            ),
-            "unknown expression",
+            lambda t: t["arguments"].update(returns={"a": [{"$literal": {"b": {"$Eval": ""}}}]}),
+            "unknown step or expression",
         ),
         (lambda t: t.update(arguments=[]), "expected a specification"),
     ],
@@ -254,4 +253,4 @@ def test_code_of_stages_is_digested_without_importing_it(
 def test_the_lock_files_in_the_repository_are_fresh(name: str) -> None:
     path = ROOT / f"dags/{name}.yaml"
     content = locking.with_specification(path, files.lock(path))
-    assert locking.lock_path(path).read_text() == json.dumps(content, indent=2) + "\n"
+    assert locking.lock_path(path).read_text() == laid_out(content)

@@ -201,11 +201,11 @@ def test_everything_that_airflow_cant_do_is_told_at_once() -> None:
     assert told.keys() == {
         "name",
         "outputs.job",
-        "bad.steps[0].$step[1].operation.$step[1].request.When",
-        "bad.steps[0].$step[1].operation.$step[1].request.Much",
+        "bad.steps[0].$Call.operation.$Operation.request.When",
+        "bad.steps[0].$Call.operation.$Operation.request.Much",
         "g.inner",
     }
-    assert "no JSON form" in told["bad.steps[0].$step[1].operation.$step[1].request.When"]
+    assert "no JSON form" in told["bad.steps[0].$Call.operation.$Operation.request.When"]
 
 
 @pytest.mark.parametrize(

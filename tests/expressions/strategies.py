@@ -30,7 +30,7 @@ SCALARS = (
     | st.floats(allow_nan=False, allow_infinity=False)
     | TEXT
 )
-KEYS = TEXT | st.just("$expression") | st.just("ref")
+KEYS = TEXT | st.just("$Parameter") | st.just("ref")
 JSON = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),

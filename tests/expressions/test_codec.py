@@ -20,11 +20,12 @@ def test_a_tree_comes_back_as_it_went_in(tree: Tree) -> None:
 
 @given(JSON)
 def test_no_data_of_a_user_is_taken_for_an_expression(value: Tree) -> None:
-    assert codec.decode(codec.encode({"$expression": value})) == {"$expression": value}
+    for key in ("$Parameter", "$literal", "$"):
+        assert codec.decode(codec.encode({key: value})) == {key: value}
 
 
 def test_a_mapping_that_looks_encoded_stays_a_mapping() -> None:
-    forged = {"$expression": ["Parameter", "secret"]}
+    forged = {"$Parameter": "secret"}
     assert codec.decode(codec.encode(forged)) == forged
     assert codec.decode(codec.encode(parameter("secret"))) == parameter("secret")
 

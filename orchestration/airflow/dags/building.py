@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow.providers.common.compat.sdk import DAG, TaskGroup, task_group
@@ -26,6 +27,8 @@ _PLAIN = frozenset({"InputsOperator", "ChooseOperator", "JoinOperator"})
 # What ended badly fails for good, whatever this says.
 DEFAULT_ARGS: Mapping[str, Any] = {"owner": "orchestration", "retries": 2}
 
+_NESTED = frozenset({"config", "each"})
+"""The arguments of a mapped task that are given as JSON text."""
 _LONGEST_TAG = 100
 """Characters that Airflow's database has for a tag of a DAG."""
 _ELEMENT_NAME = "{{ task.element_name }}"
@@ -179,7 +182,7 @@ class _Builder:
         else:
             self._place(task, arguments)
         if task.stage == INPUTS:
-            arguments["parameters"] = [asdict(parameter) for parameter in self.spec.parameters]
+            arguments["parameters"] = self.spec.parameters
             arguments["values"] = self.values
             arguments["tasks"] = {task.task_id: task.arguments for task in self.spec.tasks}
             arguments |= self._region()
@@ -215,8 +218,10 @@ class _Builder:
         operator = getattr(operators, task.operator)
         if task.mapped_over is None:
             return operator(**arguments)
+        # Airflow writes down a mapped task's arguments value by value, with the type of each.
+        texts = {name: json.dumps(arguments[name]) for name in _NESTED & arguments.keys()}
         mapped = operator.partial(
-            **arguments,
+            **{**arguments, **texts},
             max_active_tis_per_dagrun=task.max_concurrency,
             map_index_template=_ELEMENT_NAME,
         )

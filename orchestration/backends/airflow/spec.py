@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from orchestration.backends.airflow.layout import laid_out
 from orchestration.expressions import Json
 from orchestration.graph import ParameterSpec, ScheduleSpec
 
@@ -86,7 +86,7 @@ class DagSpec:
 
 def to_json(spec: DagSpec) -> str:
     """Return the specification as text that reads and compares well; equal for equal workflows."""
-    return json.dumps(to_document(spec), indent=2, ensure_ascii=False) + "\n"
+    return laid_out(to_document(spec))
 
 
 def to_document(spec: DagSpec) -> dict[str, Any]:

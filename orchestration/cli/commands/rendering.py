@@ -93,14 +93,14 @@ def lock(pipeline: str, *, check: bool) -> None:
 
 def lock_text(path: Path, content: Mapping[str, Any]) -> str:
     """The text of a pipeline's lock file, with its DAG where it can be rendered."""
-    from orchestration.backends.airflow import locking
+    from orchestration.backends.airflow import layout, locking
 
     try:
         content = locking.with_specification(path, content)
     except (PipelineError, UnsupportedError) as error:
         note(f"warning: the lock file holds no DAG, since {path} can't be rendered for Airflow:")
         note(str(error))
-    return json.dumps(content, indent=2) + "\n"
+    return layout.laid_out(content)
 
 
 def schema(output: Path | None, *, check: bool) -> None:
