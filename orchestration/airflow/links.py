@@ -1,4 +1,4 @@
-"""Links from a task to its job in the AWS console."""
+"""Links from a task to its job or file system in the AWS console."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
     from airflow.sdk.types import TaskInstanceKey
 
-    from orchestration.execution.effects import Request
+    from orchestration.execution.effects import Started
 
 _DOMAINS = {
     "aws": "console.aws.amazon.com",
@@ -46,6 +46,13 @@ class PageLink(_Link):
     xcom_key = "link_console"
 
 
+class FileSystemLink(_Link):
+    """The page of a file system in FSx's console."""
+
+    name = "FSx console"
+    xcom_key = "link_file_system"
+
+
 class LogLink(_Link):
     """The log streams of a job."""
 
@@ -53,10 +60,15 @@ class LogLink(_Link):
     xcom_key = "link_logs"
 
 
-def links(request: Request, region: str, partition: str) -> dict[str, str]:
+def links(started: Started, region: str, partition: str) -> dict[str, str]:
     """Return the addresses of what a request starts, by the XComs that links read."""
-    domain = _DOMAINS.get(partition)
-    if domain is None or request.operation not in _PAGES:
+    domain, request = _DOMAINS.get(partition), started.request
+    if domain is None:
+        return {}
+    if file_system := _file_system(started):
+        address = f"https://{domain}/fsx/home?region={region}#file-system-details/{file_system}"
+        return {FileSystemLink.xcom_key: address}
+    if request.operation not in _PAGES:
         return {}
     field, page, group = _PAGES[request.operation]
     name = quote(str(request.parameters[field]), safe="")
@@ -70,3 +82,14 @@ def links(request: Request, region: str, partition: str) -> dict[str, str]:
             f"$252Faws$252Fsagemaker$252F{group}$3FlogStreamNameFilter$3D{name}$252F"
         )
     return addresses
+
+
+def _file_system(started: Started) -> str | None:
+    """Return the id of the file system that a request creates or asks for."""
+    match started.request.operation, started.response, started.request.parameters:
+        case "CreateFileSystem", {"FileSystem": {"FileSystemId": str(identity)}}, _:
+            return quote(identity, safe="")
+        case "DescribeFileSystems", _, {"FileSystemIds": [str(identity)]}:
+            return quote(identity, safe="")
+        case _:
+            return None

@@ -10,6 +10,7 @@ from airflow.providers.amazon.aws.operators.base_aws import AwsBaseOperator
 from airflow.providers.amazon.aws.utils.mixins import aws_template_fields
 
 from orchestration.airflow.control import ChooseOperator, InputsOperator, JoinOperator
+from orchestration.airflow.links import FileSystemLink
 from orchestration.airflow.sagemaker import (
     EndpointConfigOperator,
     EndpointOperator,
@@ -25,6 +26,7 @@ __all__ = [
     "ChooseOperator",
     "EndpointConfigOperator",
     "EndpointOperator",
+    "FileSystemOperator",
     "InputsOperator",
     "JoinOperator",
     "ModelOperator",
@@ -49,3 +51,9 @@ class _Configured(AwsBaseOperator[AwsBaseHook]):
 
 class StepsOperator(StepsMixin, _Configured):
     """Steps for which the Amazon provider has no operator of its own."""
+
+
+class FileSystemOperator(StepsOperator):
+    """Steps that create a file system, or wait for one."""
+
+    operator_extra_links = (FileSystemLink(),)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from airflow.providers.common.compat.sdk import AirflowException, BaseOperator
+from airflow.providers.common.compat.sdk import AirflowException, Asset, BaseOperator
 
 from orchestration.airflow.clients import Clients
 from orchestration.airflow.context import TaskEnvironment, attempt, fail
@@ -47,7 +47,8 @@ class StepsMixin(_Operator):
 
     ``steps`` are performed in their order, or ``each`` (a loop) for one element of its list.
     ``reads`` says which tasks left the results that they read, ``keeps`` whose results are left
-    under their names, ``returns`` what the task's return value is. ``gathers`` a loop's elements.
+    under their names, ``returns`` what the task's return value is, ``writes`` the S3 URIs of its
+    assets. ``gathers`` a loop's elements.
     ``group`` is the task group around the whole pipeline, in somebody's own DAG.
     ``config`` is the request that the UI shows; a mapped task has it and ``each`` as JSON text.
     Requests are evaluated from data: no text of a user ever passes a template engine.
@@ -63,6 +64,7 @@ class StepsMixin(_Operator):
         reads: Mapping[str, Mapping[str, Any]] | None = None,
         keeps: Sequence[str] = (),
         returns: Json = None,
+        writes: Mapping[str, Json] | None = None,
         gathers: Mapping[str, str] | None = None,
         items_task: str | None = None,
         group: str | None = None,
@@ -77,6 +79,7 @@ class StepsMixin(_Operator):
         self.reads = reads or {}
         self.keeps = keeps
         self.returns = returns
+        self.writes = writes or {}
         self.gathers = gathers
         self.items_task = items_task
         self.group = group
@@ -148,6 +151,7 @@ class StepsMixin(_Operator):
         try:
             try:
                 result = driven(self._performance(context, scope), self._edge)
+                written = self._written(scope)
             finally:
                 for started in self._unseen:
                     self._show(context, started)
@@ -162,6 +166,8 @@ class StepsMixin(_Operator):
             fail(context, error.error, error.cause)
         for step in self.keeps:
             context["ti"].xcom_push(key=step, value=dict(scope.results[step]))
+        for asset, uri in written.items():
+            context["outlet_events"][Asset(asset)].extra = {"uri": uri}
         return result
 
     def _performance(self, context: Context, scope: Scope) -> Performance[Any]:
@@ -179,6 +185,17 @@ class StepsMixin(_Operator):
         except ExpressionError as error:
             raise RunError(wording.EXPRESSION_ERROR, str(error)) from error
 
+    def _written(self, scope: Scope) -> Mapping[str, Any]:
+        """Return the S3 URIs of the task's assets; a job may end well without a model."""
+        try:
+            uris = {
+                asset: evaluate(cast(Tree, decode(uri)), scope)
+                for asset, uri in self.writes.items()
+            }
+        except ExpressionError as error:
+            raise RunError(wording.EXPRESSION_ERROR, str(error)) from error
+        return {asset: uri for asset, uri in uris.items() if uri is not None}
+
     def _show(self, context: Context, started: Started) -> None:
         """Leave what shows a job; one started in a thread of a loop is shown after the loop.
 
@@ -189,9 +206,10 @@ class StepsMixin(_Operator):
             return
         if self._is_shown(started):
             self.config = started.request.parameters
-        if self._edge is not None and started.request.service == "sagemaker":
-            region, partition = self._edge.clients.place("sagemaker")
-            for key, address in links(started.request, region, partition).items():
+        service = started.request.service
+        if self._edge is not None and service in ("fsx", "sagemaker"):
+            region, partition = self._edge.clients.place(service)
+            for key, address in links(started, region, partition).items():
                 context["ti"].xcom_push(key=key, value=address)
         self.started(context, started)
 

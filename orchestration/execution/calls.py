@@ -34,7 +34,7 @@ from orchestration.execution.outputs import taken
 from orchestration.execution.places import Attempt, Standing, exhausted, refused, resumed
 from orchestration.execution.sending import passes, sent
 from orchestration.execution.verdicts import judged, polled
-from orchestration.expressions import Environment
+from orchestration.expressions import Environment, Json
 from orchestration.graph import JOB_FAILED, Call, Until, candidates
 
 
@@ -50,6 +50,7 @@ def called(call: Call, values: Environment, attempt: Attempt, path: str) -> Perf
 @dataclass(frozen=True, slots=True)
 class _Created:
     outputs: Outputs
+    response: Json = None
     adopted: bool = False
     recovered: bool = False
 
@@ -123,7 +124,7 @@ class _Calling:
             if isinstance(created, str):
                 place = yield from self._after(place, created)
                 continue
-            yield Started(self.path, asked.request)
+            yield Started(self.path, asked.request, created.response)
             if created.recovered or asked.call.until is None:
                 return created.outputs
             watch = yield from self._watch(asked, created, place)
@@ -190,7 +191,8 @@ class _Calling:
             if error.unsure:
                 yield from self._stop_if_there(asked)
             raise
-        return _Created(taken(call.outputs, response, f"the response of {asked.subject}"))
+        outputs = taken(call.outputs, response, f"the response of {asked.subject}")
+        return _Created(outputs, response)
 
     def _answered(self, asked: Job, error: ServiceError) -> Performance[_Created | str]:
         """Say what an error of the call means: an answer, a lack of capacity, or the end."""

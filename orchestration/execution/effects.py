@@ -171,6 +171,8 @@ class Started:
 
     path: str
     request: Request
+    response: Json = None
+    """What AWS answered; ``None`` if an earlier attempt had sent the request."""
 
 
 @dataclass(frozen=True, slots=True)

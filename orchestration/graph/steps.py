@@ -173,3 +173,5 @@ class Workflow:
     """The pipeline's own, to find it by."""
     region: str | None = None
     """The AWS region that it runs in; ``None``: that of whatever runs it."""
+    written: Mapping[str, Tree] = field(default_factory=dict)
+    """S3 URIs of the data and models that stages write, as ``stage.output``."""

@@ -35,6 +35,7 @@ def lower(pipeline: Description) -> Workflow:
         direct=direct,
         readers=_inverted(reading),
         shown={stage.name: type(stage).outputs.shown(stage) for stage in pipeline.stages},
+        written={stage.name: type(stage).outputs.written(stage) for stage in pipeline.stages},
     )
     placement = Placement.of(lowered)
     workflow = Workflow(
@@ -46,6 +47,7 @@ def lower(pipeline: Description) -> Workflow:
         schedule=pipeline.schedule_spec(),
         tags=pipeline.tags,
         region=pipeline.region,
+        written=placement.written(),
     )
     if wrong := rules.problems(workflow):
         raise PipelineError([_in_stage(problem) for problem in wrong])

@@ -23,6 +23,8 @@ class Lowered:
     """The stages that refer to each stage."""
     shown: Mapping[str, tuple[str, ...]]
     """The outputs of each stage that a run shows at its end."""
+    written: Mapping[str, tuple[str, ...]]
+    """The outputs of each stage that are the S3 URIs of what it writes."""
 
     @cached_property
     def position(self) -> Mapping[str, int]:
@@ -97,6 +99,14 @@ class Placement:
             name: {output: fragment.outputs[output] for output in self.stages.shown[name]}
             for name, fragment in self.stages.fragments.items()
             if self.stages.shown[name] and not self.stages.gates[name]
+        }
+
+    def written(self) -> dict[str, Tree]:
+        """The S3 URIs of what stages write, as ``stage.output``."""
+        return {
+            f"{name}.{output}": fragment.outputs[output]
+            for name, fragment in self.stages.fragments.items()
+            for output in self.stages.written[name]
         }
 
     def _graph(self, stages: Iterable[str], passed: frozenset[str]) -> Graph:

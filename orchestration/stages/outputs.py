@@ -31,6 +31,7 @@ class _Description:
     exists: Condition = _always
     otherwise: str = ""
     shown: Condition = _never
+    written: Condition = _never
 
 
 _PLAIN = _Description()
@@ -38,15 +39,25 @@ _KEY = "output"
 
 
 def output(
-    *, exists: Condition = _always, otherwise: str = "", shown: Condition | bool = False
+    *,
+    exists: Condition = _always,
+    otherwise: str = "",
+    shown: Condition | bool = False,
+    written: bool = False,
 ) -> Any:
     """Describe an output of a stage, as the value of its dataclass field.
 
     ``exists`` says which stages have it, ``otherwise`` what to do about one that has not; ``shown``
-    says whether (or for which stages) a run shows it at its end.
+    says whether (or for which stages) a run shows it at its end. ``written`` marks the S3 URI of
+    data or a model that the stage writes; on Airflow it is an asset.
     """
     condition = shown if callable(shown) else (_always if shown else _never)
-    description = _Description(exists=exists, otherwise=otherwise, shown=condition)
+    description = _Description(
+        exists=exists,
+        otherwise=otherwise,
+        shown=condition,
+        written=_always if written else _never,
+    )
     return field(metadata={_KEY: description})
 
 
@@ -83,6 +94,10 @@ class Outputs(Generic[O]):
     def shown(self, stage: object) -> tuple[str, ...]:
         """The outputs that a run shows at its end."""
         return tuple(name for name in self.of(stage) if self._described[name].shown(stage))
+
+    def written(self, stage: object) -> tuple[str, ...]:
+        """The outputs of a stage that are the S3 URIs of what it writes."""
+        return tuple(name for name in self.of(stage) if self._described[name].written(stage))
 
     def otherwise(self, name: str) -> str:
         """What to do about a stage that does not have an output of its kind."""

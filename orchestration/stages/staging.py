@@ -67,7 +67,9 @@ _USE_FILE_SYSTEM = "its destination is a file system, so use file_system"
 class DataStagingOutputs:
     """References to what a :class:`DataStaging` gives."""
 
-    location: Ref[str] = output(exists=_is_copy, otherwise=_USE_FILE_SYSTEM, shown=True)
+    location: Ref[str] = output(
+        exists=_is_copy, otherwise=_USE_FILE_SYSTEM, shown=True, written=True
+    )
     """S3 URI of the staged data (S3 destinations)."""
     object_count: Ref[int] = output(exists=_is_copy, otherwise=_USE_FILE_SYSTEM, shown=True)
     """Objects copied (S3 destinations)."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from airflow.serialization.serialized_objects import DagSerialization
 
 from orchestration.airflow import dag
 from orchestration.airflow.links import links
-from orchestration.execution.effects import Request
+from orchestration.execution.effects import Request, Started
+from orchestration.expressions import Json
+from orchestration.graph import Graph
 from tests.airflow.conftest import Attempt, Run, TaskInstance
-from tests.airflow.workflows import training, workflow
+from tests.airflow.workflows import file_system, training, workflow
 from tests.backends.test_airflow import whole
 
 
@@ -23,11 +27,35 @@ from tests.backends.test_airflow import whole
 )
 def test_a_job_is_linked_to_in_its_partition(partition: str, domain: str) -> None:
     request = Request("sagemaker", "CreateTrainingJob", {"TrainingJobName": "digits-1"})
-    assert links(request, "r-1", partition) == {
+    assert links(Started("train.job", request), "r-1", partition) == {
         "link_console": f"https://{domain}/sagemaker/home?region=r-1#/jobs/digits-1",
         "link_logs": f"https://{domain}/cloudwatch/home?region=r-1#logsV2:log-groups/log-group/"
         "$252Faws$252Fsagemaker$252FTrainingJobs$3FlogStreamNameFilter$3Ddigits-1$252F",
     }
+
+
+CREATE = Request("fsx", "CreateFileSystem", {"StorageCapacity": 1200})
+ASK = Request("fsx", "DescribeFileSystems", {"FileSystemIds": ["fs-0a1b"]})
+
+
+@pytest.mark.parametrize(
+    "started",
+    [
+        Started("data.create", CREATE, {"FileSystem": {"FileSystemId": "fs-0a1b"}}),
+        Started("data.create_ready", ASK, {"FileSystems": []}),
+    ],
+    ids=["created", "waited for"],
+)
+def test_a_file_system_is_linked_to(started: Started) -> None:
+    assert links(started, "eu-west-1", "aws") == {
+        "link_file_system": "https://console.aws.amazon.com/fsx/home?region=eu-west-1"
+        "#file-system-details/fs-0a1b"
+    }
+
+
+@pytest.mark.parametrize("response", [None, {}, {"FileSystem": {}}])
+def test_a_file_system_without_an_id_has_no_link(response: Json) -> None:
+    assert links(Started("data.create", CREATE, response), "eu-west-1", "aws") == {}
 
 
 def test_the_ui_knows_the_links_of_plain_and_mapped_tasks() -> None:
@@ -39,6 +67,15 @@ def test_the_ui_knows_the_links_of_plain_and_mapped_tasks() -> None:
             "link_console",
             "link_logs",
         }
+    systems = {
+        task.task_id: {link.xcom_key for link in task.operator_extra_links}
+        for task in again.tasks
+        if task.task_type == "FileSystemOperator"
+    }
+    assert systems == {
+        "a.fs.create": {"link_file_system"},
+        "a.fs.create_ready": {"link_file_system"},
+    }
 
 
 def test_the_links_are_there_while_the_job_runs(
@@ -56,8 +93,20 @@ def test_the_links_are_there_while_the_job_runs(
     assert pushed == ["link_console", "link_logs", "train.job"]
 
 
+def test_the_task_that_creates_a_file_system_leaves_its_link(
+    attempt: Attempt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pushed: dict[str, object] = {}
+    monkeypatch.setattr(
+        TaskInstance, "xcom_push", lambda _, key, value: pushed.update({key: value})
+    )
+    create = replace(file_system("data", Graph()).acquire, until=None)
+    attempt(create)
+    assert str(pushed["link_file_system"]).endswith("#file-system-details/fs-0123456789abcdef0")
+
+
 @pytest.mark.xdist_group("airflow")
 def test_airflow_finds_the_links_when_a_task_ends(run: Run) -> None:
-    ended = run(workflow(training("a.job")))
+    ended = run(workflow(training("a.job"), file_system("b.fs", Graph((training("b.job"),)))))
     assert ended.state == "success"
     assert "task operator extra link" not in ended.log

@@ -6,15 +6,17 @@ import datetime
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from orchestration import Pipeline
 from orchestration.backends.airflow import TaskSpec, render
 from orchestration.errors import UnsupportedError
-from orchestration.expressions import Compare, Item, Result
+from orchestration.expressions import Compare, Item, Json, Result, join, run_id
 from orchestration.graph import (
     Call,
     Choose,
@@ -64,7 +66,8 @@ def test_a_stage_of_one_task_has_its_name() -> None:
 def test_a_call_is_an_instance_of_the_providers_operator_where_there_is_one() -> None:
     made = tasks(training("a.job"), file_system("b.lustre", Graph()))
     assert made["a"].operator == "TrainingOperator"
-    assert made["b.lustre.create"].operator == "StepsOperator"
+    assert made["b.lustre.create"].operator == "FileSystemOperator"
+    assert made["b.lustre.delete"].operator == "StepsOperator"
 
 
 def test_short_steps_of_a_stage_run_together_and_a_job_has_one_task() -> None:
@@ -253,6 +256,54 @@ def test_rendering_is_the_same_in_every_process() -> None:
     }
     assert len(made) == 1
     assert json.loads(made.pop())["tasks"]["a.fs.delete"]["teardown_of"] == "a.fs.create"
+
+
+def writers(workflow: Workflow) -> dict[str, list[str]]:
+    return {
+        task.task_id: list(cast("Mapping[str, Json]", task.arguments["writes"]))
+        for task in render(workflow).tasks
+        if "writes" in task.arguments
+    }
+
+
+def test_the_last_task_of_a_stage_leaves_what_the_stage_writes() -> None:
+    body = Graph((training("a.job"), training("a.next", after=("a.job",))))
+    made = replace(
+        workflow(file_system("a.fs", body), training("b.job")),
+        written={
+            "a.data": join("s3://", run_id()),
+            "a.model": Result("a.job", "artifacts"),
+            "a.place": "s3://bucket/place",
+            "b.model": Result("b.job", "artifacts"),
+        },
+    )
+    assert writers(made) == {
+        "a.next": ["hand_built.a.data", "hand_built.a.model", "s3://bucket/place"],
+        "b": ["hand_built.b.model"],
+    }
+    [following] = [task for task in render(made).tasks if task.task_id == "a.next"]
+    reads = cast("Mapping[str, Json]", following.arguments["reads"])
+    assert reads["a.job"] == {"task": "a.job", "element": False}
+
+
+@pytest.mark.parametrize("uri", ["s3://bucket/a/", "s3://bucket/a#b", "s3://bucket/a?b", "S3://b"])
+def test_a_uri_that_airflow_would_change_is_no_name(uri: str) -> None:
+    made = replace(workflow(training("a.job")), written={"a.data": uri})
+    assert writers(made) == {"a": ["hand_built.a.data"]}
+
+
+def test_a_task_that_may_be_skipped_leaves_nothing() -> None:
+    choose = Choose(
+        name="a.choose",
+        condition=Compare("eq", 1, 1),
+        then=Graph((training("a.job"),)),
+        otherwise=Graph(),
+    )
+    made = replace(workflow(choose), written={"a.data": join("s3://", run_id())})
+    assert writers(made) == {}
+    after = training("a.next", after=("a.choose",))
+    made = replace(workflow(choose, after), written=made.written)
+    assert writers(made) == {"a.next": ["hand_built.a.data"]}
 
 
 def whole() -> Workflow:

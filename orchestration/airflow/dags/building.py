@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow.providers.common.compat.sdk import DAG, TaskGroup, task_group
-from airflow.sdk import CronTriggerTimetable
+from airflow.sdk import Asset, CronTriggerTimetable
 from airflow.sdk.definitions.param import ParamsDict
 
 from orchestration.airflow import operators
@@ -190,6 +190,8 @@ class _Builder:
             arguments["group"] = self.group
         if task.stage == OUTPUTS and self.group is not None:
             arguments["multiple_outputs"] = True
+        if "writes" in arguments:
+            arguments["outlets"] = [Asset(name) for name in arguments["writes"]]
         if task.operator not in _PLAIN:
             arguments["aws_conn_id"] = self.connection.aws_conn_id
             arguments["region_name"] = self.connection.region_name

@@ -123,7 +123,10 @@ class Cutter:
         for graph in (step.then, step.otherwise):
             at = len(self.tasks)
             exits.append(self.graph(graph, replace(place, entry=(choosing,))))
-            ways.append([new for new in self.tasks[at:] if choosing in new.upstream])
+            way = self.tasks[at:]
+            ways.append([new for new in way if choosing in new.upstream])
+            for new in way:
+                new.optional = new.optional or new.stage == stage
         join = Draft(
             stage=stage,
             kind="join",

@@ -40,6 +40,8 @@ class Draft:
     returns: Tree = None
     """The task's return value, where it has one."""
     has_return: bool = False
+    writes: dict[str, Tree] = field(default_factory=dict)
+    """Its assets, and their S3 URIs."""
     loop_step: ForEach | None = None
     """Of a mapped task, the loop it performs; of one that gathers, the loop it ends."""
     items: Draft | None = None
@@ -50,6 +52,8 @@ class Draft:
     ways: tuple[list[Draft], list[Draft]] = ((), ())  # type: ignore[assignment]  # filled for choices only
     loop: str | None = None
     """The mapped task group it is in."""
+    optional: bool = False
+    """Whether it stands in a way of a choice of its own stage, and may be skipped."""
     setup: bool = False
     teardown_of: Draft | None = None
     named_by: str = ""
@@ -102,6 +106,7 @@ class Draft:
             yield self.returns
         if self.choice is not None:
             yield self.choice.condition
+        yield from self.writes.values()
 
     def may_take(self, step: Step, before: Iterable[Draft]) -> bool:
         """Return whether a step that waits for some tasks can be performed at the end of this."""

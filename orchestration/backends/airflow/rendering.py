@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from orchestration.backends.airflow.assets import place_assets
 from orchestration.backends.airflow.cutting import Cutter, Place
 from orchestration.backends.airflow.draft import Draft
 from orchestration.backends.airflow.spec import (
@@ -37,6 +38,11 @@ PROVIDER_OPERATORS: Final[Mapping[tuple[str, str], OperatorName]] = {
 that is in a task makes it an instance of it.
 
 Its S3 operators take a bucket and a key only, so they would drop the rest of a request."""
+_OPERATORS: Final[Mapping[tuple[str, str], OperatorName]] = {
+    **PROVIDER_OPERATORS,
+    ("fsx", "CreateFileSystem"): "FileSystemOperator",
+    ("fsx", "DescribeFileSystems"): "FileSystemOperator",
+}
 
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,250}")
 
@@ -60,6 +66,7 @@ def render(workflow: Workflow) -> DagSpec:
         open=False,
     )
     cutter.tasks.append(outputs)
+    place_assets(workflow, cutter.tasks)
     writer = _Writer(cutter.tasks)
     tasks = tuple(writer.task(draft) for draft in _sorted(cutter.tasks))
     loops = tuple(
@@ -164,9 +171,8 @@ class _Writer:
     def _arguments(self, draft: Draft) -> dict[str, Json]:
         if draft.kind in ("join", "inputs"):
             return {}
-        arguments: dict[str, Json] = {}
-        if sources := self._sources(draft):
-            arguments["reads"] = sources
+        sources = self._sources(draft)
+        arguments: dict[str, Json] = {"reads": sources} if sources else {}
         if draft.kind == "choose" and draft.choice is not None:
             then, otherwise = ([self.names[task] for task in way] for way in draft.ways)
             condition = encode(draft.choice.condition)
@@ -185,6 +191,8 @@ class _Writer:
             }
         if draft.has_return:
             arguments["returns"] = encode(draft.returns)
+        if draft.writes:
+            arguments["writes"] = {name: encode(uri) for name, uri in draft.writes.items()}
         if call := _shown(draft):
             arguments["config"] = encode(call.operation.request)
         return arguments
@@ -243,14 +251,14 @@ def _operator(draft: Draft) -> OperatorName:
             call = _shown(draft)
             if call is None:
                 return "StepsOperator"
-            return PROVIDER_OPERATORS[call.operation.service, call.operation.name]
+            return _OPERATORS[call.operation.service, call.operation.name]
 
 
 def _shown(draft: Draft) -> Call | None:
-    """Return the call whose provider's operator the task is an instance of, and shows."""
+    """Return the call that decides the task's operator, and whose request the task shows."""
     calls = {
         (step.operation.service, step.operation.name): step
         for step in all_steps(Graph(tuple(draft.performed)))
         if isinstance(step, Call)
     }
-    return next((calls[kind] for kind in PROVIDER_OPERATORS if kind in calls), None)
+    return next((calls[kind] for kind in _OPERATORS if kind in calls), None)

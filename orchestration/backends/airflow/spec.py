@@ -24,6 +24,7 @@ OperatorName: TypeAlias = Literal[
     "ModelOperator",
     "EndpointConfigOperator",
     "EndpointOperator",
+    "FileSystemOperator",
     "ChooseOperator",
     "JoinOperator",
 ]

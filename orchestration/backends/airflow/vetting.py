@@ -19,7 +19,7 @@ from orchestration.graph import ParameterSpec, ScheduleSpec
 from orchestration.graph.codec import unknown
 
 _STEPS: Final = frozenset(
-    {"config", "each", "gathers", "keeps", "reads", "returns", "steps"},
+    {"config", "each", "gathers", "keeps", "reads", "returns", "steps", "writes"},
 )
 _ARGUMENTS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(get_args(OperatorName), _STEPS),

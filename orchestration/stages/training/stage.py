@@ -40,10 +40,12 @@ class TrainingJobOutputs:
     """References to what a :class:`TrainingJob` gives."""
 
     job_name: Ref[str] = output(shown=True)
-    model_artifacts: Ref[str] = output(shown=True)
+    model_artifacts: Ref[str] = output(shown=True, written=True)
     """S3 URI of ``model.tar.gz``."""
     checkpoints: Ref[str] = output(
-        exists=lambda job: job.checkpoints is not None, otherwise="give it checkpoints: {}"
+        exists=lambda job: job.checkpoints is not None,
+        otherwise="give it checkpoints: {}",
+        written=True,
     )
     """S3 URI of the checkpoints, if the job keeps any."""
     billable_time_s: Ref[int] = output()
