@@ -32,6 +32,9 @@ from orchestration.execution.sending import native, service_error
 from orchestration.execution.timing import pause_length
 from orchestration.execution.verdicts import followed, stopped
 
+_stopping: set[asyncio.Future[list[None]]] = set()
+"""Jobs that are being stopped, until AWS has been asked."""
+
 
 class FollowTrigger(BaseTrigger):
     """Polls jobs, or lets time pass, until one of what it waits for has ended.
@@ -83,8 +86,19 @@ class FollowTrigger(BaseTrigger):
         yield TriggerEvent({"verdicts": json.dumps(ends)})  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
 
     async def on_kill(self) -> None:
-        """Stop what is waited for: a person has marked or cleared the task."""
-        await asyncio.gather(*(self._stopped(watch) for watch in self._watches()))
+        """Stop what is waited for: a person has marked or cleared the task.
+
+        Airflow 3.3 cancels a trigger again in each round of its triggerer, about once a second,
+        while this method still runs: the stopping is a task of its own, which that does not reach.
+        ``test_a_stop_outlasts_the_cancellations_that_follow`` fails without it.
+        """
+        stopping = asyncio.gather(*(self._stopped(watch) for watch in self._watches()))
+        # An event loop keeps no reference of its own to what it runs.
+        _stopping.add(stopping)
+        stopping.add_done_callback(_stopping.discard)
+        while not stopping.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.shield(stopping)
 
     def _watches(self) -> list[Watch]:
         return [watch_from_json(document) for document in json.loads(self.watches)]

@@ -126,6 +126,33 @@ def test_a_person_stops_the_job_and_a_restart_does_not(
     assert aws.count()["StopTrainingJob"] == stops
 
 
+def test_a_stop_outlasts_the_cancellations_that_follow(aws: ScriptedAws) -> None:
+    """A triggerer cancels a trigger again in each of its rounds, until the trigger is gone."""
+    aws.jobs["job-1"] = ["InProgress"]
+    aws.faults.append(("StopTrainingJob", 400, "ThrottlingException", False))
+
+    async def cancelled() -> None:
+        runner: Any = TriggerRunner()  # type: ignore[no-untyped-call]  # Airflow leaves it so
+        running = asyncio.create_task(runner.run_trigger(1, trigger()))
+        runner.triggers[1] = {"task": running, "is_watcher": False, "name": "t", "events": 0}
+        while not aws.count()["DescribeTrainingJob"]:
+            await asyncio.sleep(0.01)
+        for stops in (0, 1):
+            while aws.count()["StopTrainingJob"] < stops:
+                await asyncio.sleep(0.001)
+            runner.to_cancel.append(1)
+            await runner.cancel_triggers()
+        while not running.done():
+            runner.to_cancel.append(1)
+            await runner.cancel_triggers()
+        async with asyncio.timeout(20):
+            while aws.count()["StopTrainingJob"] < 2:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(cancelled())
+    assert aws.jobs["job-1"] == ["Stopped"]
+
+
 def test_of_several_jobs_the_first_to_end_is_told(aws: ScriptedAws) -> None:
     aws.jobs |= {"job-1": ["InProgress"], "job-2": ["InProgress", "Completed"]}
     assert fired(trigger(60, watch("job-2"))).keys() == {"train.job-2"}
