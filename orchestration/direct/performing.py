@@ -72,7 +72,9 @@ def refused(workflow: Workflow, parameters: Mapping[str, Json], run_id: str) -> 
 
 def _with_defaults(workflow: Workflow, parameters: Mapping[str, Json]) -> dict[str, Json]:
     defaults = {s.name: s.default for s in workflow.parameters if s.default is not None}
-    return {**defaults, **parameters}
+    # A null is a value that is not given: its default counts.
+    values = {n: v for n, v in parameters.items() if v is not None or n not in defaults}
+    return {**defaults, **values}
 
 
 @dataclass(frozen=True)

@@ -191,8 +191,7 @@ class _Calling:
             if error.unsure:
                 yield from self._stop_if_there(asked)
             raise
-        outputs = taken(call.outputs, response, f"the response of {asked.subject}")
-        return _Created(outputs, response)
+        return _Created(taken(call.outputs, response, call.name), response)
 
     def _answered(self, asked: Job, error: ServiceError) -> Performance[_Created | str]:
         """Say what an error of the call means: an answer, a lack of capacity, or the end."""
@@ -235,7 +234,7 @@ class _Calling:
             if any(pattern.matches(error.code, error.message) for pattern in absent):
                 return None
             _fail(asked, error)
-        return Standing(judged(until, response, asked.subject, fallback))
+        return Standing(judged(asked.call, response, asked.subject, fallback))
 
     def _watch(self, asked: Job, created: _Created, place: Place) -> Performance[Watch]:
         until = _until(asked.call)
@@ -268,7 +267,7 @@ def _until(call: Call) -> Until:
 
 
 def _fail(asked: Job, error: ServiceError) -> NoReturn:
-    cause = f"{asked.subject}: {error.message}"
+    cause = wording.filled(wording.CALL_REFUSED, subject=asked.subject, message=error.message)
     if error.lasting and not passes(error, asked.call.retry):
         raise RunError(error.code, cause) from error
     raise Trouble(error.code, cause) from error

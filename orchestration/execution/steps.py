@@ -200,6 +200,7 @@ def read_request(uri: str) -> Request:
 
 def _read(step: Read, scope: Scope) -> Performance[Outputs]:
     uri = str(evaluate(step.uri, scope))
+    source = f"{step.name} ({uri})"
     try:
         response = yield from sent(read_request(uri), Retry())
     except ServiceError as error:
@@ -209,9 +210,9 @@ def _read(step: Read, scope: Scope) -> Performance[Outputs]:
     try:
         document = cast(Json, json.loads(body))
     except ValueError as error:
-        cause = wording.filled(wording.NOT_JSON, source=uri)
+        cause = wording.filled(wording.NOT_JSON, source=source)
         raise RunError(wording.WRONG_OUTPUT, cause) from error
-    return taken(step.outputs, document, uri)
+    return taken(step.outputs, document, source)
 
 
 def _for_each(step: ForEach, scope: Scope, attempt: Attempt) -> Performance[None]:

@@ -20,7 +20,7 @@ from orchestration.execution.effects import (
 from orchestration.execution.outputs import MISSING, at, defaults, taken
 from orchestration.execution.sending import passes, sent
 from orchestration.expressions import Json
-from orchestration.graph import JOB_FAILED, TIMED_OUT, Fallback, Until
+from orchestration.graph import JOB_FAILED, TIMED_OUT, Call, Fallback, Until
 
 
 def followed(watch: Watch) -> Performance[Verdict]:
@@ -47,8 +47,8 @@ def polled(watch: Watch) -> Performance[Verdict | None]:
         if error.expired or passes(error, retry):
             yield Note(f"{watch.subject}: {error}; polling on")
             return None
-        return _refused(until, error, watch.subject)
-    return judged(until, response, watch.subject, watch.call.fallback)
+        return _refused(watch, until, error)
+    return judged(watch.call, response, watch.subject, watch.call.fallback)
 
 
 def stopped(watch: Watch) -> Performance[bool]:
@@ -68,14 +68,15 @@ def stopped(watch: Watch) -> Performance[bool]:
 
 
 def judged(
-    until: Until, response: Json, subject: str, fallback: Fallback | None = None
+    call: Call, response: Json, subject: str, fallback: Fallback | None = None
 ) -> Verdict | None:
     """Return the end that a poll's response tells of, ``None`` while the job goes on."""
+    until = call.until
+    assert until is not None  # noqa: S101 (only what waits is judged)
     status = at(response, until.status)
-    source = f"{until.poll.name} of {subject}"
     if status in until.success:
         try:
-            return Ended(taken(until.outputs, response, source))
+            return Ended(taken(until.outputs, response, call.name))
         except RunError as error:
             return Failed(error.error, error.cause)
     if status in until.failure:
@@ -91,7 +92,7 @@ def judged(
     if status is MISSING:
         path = ".".join(map(str, until.status))
         return Failed(
-            wording.MISSING_OUTPUT, wording.filled(wording.NO_VALUE, source=source, path=path)
+            wording.MISSING_OUTPUT, wording.filled(wording.NO_VALUE, source=call.name, path=path)
         )
     return None
 
@@ -102,11 +103,19 @@ def late(until: Until, subject: str) -> Failed:
     return Failed(TIMED_OUT, wording.filled(text, subject=subject, seconds=f"{until.timeout_s:g}"))
 
 
-def _refused(until: Until, error: ServiceError, subject: str) -> Verdict:
+def _refused(watch: Watch, until: Until, error: ServiceError) -> Verdict:
     """Return the end that a poll's error tells of, one that does not pass."""
     if until.gone is not None and until.gone.matches(error.code, error.message):
         try:
-            return Ended(defaults(until.outputs, subject))
+            return Ended(defaults(until.outputs, watch.call.name))
         except RunError as missing:
             return Failed(missing.error, missing.cause)
-    return Failed(error.code, f"{until.poll.name} of {subject}: {error.message}")
+    # A call that only asks is its own poll.
+    own = until.poll.name == watch.call.operation.name
+    cause = wording.filled(
+        wording.CALL_REFUSED if own else wording.POLL_REFUSED,
+        operation=until.poll.name,
+        subject=watch.subject,
+        message=error.message,
+    )
+    return Failed(error.code, cause)

@@ -154,5 +154,12 @@ def test_every_test_that_is_named_exists() -> None:
 def test_every_error_of_the_stages_is_explained() -> None:
     steps = all_steps(Pipeline.load(ROOT / "dags" / "digits.yaml").lower().graph)
     errors = {step.error for step in steps if isinstance(step, Require)}
-    everywhere = {"Aborted", "InvalidInput", "JobFailed", "NoCapacity", "TimedOut"}
+    everywhere = {
+        "Aborted",
+        "InvalidInput",
+        "JobFailed",
+        "NoCapacity",
+        "RegionMismatch",
+        "TimedOut",
+    }
     assert errors | everywhere == set(re.findall(r"^\| `([A-Z]\w+)` \|", README, re.MULTILINE))

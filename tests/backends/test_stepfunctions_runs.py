@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from orchestration.backends import stepfunctions
+from orchestration.execution import wording
+from orchestration.execution.parameters import problems
 from orchestration.expressions import Compare, Item, Result, Tree, field, join, parameter, run_id
 from orchestration.graph import (
     Call,
@@ -131,7 +133,7 @@ BOTH = (ParameterSpec(name="bucket"), ParameterSpec(name="epochs", type="number"
         ),
         (
             {"bucket": None, "x": 1, "y": 2},
-            ["bucket is not a string", "no parameter x", "no parameter y"],
+            ["bucket is missing", "no parameter x", "no parameter y"],
         ),
         (["a"], ["the input is not an object", "bucket is missing"]),
     ],
@@ -142,6 +144,8 @@ def test_a_wrong_input_fails_the_run_first_of_all_and_says_all(
     ended = execute(workflow(put("never"), parameters=BOTH), given)
     assert ended.error == "InvalidInput"
     assert all(part in ended.cause for part in wrong), ended.cause
+    if isinstance(given, dict):
+        assert ended.cause == wording.SEPARATOR.join(problems(BOTH, given))
     assert ended.calls == []
 
 
@@ -149,6 +153,8 @@ def test_parameters_have_defaults_and_outputs_come_out(execute: Execute) -> None
     outputs: dict[str, Tree] = {"e": parameter("epochs"), "b": [join(parameter("bucket"), "!")]}
     ended = execute(workflow(parameters=BOTH, outputs=outputs), {"bucket": "it's"})
     assert ended.output == {"e": 3, "b": ["it's!"]}
+    ended = execute(workflow(parameters=BOTH, outputs=outputs), {"bucket": "b", "epochs": None})
+    assert ended.output == {"e": 3, "b": ["b!"]}
 
 
 def test_the_run_has_an_identity_of_12_digits(execute: Execute) -> None:
@@ -213,9 +219,9 @@ def test_outputs_are_taken_by_path_with_defaults_columns_and_parsing(
 @pytest.mark.parametrize(
     ("output", "said"),
     [
-        (Output(("metrics", "loss")), "report has no metrics.loss"),
-        (Output(("text",), kind="number"), "report: no number text"),
-        (Output(("text",), kind="list", default=[]), "report: no list text"),
+        (Output(("metrics", "loss")), ") has no metrics.loss"),
+        (Output(("text",), kind="number"), "): no number text"),
+        (Output(("text",), kind="list", default=[]), "): no list text"),
     ],
 )
 def test_an_output_that_is_missing_or_wrong_fails_the_step(

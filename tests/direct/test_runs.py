@@ -67,6 +67,13 @@ def test_another_region_is_refused_before_anything_is_sent(account: Account, cop
     assert account.aws.calls() == []
 
 
+def test_a_null_is_a_parameter_that_is_not_given(account: Account, pipeline: Pipeline) -> None:
+    given: dict[str, Any] = {**PARAMETERS, "data": None}
+    with pytest.raises(RunError) as caught:
+        run(pipeline, account, parameters=given)
+    assert caught.value.cause == "parameter data is missing"
+
+
 def test_a_wrong_input_has_the_error_of_the_other_backends(
     account: Account, pipeline: Pipeline
 ) -> None:

@@ -41,8 +41,11 @@ def write(
     return states.add("ReadInput", {"Type": "Pass", "Assign": first}, judge)
 
 
+# A null is a value that is not given: its default counts.
+_GIVEN: Final = "$exists($v) and $type($v) != 'null'"
 _WITH_DEFAULTS: Final = (
-    f"$merge([$declared[$exists(default)].{{name: default}}, {_INPUT}[$type($) = 'object']])"
+    f"$merge([{{}}, $declared.($v := $lookup({_INPUT}, name); {_GIVEN} ? {{name: $v}} : "
+    "$exists(default) ? {name: default})])"
 )
 
 
@@ -60,7 +63,7 @@ def _object() -> str:
 def _parameters() -> str:
     wrong = _text(wording.PARAMETER_TYPE, name="name", type="type")
     missing = _text(wording.PARAMETER_MISSING, name="name")
-    judged = f"$exists($v) ? {wrong} : $exists(default) ? [] : {missing}"
+    judged = f"{_GIVEN} ? {wrong} : $exists(default) ? [] : {missing}"
     return f"[$declared.($v := $lookup({_INPUT}, name); $type($v) = type ? [] : {judged})]"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from orchestration.backends.jsonata import Names, render
 from orchestration.execution.wording import parts
@@ -18,6 +18,10 @@ class Raw(NamedTuple):
     """JSONata for a hole of a text."""
 
     text: str
+
+
+MESSAGE: Final = Raw("$substringBefore($states.input.Cause, ' (Service:')")
+"""The message of the error in a state's input, without what Step Functions adds to it."""
 
 
 def worded(text: str, names: Names, **holes: Words | Raw) -> str:

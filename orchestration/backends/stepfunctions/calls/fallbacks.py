@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from typing import Final, cast
+from typing import cast
 
 from orchestration.backends.jsonata import enclosed, path, quote
 from orchestration.backends.stepfunctions.calls import recognition
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, alternative, state, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
-from orchestration.backends.stepfunctions.wording import Raw, Words, worded
+from orchestration.backends.stepfunctions.wording import MESSAGE, Raw, Words, worded
 from orchestration.execution import wording
 from orchestration.expressions import Json
 from orchestration.graph import Call, Fallback, Retry, Until
 from orchestration.refs import Expression
-
-_MESSAGE: Final = Raw("$substringBefore($states.input.Cause, ' (Service:')")
 
 
 def exhausted(step: Call, scope: Scope, states: States) -> str:
@@ -68,9 +66,7 @@ class Way:
         rules = []
         for pattern in self._fallback.refusals:
             code = (pattern.code.removesuffix("Exception"),)
-            words = worded(
-                wording.REFUSED, self.scope, subject=subject, code=code, message=_MESSAGE
-            )
+            words = worded(wording.REFUSED, self.scope, subject=subject, code=code, message=MESSAGE)
             noted = {**self._noted(words), self._looks: 0}
             matches = recognition.matches(pattern, self.step.operation)
             rules.append(Rule(matches, self._look(adopted), noted))

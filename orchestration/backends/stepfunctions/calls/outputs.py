@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from orchestration.backends.jsonata import (
-    checked,
     enclosed,
     field_value,
     literal,
@@ -15,8 +14,8 @@ from orchestration.backends.jsonata import (
     step,
 )
 from orchestration.backends.stepfunctions.names import Scope, variable
+from orchestration.backends.stepfunctions.wording import Words, worded
 from orchestration.execution import wording
-from orchestration.execution.wording import filled
 from orchestration.expressions import Json
 from orchestration.graph import Output
 
@@ -24,10 +23,19 @@ _TYPES: Final = {"number": "number", "string": "string", "list": "array"}
 
 
 def taken(
-    outputs: Mapping[str, Output], root: str, step_name: str, scope: Scope
+    outputs: Mapping[str, Output],
+    root: str,
+    step_name: str,
+    scope: Scope,
+    *,
+    source: Words = (),
 ) -> dict[str, Json]:
-    """Return what a step assigns that got a response; one that lacks an output fails the step."""
-    texts = {name: _taken(output, root, step_name) for name, output in outputs.items()}
+    """Return what a step assigns that got a response; one that lacks an output fails the step.
+
+    The cause of the failure names the ``source``, by default the step.
+    """
+    said = source or (step_name,)
+    texts = {name: _taken(o, root, _wrong(o, said, scope)) for name, o in outputs.items()}
     own = {name: enclosed(text) for name, text in texts.items()}
     raw = {name: _rows(output, root) or texts[name] for name, output in outputs.items()}
     return _assigned(own, raw, step_name, scope)
@@ -52,26 +60,27 @@ def _assigned(
     return {**({variable(step_name): dict(own)} if own else {}), **values}
 
 
-def _taken(output: Output, root: str, name: str) -> str:
+def _wrong(output: Output, source: Words, scope: Scope) -> str:
+    """Return JSONata of the cause of a failure: the output is missing, or of another kind."""
+    text = wording.NO_VALUE if output.kind == "any" and not output.columns else wording.NOT_A
+    where = ".".join(map(str, output.path)) or "the document"
+    return worded(text, scope, source=source, path=(where,), kind=(output.kind,))
+
+
+def _taken(output: Output, root: str, wrong: str) -> str:
     value = path(root, output.path)
     parsed = f"$exists({value}) ? $parse({value})" if output.optional else f"$parse({value})"
     if output.parse:
         value = f"({parsed})" if output.optional else parsed
-    where = ".".join(map(str, output.path)) or "the document"
     kind = "array" if output.columns else _TYPES.get(output.kind)
     result = _columns(output.columns) if output.columns else "$v"
-    fits = f"$type($v) = '{kind}'{_rows_fit(output)}"
-    wrong = filled(wording.NOT_A, source=name, path=where, kind=output.kind)
+    fits = "$exists($v)" if kind is None else f"$type($v) = '{kind}'{_rows_fit(output)}"
     if not output.optional:
-        if kind is None:
-            missing = filled(wording.NO_VALUE, source=name, path=where)
-            return checked(value, "$exists($v)", result, missing)
-        return checked(value, fits, result, wrong)
+        return f"($v := {value}; {fits} ? {result} : $error({wrong}))"
     default = literal(cast("Json", output.default))
     if kind is None:
-        return f"($v := {value}; $exists($v) ? $v : {default})"
-    error = f"$error({quote(wrong)})"
-    return f"($v := {value}; {fits} ? {result} : $exists($v) ? {error} : {default})"
+        return f"($v := {value}; {fits} ? $v : {default})"
+    return f"($v := {value}; {fits} ? {result} : $exists($v) ? $error({wrong}) : {default})"
 
 
 def _rows(output: Output, root: str) -> str:

@@ -13,7 +13,7 @@ from orchestration.backends.stepfunctions.calls.outputs import defaults, given, 
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, alternative, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
-from orchestration.backends.stepfunctions.wording import Raw, Words, worded
+from orchestration.backends.stepfunctions.wording import MESSAGE, Raw, Words, worded
 from orchestration.execution import wording
 from orchestration.expressions import Json, Tree
 from orchestration.graph import Call, Retry, Until
@@ -120,6 +120,17 @@ class Polling:
             name = operation.request[adopt.name_field]
         return (f"{operation.name} ", cast("str | Expression[object]", name))
 
+    @property
+    def _refused(self) -> Json:
+        """Return the error of a poll that was refused."""
+        holes: dict[str, Words | Raw] = {"subject": self.subject, "message": MESSAGE}
+        asked = self._until.poll.name
+        if asked == self.step.operation.name:
+            cause = worded(wording.CALL_REFUSED, self.scope, **holes)
+        else:
+            cause = worded(wording.POLL_REFUSED, self.scope, operation=(asked,), **holes)
+        return {"Error": enclosed("$states.input.Error"), "Cause": enclosed(cause)}
+
     def _status(self, poll: str) -> str:
         until, root = self._until, "$states.input"
         status, rules = path(root, until.status), list[Rule]()
@@ -136,7 +147,7 @@ class Polling:
             outputs = given(defaults(until.outputs), self.step.name, self.scope)
             rules.append(Rule(gone, self.following, self._kept(outputs)))
         # Counted with the other polls, so that an outage lasts no longer than the time allowed.
-        rules.append(Rule(recognition.REFUSED, self.states.failed()))
+        rules.append(Rule(recognition.REFUSED, self.states.failed(), output=self._refused))
         most = min(MOST_POLLS, max(1, ceil(until.timeout_s / self._interval_s)))
         stop, output = self.late()
         rules.append(Rule(f"${self._polls} >= {most}", stop, output=output))
