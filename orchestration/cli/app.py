@@ -64,18 +64,22 @@ def _options(
 @app.command()
 def validate(
     pipelines: Annotated[
-        list[str], typer.Argument(metavar="PIPELINE", help="YAML files or module:attribute.")
+        list[str],
+        typer.Argument(
+            metavar="PIPELINE", help="YAML files, module:attribute, or Airflow's DAG files."
+        ),
     ],
     on: Annotated[
         list[Backend] | None,
         typer.Option("--on", help="Only for this backend; default: both."),
     ] = None,
+    parameter: Parameters = None,
     as_json: Json = False,
 ) -> None:
     """Report every problem."""
     from orchestration.cli.commands import validation
 
-    validation.validate(pipelines, on or (), as_json=as_json)
+    validation.validate(pipelines, on or (), parameter or (), as_json=as_json)
 
 
 @app.command()

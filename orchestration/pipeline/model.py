@@ -78,7 +78,7 @@ class Pipeline(Description):
     def warnings(self) -> list[Problem]:
         """What may well be wrong, or is not known to work."""
         return [
-            *self._unscheduled(),
+            *self._scheduled_without(),
             *(
                 replace(found, stage=stage.name)
                 for stage in self._by_default()
@@ -86,17 +86,19 @@ class Pipeline(Description):
             ),
         ]
 
-    def _unscheduled(self) -> Iterator[Problem]:
-        """The parameters that nobody gives a scheduled run, unless the DAG file or deploy does."""
+    def unscheduled(self) -> tuple[str, ...]:
+        """Return the parameters that a scheduled run has no value for, unless others give one."""
         schedule = self.schedule_spec()
         if schedule is None:
-            return
-        missing = [
+            return ()
+        return tuple(
             spec.name
             for spec in self.parameter_specs()
             if spec.default is None and spec.name not in schedule.parameters
-        ]
-        if missing:
+        )
+
+    def _scheduled_without(self) -> Iterator[Problem]:
+        if missing := self.unscheduled():
             yield Problem(
                 "schedule.parameters",
                 f"scheduled runs have no value for {', '.join(missing)}; give each a default or a "

@@ -179,16 +179,62 @@ def test_only_the_backend_that_is_asked_for_is_tried(orchestrate: Command, tmp_p
 SCHEDULED = STAGING + "schedule: {cron: 0 6 * * *}\n"
 
 
-@pytest.mark.parametrize("backend", ["airflow", "step-functions"])
+@pytest.mark.parametrize("options", [(), ("--on", "step-functions")])
 def test_a_parameter_without_a_value_in_scheduled_runs_is_a_warning(
-    orchestrate: Command, tmp_path: Path, backend: str
+    orchestrate: Command, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     path = tmp_path / "scheduled.yaml"
     path.write_text(SCHEDULED)
-    said = orchestrate("validate", path, "--on", backend)
+    said = orchestrate("validate", path, *options)
     assert said.status == 0
     assert "schedule.parameters: scheduled runs have no value for bucket" in said.err
     assert "dag(…, parameters=…)" in said.err
+
+
+def test_on_airflow_a_parameter_without_a_value_in_scheduled_runs_is_a_problem(
+    orchestrate: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "scheduled.yaml"
+    path.write_text(SCHEDULED)
+    said = orchestrate("validate", path, "--on", "airflow", "-p", "bucket=b", "-p", "data=s3://d/d")
+    assert said.status == 1
+    assert "1 problem\n  parameters.role: scheduled runs have no value for it" in said.err
+    assert "warning" not in said.err
+
+
+def test_values_that_the_dag_file_gives_can_be_named(orchestrate: Command) -> None:
+    names = ("role", "bucket", "data", "training_image", "subnet", "security_group")
+    values = [part for name in names for part in ("-p", f"{name}=x")]
+    path = ROOT / "dags/llm_fsx.yaml"
+    said = orchestrate("validate", path, "--on", "airflow", *values)
+    assert (said.status, said.err) == (0, "")
+    said = orchestrate("validate", path, "--on", "airflow", "-p", "instance_count=two")
+    assert said.status == 2
+    assert "instance_count: expected a number, got 'two'" in said.err
+
+
+def test_a_dag_file_is_run_as_airflow_runs_it(orchestrate: Command, tmp_path: Path) -> None:
+    said = orchestrate("validate", ROOT / "dags/digits.py", ROOT / "dags/llm_fsx.py")
+    assert (said.status, said.err) == (0, "")
+    assert said.out.count(": valid\n") == 2
+    (tmp_path / "scheduled.yaml").write_text(SCHEDULED)
+    imported = "from orchestration.airflow import dag\n"
+    files = {
+        "without.py": imported + 'made = dag("scheduled.yaml", parameters={"bucket": "b"})\n',
+        "broken.py": imported + "made = dag(1 / 0)\n",
+        "empty.py": imported,
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    said = orchestrate("validate", *(tmp_path / name for name in (*files, "absent.py")))
+    assert said.status == 2
+    for problem in (
+        "parameters.role: a scheduled run can't ask for it",
+        "ZeroDivisionError: division by zero",
+        "expected a DAG file, got one without a DAG",
+        "No such file",
+    ):
+        assert problem in said.err
 
 
 def test_a_scheduled_pipeline_whose_parameters_have_values_has_no_warning(

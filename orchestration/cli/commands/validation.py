@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import runpy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import typer
 
 from orchestration.cli.commands.rendering import BACKENDS, Backend, rendered
 from orchestration.cli.naming import Named, named
-from orchestration.cli.output import FAILED, USAGE, document, note, problem_data, say
+from orchestration.cli.output import FAILED, USAGE, document, note, problem_data, require, say
+from orchestration.cli.values import parameters as parse
 from orchestration.errors import OrchestrationError, Problem
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
+
+_UNSCHEDULED = (
+    "scheduled runs have no value for it, and Airflow refuses its DAG file; give it a default or a "
+    "value in the schedule, or, if `dag(…, parameters=…)` gives it, validate the DAG file itself "
+    "or add `-p NAME=VALUE`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +49,18 @@ class Verdict:
         }
 
 
-def validate(pipelines: Sequence[str], backends: Sequence[Backend], *, as_json: bool) -> None:
-    """Print all problems, and exit with the status for them."""
-    verdicts = [_verdict(text, backends or BACKENDS) for text in pipelines]
+def validate(
+    pipelines: Sequence[str],
+    backends: Sequence[Backend],
+    parameters: Sequence[str],
+    *,
+    as_json: bool,
+) -> None:
+    """Print all problems, and exit with the status for them.
+
+    ``parameters`` are ``name=value`` pairs that scheduled runs get from elsewhere.
+    """
+    verdicts = [_verdict(text, backends, parameters) for text in pipelines]
     if as_json:
         document(
             {
@@ -57,7 +76,9 @@ def validate(pipelines: Sequence[str], backends: Sequence[Backend], *, as_json: 
         raise typer.Exit(FAILED)
 
 
-def _verdict(text: str, backends: Sequence[Backend]) -> Verdict:
+def _verdict(text: str, backends: Sequence[Backend], pairs: Sequence[str]) -> Verdict:
+    if text.endswith(".py"):
+        return _of_dag_file(text)
     try:
         which = named(text)
         pipeline = which.load()
@@ -66,12 +87,43 @@ def _verdict(text: str, backends: Sequence[Backend]) -> Verdict:
     except typer.BadParameter as error:
         # The other pipelines are still validated.
         return Verdict(text, (Problem("", error.message),), readable=False)
-    return Verdict(
-        text,
-        tuple(_problems(which, pipeline, backends)),
-        tuple(pipeline.warnings()),
-        pipeline.facts(),
-    )
+    try:
+        specs = pipeline.parameter_specs()
+        values = parse(specs, pairs, filled=[spec.name for spec in specs])
+    except typer.BadParameter as error:
+        return Verdict(text, (Problem("", error.message),), readable=False)
+    unscheduled = [name for name in pipeline.unscheduled() if name not in values]
+    problems = _problems(which, pipeline, backends or BACKENDS)
+    # Only who names Airflow is sure to run it there, from a DAG file that is not at hand here.
+    if Backend.AIRFLOW in backends:
+        problems += [Problem(f"parameters.{name}", _UNSCHEDULED) for name in unscheduled]
+    warnings = [
+        warning
+        for warning in pipeline.warnings()
+        if warning.field != "schedule.parameters" or (unscheduled and not problems)
+    ]
+    return Verdict(text, tuple(problems), tuple(warnings), pipeline.facts())
+
+
+def _of_dag_file(text: str) -> Verdict:
+    """Run a DAG file as Airflow does; every pipeline in it says what is wrong with it."""
+    try:
+        require({"airflow.sdk": "airflow"}, what="validating a DAG file")
+        with TemporaryDirectory() as home:
+            # Airflow writes a configuration where it is told to live.
+            os.environ.setdefault("AIRFLOW_HOME", home)
+            from airflow.sdk import DAG
+
+            values = runpy.run_path(text)
+    except OrchestrationError as error:
+        return Verdict(text, tuple(_of(error)))
+    except OSError as error:
+        return Verdict(text, (Problem("", str(error)),), readable=False)
+    except Exception as error:  # somebody's own code
+        return Verdict(text, (Problem("", f"{type(error).__name__}: {error}"),))
+    if not any(isinstance(value, DAG) for value in values.values()):
+        return Verdict(text, (Problem("", "expected a DAG file, got one without a DAG"),))
+    return Verdict(text, ())
 
 
 def _problems(which: Named, pipeline: Pipeline, backends: Sequence[Backend]) -> list[Problem]:
