@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from orchestration.checks.patterns import matches
 from orchestration.checks.shapes import OperationModel, Shape, service_model
 from orchestration.errors import Problem, near
-from orchestration.expressions import Item, Join, Run, Tree
+from orchestration.expressions import SCALARS, Item, Join, Run, Tree
 from orchestration.refs import Expression
 
 _SAMPLE_RUN = "0123456789ab"
 
 
+@cache
 def operation_model(service: str, operation: str) -> OperationModel | None:
     """Botocore's model of an operation, ``None`` where there is no such service or operation."""
     model = service_model(service)
@@ -70,6 +72,8 @@ def places(
 
 
 def _places(shape: Shape, value: Tree, path: str) -> Iterator[tuple[str, str, Expression[object]]]:
+    if isinstance(value, SCALARS):
+        return
     if isinstance(value, Expression):
         yield path, shape.type_name, value
     elif isinstance(value, Mapping):
@@ -77,7 +81,7 @@ def _places(shape: Shape, value: Tree, path: str) -> Iterator[tuple[str, str, Ex
             inner = _member(shape, key)
             if inner is not None:
                 yield from _places(inner, item, f"{path}.{key}" if path else key)
-    elif shape.type_name == "list" and isinstance(value, Sequence) and not isinstance(value, str):
+    elif shape.type_name == "list" and isinstance(value, Sequence):
         for index, item in enumerate(value):
             yield from _places(shape.member, item, f"{path}[{index}]")
 

@@ -6,6 +6,7 @@ through :func:`evaluate`, and a test holds the two against each other.
 
 from orchestration.expressions.evaluate import Environment, evaluate
 from orchestration.expressions.nodes import (
+    SCALARS,
     All,
     Any,
     Apply,
@@ -27,6 +28,7 @@ from orchestration.expressions.nodes import (
 from orchestration.refs import Join, Parameter, Run, join, parameter, run_id
 
 __all__ = [
+    "SCALARS",
     "All",
     "Any",
     "Apply",

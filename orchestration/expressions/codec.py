@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from orchestration.errors import ExpressionError
 from orchestration.expressions import nodes
-from orchestration.expressions.nodes import Apply, Function, Json, Tree
+from orchestration.expressions.nodes import SCALARS, Apply, Function, Json, Tree
 from orchestration.refs import Expression, Join, Parameter, Run
 
 _MARK: Final = "$"
@@ -43,7 +43,7 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 def encode(tree: Tree) -> Json:
     """Return a tree as JSON."""
-    if tree is None or isinstance(tree, str | int | float):
+    if isinstance(tree, SCALARS):
         return tree
     if isinstance(tree, Expression):
         kind = type(tree).__name__

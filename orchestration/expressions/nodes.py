@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from orchestration.errors import ExpressionError
 from orchestration.expressions.scalars import text
@@ -17,6 +17,9 @@ Tree: TypeAlias = (
     "bool | int | float | str | Expression[object] | Sequence[Tree] | Mapping[str, Tree] | None"
 )
 """A JSON value with expressions anywhere in it."""
+
+SCALARS: Final = (str, int, float, type(None))
+"""The types of values that hold no others. A tuple, since unions are made anew at each use."""
 
 Comparison = Literal["eq", "ne", "lt", "le", "gt", "ge"]
 Direction = Literal["max", "min"]
@@ -130,6 +133,8 @@ def field(of: Tree, key: str) -> Tree:
 def children(node: Expression[object]) -> tuple[Tree, ...]:
     """The parts of a node, in order."""
     match node:
+        case Result() | Parameter() | Run() | Item() | Ref():
+            return ()
         case Join(parts):
             return parts
         case Field(of, _):
@@ -144,27 +149,25 @@ def children(node: Expression[object]) -> tuple[Tree, ...]:
             return (items,)
         case Apply(_, arguments):
             return arguments
-        case Result() | Parameter() | Run() | Item() | Ref():
-            return ()
         case _:
             raise ExpressionError(f"{type(node).__name__} is no node of the expression language")
 
 
 def walk(tree: Tree) -> Iterator[Expression[object]]:
     """Yield every expression in a tree, outermost first."""
-    # Most of a tree is plain values, and abstract classes are slow to ask.
-    if tree is None or isinstance(tree, str | int | float):
-        return
-    if isinstance(tree, Expression):
-        yield tree
-        for child in children(tree):
-            yield from walk(child)
-    elif isinstance(tree, Mapping):
-        for value in tree.values():
-            yield from walk(value)
-    elif isinstance(tree, Sequence):
-        for value in tree:
-            yield from walk(value)
+    waiting: list[Tree] = [tree]
+    while waiting:
+        value = waiting.pop()
+        # Most of a tree is plain values, and abstract classes are slow to ask.
+        if isinstance(value, SCALARS):
+            continue
+        if isinstance(value, Expression):
+            yield value
+            waiting += reversed(children(value))
+        elif isinstance(value, (dict, Mapping)):
+            waiting += reversed(list(value.values()))
+        elif isinstance(value, Sequence):
+            waiting += reversed(value)
 
 
 _Found = Callable[[Expression[object]], Tree]
@@ -173,11 +176,13 @@ _E = TypeVar("_E", bound=Tree)
 
 def substitute(tree: Tree, replace: _Found) -> Tree:
     """A tree with leaf expressions replaced by what ``replace`` gives for them."""
+    if isinstance(tree, SCALARS):
+        return tree
     if isinstance(tree, Expression):
         return _substitute_node(tree, replace)
     if isinstance(tree, Mapping):
         return {key: substitute(value, replace) for key, value in tree.items()}
-    if isinstance(tree, Sequence) and not isinstance(tree, str):
+    if isinstance(tree, Sequence):
         return [substitute(value, replace) for value in tree]
     return tree
 
@@ -197,6 +202,8 @@ def _substitute_node(  # noqa: C901 - one arm for each kind of node
         return new
 
     match node:
+        case Result() | Parameter() | Run() | Item() | Ref():
+            return replace(node)
         case Join(parts):
             return join(*(_joined(substitute(part, replace)) for part in parts))
         case Field(of, key):

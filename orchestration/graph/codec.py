@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any, Final, cast
 
-from orchestration.expressions import Json
+from orchestration.expressions import SCALARS, Json
 from orchestration.expressions import codec as expressions
 from orchestration.graph.calls import (
     Adopt,
@@ -65,19 +65,28 @@ _KINDS: Final[Mapping[str, type[Any]]] = {
     )
 }
 
+_DEFAULTS: Final[Mapping[str, tuple[tuple[str, Any], ...]]] = {
+    name: tuple(
+        (f.name, f.default if f.default_factory is MISSING else f.default_factory())
+        for f in fields(kind)
+    )
+    for name, kind in _KINDS.items()
+}
+"""The fields of each kind, with their defaults to compare with."""
+
 
 def encode(value: Any) -> Json:
     """Return a step, a part of one, or a tree as JSON."""
-    if value is None or isinstance(value, str | int | float):
-        return cast(Json, value)
+    if isinstance(value, SCALARS):
+        return value
     if isinstance(value, Expression):
         return expressions.encode(value)
     kind = type(value).__name__
     if _KINDS.get(kind) is type(value):
         content = {
-            f.name: encode(getattr(value, f.name))
-            for f in fields(value)
-            if getattr(value, f.name) != _default(f)
+            name: encode(part)
+            for name, default in _DEFAULTS[kind]
+            if (part := getattr(value, name)) != default
         }
         return expressions.node(kind, content)
     if isinstance(value, Mapping):
@@ -130,10 +139,6 @@ def unknown(document: Json) -> Iterator[str]:
                     waiting.append(content)
                 case _:
                     yield f"step or expression {json.dumps(value):.80}"
-
-
-def _default(field: Field[Any]) -> Any:
-    return field.default_factory() if field.default_factory is not MISSING else field.default
 
 
 def _typed(field: Field[Any], value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -212,12 +212,13 @@ def upstream(graph: Graph) -> dict[str, frozenset[str]]:
     }
 
 
-def ordered(graph: Graph) -> tuple[Step, ...]:
+def ordered(graph: Graph, before: Mapping[str, frozenset[str]] | None = None) -> tuple[Step, ...]:
     """The steps so that each comes after what it waits for, ties by their order in the graph.
 
-    Raises :class:`GraphError` naming the members of a cycle.
+    ``before`` is :func:`upstream` of the graph, where it is known already. Raises
+    :class:`GraphError` naming the members of a cycle.
     """
-    before = upstream(graph)
+    before = upstream(graph) if before is None else before
     order = layered(before)
     if len(order) < len(before):
         members = " -> ".join(circle(before))

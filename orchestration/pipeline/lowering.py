@@ -110,8 +110,9 @@ def _fragments(pipeline: Description, direct: Mapping[str, frozenset[str]]) -> d
         except ExpressionError as error:
             wrong.append(Problem("", str(error), stage=name))
         done = tuple(end for earlier in sorted(direct[name]) for end in ends[earlier])
-        fragments[name] = _entered(fragment, done)
-        ends[name] = leaves(fragment)
+        before = upstream(Graph(fragment.steps))
+        fragments[name] = _entered(fragment, before, done)
+        ends[name] = leaves(fragment, before)
     if wrong:
         raise PipelineError(wrong)
     return fragments
@@ -142,14 +143,15 @@ def _resolved(fragment: Fragment, known: Mapping[str, Fragment]) -> Fragment:
     )
 
 
-def _entered(fragment: Fragment, done: tuple[str, ...]) -> Fragment:
+def _entered(
+    fragment: Fragment, before: Mapping[str, frozenset[str]], done: tuple[str, ...]
+) -> Fragment:
     """The fragment with its first steps waiting for the stages before it to be over."""
     if not done:
         return fragment
     if fragment.guard is not None:
         acquire = replace(fragment.guard.acquire, after=done)
         return replace(fragment, guard=replace(fragment.guard, acquire=acquire))
-    before = upstream(Graph(fragment.steps))
     steps = tuple(
         step if before[step.name] else replace(step, after=(*step.after, *done))
         for step in fragment.steps

@@ -150,7 +150,7 @@ class Placement:
             condition=fragment.gate.condition,
             then=self._graph(members, passed | {gate}),
             otherwise=Graph(),
-            after=leaves(fragment),
+            after=leaves(fragment, upstream(Graph(fragment.steps))),
         )
 
     def _whole(self, name: str) -> frozenset[str]:
@@ -189,9 +189,9 @@ class Placement:
         return [self.stages.ordered(heads) for heads, _, _ in groups]
 
 
-def leaves(fragment: Fragment) -> tuple[str, ...]:
+def leaves(fragment: Fragment, before: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
     """The steps of a stage that none of its other steps waits for: when they are over, it is."""
-    read = {name for names in upstream(Graph(fragment.steps)).values() for name in names}
+    read = {name for names in before.values() for name in names}
     return tuple(step.name for step in fragment.steps if step.name not in read)
 
 

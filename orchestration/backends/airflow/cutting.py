@@ -62,8 +62,9 @@ class Cutter:
         """Add a graph's tasks; returns those that what follows waits for."""
         before = upstream(graph)
         ends: dict[str, tuple[Draft, ...]] = {}
-        around = Around(before, ordered(graph))
-        for step in ordered(graph):
+        order = ordered(graph, before)
+        around = Around(before, order)
+        for step in order:
             waits = _union(ends[name] for name in sorted(before[step.name]))
             at = len(self.tasks)
             ends[step.name] = self._step(step, waits, around, place)

@@ -21,7 +21,7 @@ from orchestration.backends.airflow.spec import (
     TaskSpec,
 )
 from orchestration.errors import Problem, UnsupportedError
-from orchestration.expressions import Json
+from orchestration.expressions import SCALARS, Json
 from orchestration.graph import Call, Graph, Workflow, all_steps
 from orchestration.graph.codec import encode
 
@@ -139,19 +139,21 @@ class _Writer:
     wanted: Counter[str] = field(default_factory=Counter)
     """The steps whose results other tasks read."""
     problems: list[Problem] = field(default_factory=list)
+    _consumed: dict[Draft, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         stages = Counter(draft.stage for draft in self.drafts)
         for draft in self.drafts:
             self.names[draft] = _name(draft, alone=stages[draft.stage] == 1)
             self.owners |= dict.fromkeys(draft.produced, draft)
-        for draft in self.drafts:
-            self.wanted.update(draft.consumed)
+            self._consumed[draft] = draft.consumed
+            self.wanted.update(self._consumed[draft])
 
     def task(self, draft: Draft) -> TaskSpec:
         arguments = self._arguments(draft)
         name = self.names[draft]
-        self._check_json(arguments, name)
+        if not _is_json(arguments):
+            self._check_json(arguments, name)
         loop = draft.loop_step
         mapped = draft.kind == "mapped" and loop is not None
         return TaskSpec(
@@ -200,7 +202,7 @@ class _Writer:
     def _sources(self, draft: Draft) -> dict[str, Json]:
         """Which task left each result that the task reads; in the same element, with a mark."""
         sources: dict[str, Json] = {}
-        for step in sorted(draft.consumed):
+        for step in sorted(self._consumed[draft]):
             owner = self.owners.get(step)
             if owner is None or owner is draft:
                 continue
@@ -209,7 +211,7 @@ class _Writer:
         return sources
 
     def _check_json(self, value: object, path: str) -> None:
-        """Airflow serialises a value that is not JSON into something else without a word."""
+        """Name what is not JSON, which Airflow would serialise into something else."""
         if value is None or isinstance(value, bool | int | str):
             return
         if isinstance(value, float):
@@ -227,6 +229,23 @@ class _Writer:
             kind = type(value).__name__
             message = f"{value!r} ({kind}) has no JSON form; give text or a number"
             self.problems.append(Problem(path, message))
+
+
+def _is_json(value: object) -> bool:
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            return False
+        if isinstance(value, (dict, Mapping)):
+            if any(not isinstance(key, str) for key in value):
+                return False
+            waiting += value.values()
+        elif isinstance(value, (list, tuple)):
+            waiting += value
+        elif not isinstance(value, SCALARS):
+            return False
+    return True
 
 
 def _name(draft: Draft, *, alone: bool) -> str:
