@@ -18,6 +18,8 @@ from orchestration.expressions import SCALARS, Item, Join, Run, Tree
 from orchestration.refs import Expression
 
 _SAMPLE_RUN = "0123456789ab"
+_MOST_SHOWN = 200
+"""Characters of a value in a message; AWS's names and URIs are shorter."""
 
 
 @cache
@@ -200,7 +202,11 @@ def _string(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
     elif allowed and value not in allowed:
         yield Problem(path, f"AWS does not know {value!r} here{near(value, allowed)}")
     elif pattern is not None and not matches(pattern, value):
-        yield Problem(path, f"{value!r} does not match AWS's pattern {pattern}")
+        yield Problem(path, f"{_shown(value)} does not match AWS's pattern {pattern}")
+
+
+def _shown(value: str) -> str:
+    return repr(value) if len(value) <= _MOST_SHOWN else f"{value[:_MOST_SHOWN]!r}…"
 
 
 def _number(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
@@ -208,7 +214,7 @@ def _number(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
         yield _wrong(path, "a whole number" if whole else "a number", value)
         return
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         yield _wrong(path, "a number that JSON has", value)
         return
     yield from _bounds(shape, value, path, "")

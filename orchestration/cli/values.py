@@ -35,7 +35,7 @@ def parameters(
         else:
             read = _read(known[name], value)
             if read is None:
-                problems.append(f"{name}: expected a {known[name].type}, got {value!r}")
+                problems.append(f"{name}: expected a {known[name].type}, got {value!r:.60}")
             else:
                 values[name] = read
     named = {text.partition("=")[0] for text in pairs}
@@ -84,9 +84,9 @@ def _number(text: str) -> float | None:
     for kind in (int, float):
         try:
             number = kind(text)
-        except ValueError:
+            return number if isfinite(number) else None
+        except (OverflowError, ValueError):
             continue
-        return number if isfinite(number) else None
     return None
 
 

@@ -34,6 +34,8 @@ class SourceFolder:
     """``None`` if only the digest is known; then the code must be in S3 already."""
     runtime: bool
     """True if the runtime is added to the folder."""
+    include: tuple[str, ...] = ()
+    """What is sent although it looks like a secret or leads out of the folder."""
     sha256: str
     bucket: str
     prefix: str
@@ -54,7 +56,8 @@ class SourceFolder:
                 f"{self.uri}{ARCHIVE} is missing, and so is the code of "
                 f"{', '.join(self.used_by)} ({directory}); deploy once where the folder is"
             )
-        if digest(directory, runtime=self.runtime) != self.sha256:
+        how: Any = {"runtime": self.runtime, "include": self.include}
+        if digest(directory, **how) != self.sha256:
             added = ", or the runtime that this version of orchestration adds to it,"
             raise DeployError(
                 f"the code in {directory} ({', '.join(self.used_by)}){added * self.runtime} is not "
@@ -62,9 +65,9 @@ class SourceFolder:
             )
         objects = {
             f"{self.prefix}files/{name}": path.read_bytes()
-            for name, path in files(directory, runtime=self.runtime)
+            for name, path in files(directory, **how)
         }
-        return {**objects, f"{self.prefix}{ARCHIVE}": archive(directory, runtime=self.runtime)}
+        return {**objects, f"{self.prefix}{ARCHIVE}": archive(directory, **how)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ def _folder(
         used_by=tuple(name for name, _ in users),
         directory=None if place is None else Path(place),
         runtime=source.runtime,
+        include=source.include,
         sha256=sha256,
         bucket=bucket,
         prefix=prefix,

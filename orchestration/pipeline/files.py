@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from orchestration.errors import PipelineError, Problem, near
 from orchestration.pipeline import plans
+from orchestration.pipeline.unusable import of_path, unusable
 from orchestration.stages.packing import contents, digest
 
 if TYPE_CHECKING:
@@ -27,31 +28,41 @@ def read(
     from orchestration.pipeline.yaml import load
 
     data = load(path)
+    if wrong := unusable(data):
+        raise PipelineError(wrong)
     locked = _lock(path) if content is None else _locked(content)
     found = plans.settle(data, path.parent, locked.plans)
     for code in _codes(data):
-        source, field = code.source, code.place
-        given = source[field]
-        place = (path.parent / given).resolve()
-        source[field] = str(place)
-        if field == "directory" and place.is_file():
-            message = f"{given} is a file; give the folder that holds it"
-            found.append(code.problem("directory", message))
-        elif place.exists():
-            try:
-                names = contents(place, runtime=_runtime(source))
-            except PipelineError as error:
-                found += code.problems(field, error)
-                source.pop("runtime", None)  # so that the folder has a digest
-            else:
-                found += _entry(code, given, names)
-        if "sha256" in source:
-            continue
-        if code.key in locked.sources:
-            source["sha256"] = locked.sources[code.key]
-        elif place.exists():
-            source["sha256"] = digest(place, runtime=_runtime(source))
+        wrong = list(_filled(code, path.parent, locked.sources))
+        if wrong:
+            # So that nothing else is said of it: there is a digest, whatever it is worth.
+            code.source.setdefault("sha256", "0" * 64)
+        found += wrong
     return data, found
+
+
+def _filled(code: _Code, directory: Path, digests: Mapping[str, str]) -> Iterator[Problem]:
+    """Fill in the digest of code; yields what is wrong with its folder or archive."""
+    source, given = code.source, code.source[code.place]
+    if message := of_path(given):
+        yield code.problem(code.place, message)
+        return
+    place = (directory / given).resolve()
+    source[code.place] = str(place)
+    if code.place == "directory" and place.is_file():
+        yield code.problem("directory", f"{given} is a file; give the folder that holds it")
+        return
+    if place.exists():
+        try:
+            yield from _entry(code, given, contents(place, **_packing(source)))
+        except PipelineError as error:
+            yield from code.problems(code.place, error)
+            return
+    if "sha256" not in source:
+        if code.key in digests:
+            source["sha256"] = digests[code.key]
+        elif place.exists():
+            source["sha256"] = digest(place, **_packing(source))
 
 
 _PLACES: Final[tuple[Literal["directory", "archive"], ...]] = ("directory", "archive")
@@ -87,8 +98,14 @@ def _entry(code: _Code, directory: str, names: list[str]) -> Iterator[Problem]:
         yield code.problem("entry_point", f"{directory} holds no {entry_point!r}{hint}")
 
 
-def _runtime(source: Mapping[str, object]) -> bool:
-    return source.get("runtime") is True
+def _packing(source: Mapping[str, Any]) -> Any:
+    """Return how a folder is packed, as far as it is well written."""
+    include = source.get("include", ())
+    named = include if isinstance(include, list | tuple) else ()
+    return {
+        "runtime": source.get("runtime") is True,
+        "include": [name for name in named if isinstance(name, str)],
+    }
 
 
 def lock_path(path: Path) -> Path:
@@ -106,13 +123,16 @@ def lock(path: Path) -> dict[str, Any]:
         source, field = code.source, code.place
         if "sha256" in source:
             continue
+        if message := of_path(source[field]):
+            problems.append(code.problem(field, message))
+            continue
         place = path.parent / source[field]
         if not place.exists():
             what = "folder" if field == "directory" else "file"
             problems.append(code.problem(field, f"there is no {what} {source[field]}"))
             continue
         try:
-            digests[code.key] = digest(place, runtime=_runtime(source))
+            digests[code.key] = digest(place, **_packing(source))
         except PipelineError as error:
             problems += code.problems(field, error)
     if problems:

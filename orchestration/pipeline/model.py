@@ -15,6 +15,7 @@ from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.lowering import lower, of_requests
 from orchestration.pipeline.problems import problems
+from orchestration.pipeline.unusable import unusable
 from orchestration.pipeline.wording import from_validation
 from orchestration.stages import Stage
 from orchestration.stages.assuming import assuming
@@ -34,6 +35,8 @@ class Pipeline(Description):
 
     def __init__(self, /, **data: Any) -> None:
         named, misnamed = _named(data)
+        if wrong := unusable(named):
+            raise PipelineError(wrong)
         try:
             super().__init__(**named)
         except ValidationError as error:

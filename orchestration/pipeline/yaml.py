@@ -13,12 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestration.errors import PipelineError, Problem
+from orchestration.pipeline.unusable import MOST_DIGITS
 
 if TYPE_CHECKING:
     import yaml
 
 _MOST_VALUES = 100_000
 """Aliases can make a short file stand for more than memory holds."""
+_MOST_BYTES = 1 << 19
+_DEEPEST = 200
+"""Lists and mappings in each other: Python's own recursion ends at a few hundred."""
+_TOO_DEEP = f"more than {_DEEPEST} lists and mappings in each other"
 _PREFIX = "tag:yaml.org,2002:"
 _SCALARS = {
     "bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
@@ -31,18 +36,15 @@ _SCALARS = {
     "null": (r"~|null|Null|NULL|", ("~", "n", "N", "")),
     "merge": (r"<<", "<"),
 }
+_TAGS = {**dict.fromkeys((*_SCALARS, "str"), "scalar"), "map": "mapping", "seq": "sequence"}
+"""The tags that are known, by the kind of node that each is for."""
 
 
 def load(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file, or a :class:`PipelineError` that names the line."""
     import yaml
 
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise _refused(path, f"can't be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise _refused(path, "is not UTF-8") from error
+    text = _text(path)
     try:
         data = yaml.load(text, Loader=_loader())  # noqa: S506 - a subclass of the safe loader
     except yaml.MarkedYAMLError as error:
@@ -54,6 +56,22 @@ def load(path: Path) -> dict[str, Any]:
     if _expanded(data) > _MOST_VALUES:
         raise _refused(path, f"stands for more than {_MOST_VALUES} values; write fewer aliases")
     return data
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise _refused(path, f"can't be read: {error.strerror}") from error
+    except ValueError as error:
+        raise _refused(path, f"is no path: {error}") from error
+    if len(content) > _MOST_BYTES:
+        raise _refused(path, f"has more than {_MOST_BYTES} bytes; a description has fewer")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise _refused(path, "is not UTF-8") from error
 
 
 def _refused(path: Path, message: str) -> PipelineError:
@@ -68,27 +86,97 @@ def _where(error: yaml.MarkedYAMLError) -> str:
 
 
 def _loader() -> type[yaml.SafeLoader]:
+    """Return YAML 1.2's core schema on top of PyYAML's safe loader."""
     import yaml
 
-    class Loader(yaml.SafeLoader):
-        """YAML 1.2's core schema on top of PyYAML's safe loader."""
-
+    class Loader(_bounded(yaml.SafeLoader)):  # type: ignore[misc]  # PyYAML is loaded on use
         yaml_implicit_resolvers: dict[str, Any] = {}
+        # Plain data alone: no bytes, no sets and no dates.
+        yaml_constructors = {
+            tag: constructor
+            for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
+            if tag is None or str(tag).removeprefix(_PREFIX) in _TAGS
+        }
 
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-            seen: set[str] = set()
-            for key, _ in node.value:
-                if isinstance(key, yaml.ScalarNode) and key.tag != f"{_PREFIX}merge":
-                    if key.value in seen:
-                        raise yaml.constructor.ConstructorError(
-                            None, None, f"the key {key.value!r} stands here twice", key.start_mark
-                        )
-                    seen.add(key.value)
-            return super().construct_mapping(node, deep=deep)
+        def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+            # Before merge keys are resolved, which writes the keys of others into the node.
+            node: yaml.MappingNode = super().compose_mapping_node(anchor)
+            if wrong := _repeated(node.value):
+                message = f"the key {wrong.value!r} stands here twice"
+                raise _error(message, wrong.start_mark)
+            return node
+
+        def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+            if wrong := _mistagged(node):
+                raise _error(wrong, node.start_mark)
+            return super().construct_object(node, deep=deep)
 
     for name, (pattern, first) in _SCALARS.items():
         Loader.add_implicit_resolver(f"{_PREFIX}{name}", re.compile(f"(?:{pattern})$"), list(first))
     return Loader
+
+
+def _bounded(loader: type[yaml.SafeLoader]) -> Any:
+    """Return the loader with bounds on what a short text can ask of it."""
+
+    class Bounded(loader):  # type: ignore[valid-type,misc]  # PyYAML is loaded on use
+        depth = 0
+        merged = 0
+
+        def fetch_flow_collection_start(self, TokenClass: Any) -> None:
+            # The scanner looks at all that are open for each token, before a node is composed.
+            if self.flow_level >= _DEEPEST:
+                raise _error(_TOO_DEEP, self.get_mark())
+            super().fetch_flow_collection_start(TokenClass)
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            self.depth += 1
+            if self.depth > _DEEPEST:
+                raise _error(_TOO_DEEP, self.peek_event().start_mark)
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            return node
+
+        def flatten_mapping(self, node: Any) -> None:
+            super().flatten_mapping(node)
+            self.merged += len(node.value)
+            if self.merged > _MOST_VALUES:
+                message = f"merge keys stand for more than {_MOST_VALUES} values; write fewer"
+                raise _error(message, node.start_mark)
+
+    return Bounded
+
+
+def _error(message: str, mark: Any) -> Exception:
+    from yaml.constructor import ConstructorError
+
+    return ConstructorError(None, None, message, mark)
+
+
+def _repeated(pairs: list[tuple[Any, Any]]) -> Any:
+    """Return the first key that stands in a mapping twice."""
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key.id == "scalar" and key.tag != f"{_PREFIX}merge":
+            if key.value in seen:
+                return key
+            seen.add(key.value)
+    return None
+
+
+def _mistagged(node: Any) -> str | None:
+    """Return why a node is not what its tag says; ``None`` where it is."""
+    name = node.tag.removeprefix(_PREFIX)
+    kind = _TAGS.get(name, node.id)
+    if node.id != kind:
+        return f"expected a {kind} after !!{name}, got a {node.id}"
+    if name not in _SCALARS or name == "merge":
+        return None
+    if re.fullmatch(_SCALARS[name][0], node.value) is None:
+        return f"expected !!{name}, got {node.value!r:.60}"
+    if name == "int" and len(node.value) > MOST_DIGITS:
+        return f"a number of {len(node.value)} digits; the most is {MOST_DIGITS}"
+    return None
 
 
 def _expanded(data: object) -> int:

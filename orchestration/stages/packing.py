@@ -9,22 +9,36 @@ import gzip
 import hashlib
 import io
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from orchestration.errors import PipelineError, Problem
+from orchestration.errors import PipelineError, Problem, near
 from orchestration.stages import vendoring
+from orchestration.stages.folders import Walk
 
-_LEFT_OUT = frozenset(["__pycache__", ".git", ".DS_Store", ".ipynb_checkpoints", ".venv"])
 
-
-def files(directory: Path, *, runtime: bool = False) -> Iterator[tuple[str, Path]]:
+def files(
+    directory: Path, *, runtime: bool = False, include: Collection[str] = ()
+) -> Iterator[tuple[str, Path]]:
     """Yield the files to send, by POSIX path in the folder, in order; the runtime is optional.
 
-    Raises PipelineError if the runtime is asked for and the folder already has one of its own.
+    Raises PipelineError if the runtime is asked for and the folder already has one of its own, and
+    for whatever must not leave this machine unless ``include`` names it.
     """
-    paths = dict(_own(directory))
+    if not directory.is_dir():
+        return
+    walk = Walk(directory, frozenset(include))
+    paths = dict(walk.files())
+    if wrong := [*walk.problems, *_unknown(include, paths)]:
+        raise PipelineError(wrong)
     yield from sorted((paths | _runtime(directory, paths)).items() if runtime else paths.items())
+
+
+def _unknown(include: Iterable[str], paths: Iterable[str]) -> Iterator[Problem]:
+    names = list(paths)
+    for name in include:
+        if not any(path == name or path.startswith(f"{name}/") for path in names):
+            yield Problem("include", f"the folder holds no {name!r}{near(name, names)}")
 
 
 def _runtime(directory: Path, own: Iterable[str]) -> dict[str, Path]:
@@ -39,17 +53,10 @@ def _runtime(directory: Path, own: Iterable[str]) -> dict[str, Path]:
     return {f"{vendoring.FOLDER}/{name}": path for name, path in vendoring.modules().items()}
 
 
-def _own(directory: Path) -> Iterator[tuple[str, Path]]:
-    for path in directory.rglob("*"):
-        relative = path.relative_to(directory)
-        if path.is_file() and not _LEFT_OUT & set(relative.parts) and path.suffix != ".pyc":
-            yield relative.as_posix(), path
-
-
-def contents(place: Path, *, runtime: bool = False) -> list[str]:
+def contents(place: Path, *, runtime: bool = False, include: Collection[str] = ()) -> list[str]:
     """List the files of a folder or of an archive by their POSIX paths."""
     if place.is_dir():
-        return [name for name, _ in files(place, runtime=runtime)]
+        return [name for name, _ in files(place, runtime=runtime, include=include)]
     try:
         with tarfile.open(place, mode="r:gz") as tar:
             return [entry.name.removeprefix("./") for entry in tar if entry.isfile()]
@@ -59,7 +66,7 @@ def contents(place: Path, *, runtime: bool = False) -> list[str]:
         ) from error
 
 
-def digest(directory: Path, *, runtime: bool = False) -> str:
+def digest(directory: Path, *, runtime: bool = False, include: Collection[str] = ()) -> str:
     """Compute the SHA-256 over the names and contents of the files, in hexadecimal digits.
 
     The digest of an archive is that of the file itself.
@@ -67,19 +74,19 @@ def digest(directory: Path, *, runtime: bool = False) -> str:
     if not directory.is_dir():
         return hashlib.sha256(directory.read_bytes()).hexdigest()
     whole = hashlib.sha256()
-    for name, path in files(directory, runtime=runtime):
+    for name, path in files(directory, runtime=runtime, include=include):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         whole.update(f"{name}\0{content}\n".encode())
     return whole.hexdigest()
 
 
-def archive(directory: Path, *, runtime: bool = False) -> bytes:
+def archive(directory: Path, *, runtime: bool = False, include: Collection[str] = ()) -> bytes:
     """Pack ``sourcedir.tar.gz`` for the training toolkit; equal files give equal bytes."""
     if not directory.is_dir():
         return directory.read_bytes()
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for name, path in files(directory, runtime=runtime):
+        for name, path in files(directory, runtime=runtime, include=include):
             content = path.read_bytes()
             entry = tarfile.TarInfo(name)
             entry.size = len(content)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeAlias
 
@@ -120,6 +120,9 @@ class Source(Model):
     runtime: bool = Field(default=False, strict=True)
     """Add ``orchestration.runtime`` to the folder while packing, for scripts to import as
     ``orchestration_runtime``. Only with ``directory``."""
+    include: tuple[str, ...] = ()
+    """Files and links of the folder to send although they look like secrets (``.env``, ``*.pem``)
+    or lead out of it: their paths in the folder. Only with ``directory``."""
     archive: str | None = Field(default=None, pattern=r"\.(tar\.gz|tgz)$")
     """Instead of a folder: a ``.tar.gz`` of it, sent as it is; for training only."""
     sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
@@ -136,21 +139,29 @@ class Source(Model):
         return self.archive is not None or in_s3
 
     @classmethod
-    def at(cls, directory: str | Path, entry_point: str, *, runtime: bool = False) -> Self:
+    def at(
+        cls,
+        directory: str | Path,
+        entry_point: str,
+        *,
+        runtime: bool = False,
+        include: Collection[str] = (),
+    ) -> Self:
         """Describe the code in a folder as it is now; reads the folder for its digest."""
         from orchestration.stages.packing import contents, digest
 
         folder = Path(directory).resolve()
         if not folder.is_dir():
             raise ValueError(f"there is no folder {directory}")
-        names = contents(folder, runtime=runtime)
+        names = contents(folder, runtime=runtime, include=include)
         if entry_point not in names:
             raise ValueError(f"{directory} holds no {entry_point}{near(entry_point, names)}")
         return cls(
             entry_point=entry_point,
             directory=str(folder),
             runtime=runtime,
-            sha256=digest(folder, runtime=runtime),
+            include=tuple(include),
+            sha256=digest(folder, runtime=runtime, include=include),
         )
 
 

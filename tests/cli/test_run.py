@@ -187,3 +187,11 @@ def test_the_demo_says_where_it_can_run(
     said = orchestrate("demo")
     assert said.status == 1
     assert "the demo needs a checkout of the repository" in said.err
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_number_without_end_is_refused(orchestrate: Command, staging: Path, digits: int) -> None:
+    said = orchestrate("run", staging, "-p", f"limit={'9' * digits}", "-p", "bucket=b")
+    assert said.status == 2
+    assert "limit: expected a number, got '999" in said.err
+    assert len(said.err) < 1000
