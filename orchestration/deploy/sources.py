@@ -35,7 +35,7 @@ class SourceFolder:
     runtime: bool
     """True if the runtime is added to the folder."""
     include: tuple[str, ...] = ()
-    """What is sent although it looks like a secret or leads out of the folder."""
+    """Paths that are sent although they look like secrets or lead out of the folder."""
     sha256: str
     bucket: str
     prefix: str
