@@ -29,6 +29,7 @@ _CONFIG = "arn:{partition}:sagemaker:{region}:{account}:endpoint-config/{Endpoin
 _ENDPOINT = "arn:{partition}:sagemaker:{region}:{account}:endpoint/{EndpointName}"
 _FILE_SYSTEM = "arn:{partition}:fsx:{region}:{account}:file-system/*"
 _ASSOCIATION = "arn:{partition}:fsx:{region}:{account}:association/*/*"
+_TASK = "arn:{partition}:fsx:{region}:{account}:task/*"
 _RULE = "arn:{partition}:events:{region}:{account}:rule/StepFunctionsGetEventsForSageMaker"
 
 _REQUEST_FIELD = re.compile(r"\{([A-Z]\w*)\}")
@@ -128,6 +129,22 @@ _DATA_LINKED = (
         source=_LINKED,
     ),
 )
+_TASK_STARTED = (
+    Grant(
+        sid="LinkOwnFileSystems",
+        actions=("fsx:CreateDataRepositoryTask",),
+        resources=(_FILE_SYSTEM,),
+        condition=_OWN_RESOURCE,
+        source=_FSX,
+    ),
+    Grant(
+        sid="CreateOwnTasks",
+        actions=("fsx:CreateDataRepositoryTask", "fsx:TagResource"),
+        resources=(_TASK,),
+        condition=_OWN_REQUEST,
+        source=_FSX,
+    ),
+)
 _COPIED = (
     Grant(
         sid="ReadObjects",
@@ -193,7 +210,20 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
     ("fsx", "DescribeDataRepositoryAssociations"): (
         _one("DescribeFileSystems", "fsx:DescribeDataRepositoryAssociations", "*", _FSX),
     ),
+    ("fsx", "DescribeDataRepositoryTasks"): (
+        _one("DescribeFileSystems", "fsx:DescribeDataRepositoryTasks", "*", _FSX),
+    ),
     ("fsx", "CreateDataRepositoryAssociation"): _DATA_LINKED,
+    ("fsx", "CreateDataRepositoryTask"): _TASK_STARTED,
+    ("fsx", "CancelDataRepositoryTask"): (
+        Grant(
+            sid="CancelOwnTasks",
+            actions=("fsx:CancelDataRepositoryTask",),
+            resources=(_TASK,),
+            condition=_OWN_RESOURCE,
+            source=_FSX,
+        ),
+    ),
     ("fsx", "DeleteFileSystem"): (
         Grant(
             sid="DeleteOwnFileSystems",

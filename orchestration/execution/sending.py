@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, cast
 
 from orchestration.execution.effects import (
@@ -51,19 +52,23 @@ READING = ("BatchGet", "Describe", "Get", "Head", "List", "Search")
 
 
 def sent(request: Request, retry: Retry) -> Performance[Json]:
-    """Send a request; equal ones again while the error is one that passes."""
-    asked = False
+    """Send a request; equal ones again while the error is one that passes, or says too early."""
+    asked, pauses = False, backoff(retry)
+    waits = repeat(retry.busy_interval_s, retry.busy_attempts)
     try:
-        for seconds in backoff(retry):
+        while True:
             try:
                 return cast(Json, (yield Send(request)))
             except ServiceError as error:
-                if not passes(error, retry):
+                early = any(p.matches(error.code, error.message) for p in retry.busy)
+                if not early and not passes(error, retry):
+                    raise
+                seconds = next(waits if early else pauses, None)
+                if seconds is None:
                     raise
                 yield Note(f"{request.operation}: {error}; trying again")
-            asked = True
-            yield Pause(seconds, jitter=True)
-        return cast(Json, (yield Send(request)))
+            asked = asked or not early
+            yield Pause(seconds, jitter=not early)
     except Aborted as error:
         raise Aborted(unsure=asked) from error
 

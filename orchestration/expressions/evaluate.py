@@ -205,9 +205,15 @@ def _sum(items: Json, key: Json) -> float:
     return total
 
 
+def _count_files(items: Json) -> int:
+    keys = [_text(_field(item, "Key")) for item in _objects(items)]
+    return sum(not key.endswith("/") for key in keys)
+
+
 _FUNCTIONS: dict[Function, Callable[..., Json]] = {
     Function.HASH: _hash,
     Function.COUNT: lambda items: len(_objects(items)),
+    Function.COUNT_FILES: _count_files,
     Function.SUM: _sum,
     Function.REMOVE_PREFIX: _remove_prefix,
     Function.URL_PATH: _url_path,

@@ -32,6 +32,9 @@ class Function(StrEnum):
     """``text -> text``: the first 12 hexadecimal digits of its SHA-256."""
     COUNT = "count"
     """``list -> number``."""
+    COUNT_FILES = "count_files"
+    """``list of objects with a text Key -> number``: the keys that do not end with a slash, as
+    those of directories do."""
     SUM = "sum"
     """``list of objects, key -> number``: the sum of one field."""
     REMOVE_PREFIX = "remove_prefix"

@@ -11,6 +11,7 @@ inside a ``ForEach``. What runs inside a ``Choose`` or a ``ForEach`` stays there
 """
 
 from orchestration.graph.calls import (
+    ANY_ERROR,
     JOB_FAILED,
     NO_CAPACITY,
     TIMED_OUT,
@@ -57,6 +58,7 @@ from orchestration.graph.walking import (
 )
 
 __all__ = [
+    "ANY_ERROR",
     "JOB_FAILED",
     "NO_CAPACITY",
     "TIMED_OUT",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from math import ceil
 from typing import Final, Literal, TypeAlias
 
 from orchestration.expressions import Json, Tree
@@ -59,14 +60,20 @@ class ErrorPattern:
     """An error of an AWS API: its code, and a text that its message holds."""
 
     code: str
-    """As botocore gives it in ``Error.Code``: ``ValidationException``, ``ResourceInUse``."""
+    """As botocore gives it in ``Error.Code``: ``ValidationException``, ``ResourceInUse``; empty:
+    any error."""
     message: str = ""
 
     def matches(self, code: str, message: str) -> bool:
         """Whether an error is of this kind. Codes are given with and without ``Exception``."""
-        return code.removesuffix("Exception") == self.code.removesuffix("Exception") and (
-            self.message in message
+        same = not self.code or code.removesuffix("Exception") == self.code.removesuffix(
+            "Exception"
         )
+        return same and self.message in message
+
+
+ANY_ERROR: Final = ErrorPattern("")
+"""Any error: for a call that must not keep what follows from being done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +185,13 @@ class Retry:
     backoff_rate: float = 2.0
     errors: tuple[ErrorPattern, ...] = ()
     """Further errors of this call that pass, beside those that pass for every call."""
+    busy: tuple[ErrorPattern, ...] = ()
+    """Errors that say that it is too early for this call: it is sent again every
+    ``busy_interval_s``, for ``busy_timeout_s`` at the most."""
+    busy_interval_s: float = 30.0
+    busy_timeout_s: float = 3600.0
+
+    @property
+    def busy_attempts(self) -> int:
+        """Number of times that the call is sent again while it is too early for it."""
+        return ceil(self.busy_timeout_s / self.busy_interval_s) if self.busy else 0

@@ -40,9 +40,9 @@ from orchestration.graph import (
     Until,
 )
 from orchestration.refs import Expression, Ref
+from orchestration.stages.listing import prefix_of
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Gate, Stage
-from orchestration.stages.staging import prefix_of
 from orchestration.stages.values import (
     Extra,
     ExtraRequest,

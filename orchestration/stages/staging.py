@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 from typing_extensions import override
@@ -20,16 +20,13 @@ from orchestration.expressions import (
     field,
     join,
 )
-from orchestration.graph import Call, ForEach, Graph, Operation, Output, Require
-from orchestration.refs import Expression, Ref
+from orchestration.graph import Call, ForEach, Graph, Operation, Require
+from orchestration.refs import Ref
+from orchestration.stages.listing import MOST_OBJECTS, listing, prefix_of
 from orchestration.stages.lustre import ExistingFileSystem, NewFileSystem
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.values import Model, Text, s3_problem
-
-MOST_OBJECTS = 500
-"""Objects that one listing step handles: a Step Functions payload holds 256 KiB, and S3 describes
-an object in up to about 450 bytes."""
 
 
 class S3Destination(Model):
@@ -136,10 +133,10 @@ def _copied(name: str, source: Text, destination: S3Destination, context: Contex
     objects = Result(f"{name}.list", "objects")
     staged = Result(f"{name}.verify", "objects")
     steps = (
-        _listing(f"{name}.list", source),
+        listing(f"{name}.list", source),
         _some(name, objects),
         _copying(name, source, target, destination.max_concurrency),
-        _listing(f"{name}.verify", target, after=(f"{name}.copy",)),
+        listing(f"{name}.verify", target, after=(f"{name}.copy",)),
         _equal(name, objects, staged),
     )
     return Fragment(
@@ -149,35 +146,6 @@ def _copied(name: str, source: Text, destination: S3Destination, context: Contex
             "object_count": apply(Function.COUNT, staged),
             "total_bytes": apply(Function.SUM, staged, "Size"),
         },
-    )
-
-
-def prefix_of(uri: Text) -> Expression[object]:
-    """The key prefix of an S3 URI with a slash at its end, so that no sibling shares it."""
-    return apply(Function.S3_KEY, apply(Function.DIRECTORY, uri))
-
-
-def _listing(name: str, uri: Text, after: tuple[str, ...] = ()) -> Call:
-    request: dict[str, Any] = {
-        "Bucket": apply(Function.S3_BUCKET, uri),
-        "Prefix": prefix_of(uri),
-        "MaxKeys": MOST_OBJECTS,
-    }
-    return Call(
-        name=name,
-        operation=Operation("s3", "ListObjectsV2", request),
-        outputs={
-            "objects": Output(
-                ("Contents",),
-                kind="list",
-                columns=("Key", "Size"),
-                texts=("Key",),
-                numbers=("Size",),
-                default=(),
-            ),
-            "truncated": Output(("IsTruncated",), default=False),
-        },
-        after=after,
     )
 
 

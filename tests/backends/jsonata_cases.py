@@ -70,6 +70,10 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         st.builds(
             lambda a, k: Apply(Function.SUM, (a, k)), mixed, st.sampled_from(KEYS) | inner | TEXT
         ),
+        st.builds(
+            lambda rows: Apply(Function.COUNT_FILES, (rows,)),
+            st.lists(st.fixed_dictionaries({"Key": TEXT | URIS | inner}), max_size=3),
+        ),
         st.builds(lambda a, p: Apply(Function.REMOVE_PREFIX, (a, p)), texts, texts),
         st.builds(
             lambda f, parts: Apply(f, (join("s3://", *parts),)),

@@ -236,6 +236,7 @@ def kept_file_system(aws: EmbeddedAws, folder: Path) -> str:
         FileSystemType="LUSTRE",
         StorageCapacity=1200,
         SubnetIds=["subnet-0123abcd"],
+        FileSystemTypeVersion="2.15",
         LustreConfiguration={"DeploymentType": "SCRATCH_2"},
     )
     system = str(made["FileSystem"]["FileSystemId"])

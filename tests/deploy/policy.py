@@ -128,6 +128,7 @@ def _fsx(operation: str, request: Mapping[str, Any], place: str, account: str) -
     one = request.get("FileSystemId", "fs-0123456789abcdef0")
     system = f"arn:aws:fsx:{place}:file-system/{one}"
     link = f"arn:aws:fsx:{place}:association/{one}/dra-0123456789abcdef0"
+    task = f"arn:aws:fsx:{place}:task/task-0123456789abcdef0"
     role = f"arn:aws:iam::{account}:role/aws-service-role/"
     data = f"{role}s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_{one}"
     match operation:
@@ -151,9 +152,19 @@ def _fsx(operation: str, request: Mapping[str, Any], place: str, account: str) -
             yield Need("iam:CreateServiceLinkedRole", data)
             yield Need("iam:AttachRolePolicy", data)
             yield Need("iam:PutRolePolicy", data)
+        case "CreateDataRepositoryTask":
+            yield Need("fsx:CreateDataRepositoryTask", system, tags)
+            yield Need("fsx:CreateDataRepositoryTask", task, tags)
+            yield Need("fsx:TagResource", task, tags)
+        case "CancelDataRepositoryTask":
+            yield Need("fsx:CancelDataRepositoryTask", task)
         case "DeleteFileSystem":
             yield Need("fsx:DeleteFileSystem", system)
-        case "DescribeFileSystems" | "DescribeDataRepositoryAssociations":
+        case (
+            "DescribeFileSystems"
+            | "DescribeDataRepositoryAssociations"
+            | "DescribeDataRepositoryTasks"
+        ):
             yield Need(f"fsx:{operation}", "*")
         case _:
             raise LookupError(f"what does fsx:{operation} need?")

@@ -179,6 +179,8 @@ def test_there_is_no_best_of_anything_but_objects_with_the_number(items: Json) -
     [
         (Function.HASH, ["abc"], "ba7816bf8f01"),
         (Function.COUNT, [[1, 2]], 2),
+        (Function.COUNT_FILES, [[{"Key": "a/"}, {"Key": "a/b"}, {"Key": ""}]], 2),
+        (Function.COUNT_FILES, [[]], 0),
         (Function.SUM, [[{"Size": 1}, {"Size": 2}], "Size"], 3),
         (Function.SUM, [[], "Size"], 0),
         (Function.REMOVE_PREFIX, ["a/b", "a/"], "b"),
@@ -200,6 +202,8 @@ def test_functions(function: Function, arguments: list[Tree], expected: Json) ->
     [
         (Function.HASH, [1]),
         (Function.COUNT, ["text"]),
+        (Function.COUNT_FILES, [[{"Key": 1}]]),
+        (Function.COUNT_FILES, [["a/b"]]),
         (Function.SUM, [[{}], "Size"]),
         (Function.REMOVE_PREFIX, ["b", "a"]),
         (Function.S3_BUCKET, ["bucket/key"]),

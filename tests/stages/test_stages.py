@@ -153,7 +153,7 @@ def test_a_mounted_file_system_is_a_directory_below_its_mount_name() -> None:
 def test_a_new_file_system_is_deleted_by_the_guard() -> None:
     [guard] = lowered(lustre("fs")).graph.steps
     assert isinstance(guard, Guarded)
-    [delete] = guard.cleanup.steps
+    *_, delete = guard.cleanup.steps
     assert isinstance(delete, Call)
     assert delete.operation.name == "DeleteFileSystem"
     assert evaluate(delete.operation.request, ENV) == {

@@ -27,7 +27,7 @@ class Writer(Protocol):
         """Return whether leaving a tree out of a text leaves no error out."""
 
 
-def call(node: Apply, writer: Writer) -> Code:
+def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each function
     """Write a function applied to arguments."""
     arguments = node.arguments
     match node.function:
@@ -37,6 +37,8 @@ def call(node: Apply, writer: Writer) -> Code:
         case Function.COUNT:
             items = writer.asked(arguments[0], "array")
             return Code(f"$count({items.text})", "number", f"the count of {items.label}")
+        case Function.COUNT_FILES:
+            return _count_files(writer.asked(arguments[0], "array"))
         case Function.SUM:
             return _sum(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.REMOVE_PREFIX:
@@ -55,6 +57,17 @@ def call(node: Apply, writer: Writer) -> Code:
             return writer.code(Join((arguments[0],)))  # type: ignore[arg-type]  # a join of any tree renders
         case _:
             assert_never(node.function)
+
+
+def _count_files(items: Code) -> Code:
+    label = f"the count of files of {items.label}"
+    if (items.fields or {}).get("Key") == "string":
+        return Code(f"$count({items.operand}[$substring(Key, -1) != '/'])", "number", label)
+    test = "$type($o) = 'object' and $type($o.Key) = 'string'"
+    error = refused(f"an element of {items.label} has no Key")
+    one = f"{test} ? $t + ($substring($o.Key, -1) = '/' ? 0 : 1) : {error}"
+    text = f"$reduce({items.text}, function($t, $o) {{ {one} }}, 0)"
+    return Code(text, "number", label)
 
 
 def _sum(items: Code, key: Tree, writer: Writer) -> Code:

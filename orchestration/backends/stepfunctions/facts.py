@@ -57,6 +57,9 @@ def facts(workflow: Workflow) -> Facts:
     )
 
 
+_COUNTING = (Function.COUNT, Function.COUNT_FILES, Function.SUM)
+
+
 def exported(steps: tuple[Step, ...], known: Facts) -> tuple[str, ...]:
     """Return the steps among some, and inside of them, whose results are read by others."""
     inside = {step.name for step in all_steps(Graph(steps))}
@@ -113,7 +116,7 @@ def _kind(
         case Run() | Join():
             return "string"
         case Apply(function, _):
-            return "number" if function in (Function.COUNT, Function.SUM) else "string"
+            return "number" if function in _COUNTING else "string"
         case Compare() | All() | Any() | Not():
             return "boolean"
         case Expression():

@@ -25,6 +25,7 @@ _OWN: Final = frozenset({"Polls", "Tries", "Looks", "Lacking", "Body", "Cleanup"
 _RESULTS: Final = {
     Function.HASH: "Hash",
     Function.COUNT: "Count",
+    Function.COUNT_FILES: "Files",
     Function.SUM: "Total",
     Function.REMOVE_PREFIX: "Rest",
     Function.URL_PATH: "Encoded",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from orchestration.backends.jsonata import enclosed
+from orchestration.backends.jsonata import enclosed, quote
+from orchestration.execution import wording
 from orchestration.expressions import Json
 
 State = dict[str, Json]
@@ -63,11 +64,14 @@ class States:
     def failed(self) -> str:
         """Write the state that ends the run with the error in its input; they share it.
 
-        Names that begin with ``States.`` are the language's own, and one that timed out has no
-        cause: https://states-language.net/#error-names
+        ``Reason`` is a list of what a job said of its failure. Names that begin with ``States.``
+        are the language's own, and one that timed out has no cause:
+        https://states-language.net/#error-names
         """
         error = "$replace($states.input.Error, /^States[.]/, '')"
-        state = fail(enclosed(error), enclosed("'' & $states.input.Cause"))
+        words = "$append($states.input.Cause, $states.input.Reason)"
+        cause = f"$join({words}, {quote(wording.BEFORE_REASON)})"
+        state = fail(enclosed(error), enclosed(cause))
         return self.last(f"{self.label}-Failed" if self.label else "Failed", state)
 
     def machine(self, start: str) -> dict[str, Json]:

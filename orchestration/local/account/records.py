@@ -49,9 +49,9 @@ class Fault:
     """A failure of the next matching calls, or of the next matching job.
 
     `after_effect` lets the call take effect and loses its response: the caller sees the error,
-    the account has the change. `matching` is a subset of the request that must be equal.
-    `instance_type` narrows it to requests for such machines, alone or in a group. AWS clients retry
-    statuses of 500 and above themselves.
+    the account has the change. `matching` is a subset of the request that must be equal, None in it
+    stands for any value. `instance_type` narrows it to requests for such machines, alone or in a
+    group. AWS clients retry statuses of 500 and above themselves.
     """
 
     service: str
@@ -165,6 +165,8 @@ def _instance_types(tree: Any) -> Iterator[str]:
 
 
 def _is_subset(part: Any, whole: Any) -> bool:
+    if part is None:
+        return True
     if isinstance(part, Mapping):
         return isinstance(whole, Mapping) and all(
             key in whole and _is_subset(value, whole[key]) for key, value in part.items()

@@ -1,4 +1,4 @@
-"""Associations of a Lustre file system with S3, and export tasks."""
+"""An association of a Lustre file system with S3: a directory, and the prefix that it mirrors."""
 
 from __future__ import annotations
 
@@ -37,16 +37,34 @@ class Association:
         path = Location.parse(self.request["DataRepositoryPath"])
         return Location(path.bucket, path.key.rstrip("/") + "/" if path.key else "")
 
-    def import_objects(self) -> None:
-        """Copy the objects of the prefix into the directory."""
+    @property
+    def exports_automatically(self) -> bool:
+        """Whether the service exports changes by itself."""
+        return bool(self.request.get("S3", {}).get("AutoExportPolicy", {}).get("Events"))
+
+    def become_available(self) -> None:
+        """Make the directory, still without any files."""
+        self.system.local_path(self.path).mkdir(parents=True, exist_ok=True)
+        self.lifecycle = "AVAILABLE"
+
+    def import_objects(self, below: Location | None = None) -> tuple[int, int]:
+        """Make files of the objects (below a prefix); return how many came, and how many cannot."""
+        succeeded = failed = 0
         directory = self.system.local_path(self.path)
-        directory.mkdir(parents=True, exist_ok=True)
-        imports = self.request.get("BatchImportMetaDataOnCreate") or self.request.get("S3", {}).get(
-            "AutoImportPolicy", {}
-        ).get("Events")
-        if imports:
-            storage.download(self.prefix, directory)
-        self.imported = {path: _mark(path) for path in storage.files(directory)}
+        for stored in storage.objects(self.prefix):
+            if below is not None and not stored.key.startswith(below.key):
+                continue
+            target = storage.inside(directory, stored.relative)
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(storage.read(Location(self.prefix.bucket, stored.key)))
+            except OSError:
+                # An object that has the name of a directory: `a` beside `a/b`.
+                failed += 1
+            else:
+                succeeded += 1
+                self.imported[target] = _mark(target)
+        return succeeded, failed
 
     def export(self, below: str | None = None) -> int:
         """Write changed files back to S3 and return how many."""
@@ -81,38 +99,6 @@ class Association:
             "Tags": [{"Key": key, "Value": value} for key, value in sorted(self.tags.items())],
             **{key: self.request[key] for key in members if key in self.request},
         }
-
-
-@dataclass
-class Task:
-    """An export of files to S3."""
-
-    id: str
-    arn: str
-    request: JsonObject
-    created: datetime = field(default_factory=now)
-    ended: datetime | None = None
-    lifecycle: str = "PENDING"
-    files: int = 0
-    failure: str | None = None
-
-    def description(self) -> JsonObject:
-        """Return the task as in a Describe response."""
-        description: JsonObject = {
-            "TaskId": self.id,
-            "ResourceARN": self.arn,
-            "FileSystemId": self.request["FileSystemId"],
-            "Type": self.request["Type"],
-            "Paths": self.request.get("Paths", []),
-            "Report": self.request["Report"],
-            "Lifecycle": self.lifecycle,
-            "CreationTime": self.created,
-            "StartTime": self.created,
-            "EndTime": self.ended,
-            "Status": {"TotalCount": self.files, "SucceededCount": self.files, "FailedCount": 0},
-            "FailureDetails": {"Message": self.failure} if self.failure else None,
-        }
-        return {key: value for key, value in description.items() if value is not None}
 
 
 def _mark(path: Path) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject, now
+from orchestration.local.fsx import creation
 
 _SCRATCH_1_MOUNT = "fsx"
 
@@ -20,8 +21,9 @@ class FileSystem:
         self.request = request
         self.created = now()
         self.lifecycle = "CREATING"
+        self.version = creation.version(request)
         self.lustre: JsonObject = {
-            "DeploymentType": "SCRATCH_1",
+            "DeploymentType": creation.deployment(request),
             "WeeklyMaintenanceStartTime": "1:00:00",
             **request.get("LustreConfiguration", {}),
         }
@@ -38,13 +40,14 @@ class FileSystem:
 
     def description(self) -> JsonObject:
         """Return the file system as in a Describe response."""
-        return {
+        description: JsonObject = {
             "OwnerId": ACCOUNT_ID,
             "CreationTime": self.created,
             "FileSystemId": self.id,
             "FileSystemType": "LUSTRE",
+            "FileSystemTypeVersion": self.version,
             "Lifecycle": self.lifecycle,
-            "StorageCapacity": self.request.get("StorageCapacity", 1200),
+            "StorageCapacity": self.request.get("StorageCapacity"),
             "StorageType": self.request.get("StorageType", "SSD"),
             "VpcId": "vpc-embedded",
             "SubnetIds": self.request["SubnetIds"],
@@ -54,3 +57,4 @@ class FileSystem:
             "Tags": [{"Key": key, "Value": value} for key, value in sorted(self.tags.items())],
             "LustreConfiguration": self.lustre,
         }
+        return {key: value for key, value in description.items() if value is not None}

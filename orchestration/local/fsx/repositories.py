@@ -1,22 +1,27 @@
-"""The data repositories of Lustre file systems: associations with S3, and export tasks."""
+"""The data repositories of Lustre file systems: associations with S3, and tasks."""
 
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Callable
-from typing import Any
 
 from orchestration.local.account import storage
 from orchestration.local.account.account import Account
-from orchestration.local.account.protocol import JsonObject, Operation, ServiceError, now
-from orchestration.local.account.storage import Location
-from orchestration.local.fsx.associations import Association, Task
+from orchestration.local.account.protocol import JsonObject, Operation, ServiceError
+from orchestration.local.fsx import linking
+from orchestration.local.fsx.associations import Association
 from orchestration.local.fsx.file_system import FileSystem
+from orchestration.local.fsx.later import later
+from orchestration.local.fsx.rules import refusal
+from orchestration.local.fsx.tasks import EXPORT, IMPORT, RUNNING, UNFINISHED, Task
+from orchestration.local.fsx.tokens import Tokens
 
-# Seconds of AWS until an association is available or gone, and until a task has run.
+# Seconds of AWS until an association is available or gone, until a task begins and has run, and
+# until it is cancelled.
 ASSOCIATION_S = 120.0
-TASK_S = 60.0
+PENDING_S = 20.0
+EXECUTING_S = 40.0
+CANCELING_S = 20.0
 
 
 class Repositories:
@@ -27,7 +32,8 @@ class Repositories:
         self._file_system = file_system
         self._associations: dict[str, Association] = {}
         self._tasks: dict[str, Task] = {}
-        self._by_token: dict[str, tuple[JsonObject, Any]] = {}
+        self._created: Tokens[Association] = Tokens()
+        self._started: Tokens[Task] = Tokens()
 
     def operations(self) -> dict[str, Operation]:
         """Return the operations by name."""
@@ -37,14 +43,21 @@ class Repositories:
             "DeleteDataRepositoryAssociation": self._delete,
             "CreateDataRepositoryTask": self._create_task,
             "DescribeDataRepositoryTasks": self._describe_tasks,
+            "CancelDataRepositoryTask": self._cancel_task,
         }
 
     def state(self) -> JsonObject:
         """Return everything as in Describe responses."""
         return {
             "DataRepositoryAssociations": [each.description() for each in self._of(None)],
-            "DataRepositoryTasks": [task.description() for task in self._tasks.values()],
+            "DataRepositoryTasks": [task.description() for task in list(self._tasks.values())],
         }
+
+    def unfinished(self, file_system_id: str) -> Task | None:
+        """Return a task of a file system that has not ended, if there is one."""
+        tasks = list(self._tasks.values())
+        running = (t for t in tasks if t.system_id == file_system_id and t.lifecycle in UNFINISHED)
+        return next(running, None)
 
     def forget(self, file_system_id: str) -> None:
         """Remove the associations of a deleted file system."""
@@ -62,45 +75,19 @@ class Repositories:
             if file_system_id in (None, association.system.id)
         ]
 
-    def _once(self, request: JsonObject) -> Any:
-        """Return what a request with the same token created before, or None."""
-        token = request.get("ClientRequestToken")
-        if token not in self._by_token:
-            return None
-        earlier, resource = self._by_token[token]
-        if earlier != request:
-            raise ServiceError(
-                "IncompatibleParameterError",
-                "The request was made with the same client token and other parameters.",
-                Parameter="ClientRequestToken",
-            )
-        return resource
-
     def _create(self, request: JsonObject) -> JsonObject:
-        existing = self._once(request)
+        existing = self._created.known(request)
         if existing is not None:
             return {"Association": existing.description()}
         association = self._new_association(request)
-        self._remember(request, association)
+        self._created.remember(request, association)
         description = association.description()
-        self._later(ASSOCIATION_S, lambda: self._associate(association))
+        later(self._account, ASSOCIATION_S, lambda: self._associate(association))
         return {"Association": description}
 
     def _new_association(self, request: JsonObject) -> Association:
         system = self._file_system(request["FileSystemId"])
-        if system.lifecycle != "AVAILABLE":
-            raise ServiceError("BadRequest", f"file system {system.id} is {system.lifecycle}")
-        if system.lustre["DeploymentType"] == "SCRATCH_1":
-            raise ServiceError(
-                "BadRequest", "Data repository associations are not supported on SCRATCH_1."
-            )
-        path = request.get("FileSystemPath", "/")
-        if any(other.path.strip("/") == path.strip("/") for other in self._of(system.id)):
-            raise ServiceError("BadRequest", f"an association with {path} already exists")
-        if not storage.bucket_exists(Location.parse(request["DataRepositoryPath"]).bucket):
-            raise ServiceError(
-                "BadRequest", f"the bucket of {request['DataRepositoryPath']} does not exist"
-            )
+        linking.check(request, system, self._of(system.id))
         identifier = f"dra-{secrets.token_hex(8) + '0'}"
         arn = self._account.arn("fsx", f"association/{system.id}/{identifier}")
         tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", [])}
@@ -109,8 +96,12 @@ class Repositories:
         return association
 
     def _associate(self, association: Association) -> None:
-        association.import_objects()
-        association.lifecycle = "AVAILABLE"
+        association.become_available()
+        if association.request.get("BatchImportMetaDataOnCreate"):
+            # Only now does the service begin to import: AVAILABLE says nothing of the files.
+            system_id, own = association.system.id, association.id
+            request = {"FileSystemId": system_id, "Type": IMPORT, "AssociationId": own}
+            self._start(request, lambda: [association])
 
     def _describe(self, request: JsonObject) -> JsonObject:
         identifiers = request.get("AssociationIds")
@@ -134,7 +125,7 @@ class Repositories:
         association = self._get(request["AssociationId"])
         association.lifecycle = "DELETING"
         deletes = bool(request.get("DeleteDataInFileSystem", False))
-        self._later(ASSOCIATION_S, lambda: self._vanish(association, deletes))
+        later(self._account, ASSOCIATION_S, lambda: self._vanish(association, deletes))
         return {
             "AssociationId": association.id,
             "Lifecycle": "DELETING",
@@ -148,67 +139,72 @@ class Repositories:
                 path.unlink()
 
     def _create_task(self, request: JsonObject) -> JsonObject:
-        existing = self._once(request)
+        existing = self._started.known(request)
         if existing is not None:
             return {"DataRepositoryTask": existing.description()}
-        system = self._file_system(request["FileSystemId"])
-        if request["Type"] != "EXPORT_TO_REPOSITORY":
-            raise ServiceError(
-                "BadRequest", f"the embedded AWS does not simulate {request['Type']}"
-            )
-        busy = [
-            task
-            for task in self._tasks.values()
-            if task.request["FileSystemId"] == system.id
-            and task.lifecycle in ("PENDING", "EXECUTING")
-            and set(task.request.get("Paths", [])) & set(request.get("Paths", []) or [""])
-        ]
-        if busy:
-            raise ServiceError(
-                "DataRepositoryTaskExecuting",
-                f"data repository task {busy[0].id} is already executing on {system.id}",
-            )
-        identifier = f"task-{secrets.token_hex(8) + '0'}"
-        arn = self._account.arn("fsx", f"task/{system.id}/{identifier}")
-        task = self._tasks[identifier] = Task(identifier, arn, request)
-        self._remember(request, task)
-        description = task.description()
-        self._later(TASK_S, lambda: self._export(task))
-        return {"DataRepositoryTask": description}
+        self._check_task(request)
+        task = self._start(request, lambda: self._of(request["FileSystemId"]))
+        self._started.remember(request, task)
+        return {"DataRepositoryTask": task.description()}
 
-    def _export(self, task: Task) -> None:
-        task.lifecycle = "EXECUTING"
-        try:
-            for association in self._of(task.request["FileSystemId"]):
-                for path in task.request.get("Paths") or [None]:
-                    if path is None or _is_within(path, association.path):
-                        task.files += association.export(path)
-        except (OSError, ServiceError) as error:
-            task.failure, task.lifecycle = str(error), "FAILED"
-        else:
-            task.lifecycle = "SUCCEEDED"
-        task.ended = now()
+    def _check_task(self, request: JsonObject) -> None:
+        system, kind, report = request["FileSystemId"], request["Type"], request["Report"]
+        self._file_system(system)
+        if kind not in (EXPORT, IMPORT):
+            raise ServiceError("BadRequest", f"the embedded AWS does not simulate {kind}")
+        if not self._of(system):
+            raise refusal("tasks need a link", system=system)
+        if kind == EXPORT and any(each.exports_automatically for each in self._of(system)):
+            raise refusal("export tasks and auto export")
+        if report["Enabled"] and not {"Path", "Format", "Scope"} <= report.keys():
+            raise refusal("reports")
+        running = self.unfinished(system)
+        if running is not None and running.type == kind:
+            raise refusal("one task at a time", task=running.id, system=system)
+
+    def _start(self, request: JsonObject, linked: Callable[[], list[Association]]) -> Task:
+        identifier = f"task-{secrets.token_hex(8) + '0'}"
+        arn = self._account.arn("fsx", f"task/{request['FileSystemId']}/{identifier}")
+        task = self._tasks[identifier] = Task(identifier, arn, request, linked)
+        later(self._account, PENDING_S, lambda: self._execute(task))
+        return task
+
+    def _execute(self, task: Task) -> None:
+        if task.lifecycle == "PENDING":
+            task.lifecycle = "EXECUTING"
+            name = f"{task.type} {task.id}"
+            fault = self._account.faults.job_fault("CreateDataRepositoryTask", name, task.request)
+            seconds = EXECUTING_S + (0.0 if fault is None else fault.delay_s)
+            reason = None if fault is None else fault.message
+            later(self._account, seconds, lambda: self._work(task, reason))
+
+    def _work(self, task: Task, fault: str | None) -> None:
+        if task.lifecycle == "EXECUTING":
+            task.work(fault)
+
+    def _cancel_task(self, request: JsonObject) -> JsonObject:
+        task = self._tasks.get(request["TaskId"])
+        if task is None:
+            raise refusal("tasks to cancel exist", task=request["TaskId"])
+        if task.lifecycle not in RUNNING:
+            raise refusal("tasks to cancel run", task=task.id)
+        task.lifecycle = "CANCELING"
+        later(self._account, CANCELING_S, lambda: task.end("CANCELED"))
+        return {"TaskId": task.id, "Lifecycle": task.lifecycle}
 
     def _describe_tasks(self, request: JsonObject) -> JsonObject:
         identifiers = request.get("TaskIds")
-        if identifiers:
-            missing = [each for each in identifiers if each not in self._tasks]
-            if missing:
-                raise ServiceError("DataRepositoryTaskNotFound", f"'{missing[0]}' does not exist.")
-        return {
-            "DataRepositoryTasks": [
-                self._tasks[each].description() for each in identifiers or self._tasks
-            ]
-        }
-
-    def _remember(self, request: JsonObject, resource: Any) -> None:
-        if request.get("ClientRequestToken"):
-            self._by_token[request["ClientRequestToken"]] = (request, resource)
-
-    def _later(self, simulated_s: float, action: Callable[[], None]) -> None:
-        timer = threading.Timer(self._account.clock.pause(simulated_s), action)
-        timer.daemon = True
-        timer.start()
+        for each in identifiers or ():
+            if each not in self._tasks:
+                raise ServiceError("DataRepositoryTaskNotFound", f"'{each}' does not exist.")
+        filters = request.get("Filters", [])
+        for condition in filters:
+            if condition["Name"] == "file-system-id":
+                for system in condition["Values"]:
+                    self._file_system(system)
+        tasks = [self._tasks[each] for each in identifiers or list(self._tasks)]
+        matching = [task for task in tasks if all(_fits(task, each) for each in filters)]
+        return {"DataRepositoryTasks": [task.description() for task in matching]}
 
 
 def _passes(association: Association, condition: JsonObject) -> bool:
@@ -216,6 +212,10 @@ def _passes(association: Association, condition: JsonObject) -> bool:
     return value is None or value in condition["Values"]
 
 
-def _is_within(path: str, root: str) -> bool:
-    parts, above = path.strip("/").split("/"), root.strip("/").split("/")
-    return above == [""] or parts[: len(above)] == above
+def _fits(task: Task, condition: JsonObject) -> bool:
+    values = {
+        "file-system-id": task.system_id,
+        "task-lifecycle": task.lifecycle,
+        "data-repository-association-id": task.association_id,
+    }
+    return values.get(condition["Name"]) in condition["Values"]

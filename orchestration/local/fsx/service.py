@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 import threading
 from pathlib import Path
-from typing import Any
 
 from orchestration.local.account import storage
 from orchestration.local.account.account import Account
@@ -18,8 +15,12 @@ from orchestration.local.account.protocol import (
     ServiceError,
 )
 from orchestration.local.account.storage import Location
+from orchestration.local.fsx import creation
 from orchestration.local.fsx.file_system import FileSystem
+from orchestration.local.fsx.later import later
 from orchestration.local.fsx.repositories import Repositories
+from orchestration.local.fsx.rules import refusal
+from orchestration.local.fsx.tokens import Tokens
 
 # Seconds of AWS until a new file system is AVAILABLE, and until a deleted one is gone.
 CREATION_S = 300.0
@@ -34,7 +35,7 @@ class FileSystems(Service):
     def __init__(self, account: Account) -> None:
         self._account = account
         self._systems: dict[str, FileSystem] = {}
-        self._by_token: dict[str, tuple[str, FileSystem]] = {}
+        self._tokens: Tokens[FileSystem] = Tokens()
         self._lock = threading.RLock()
         self._repositories = Repositories(account, self.get)
         operations: dict[str, Operation] = {
@@ -56,7 +57,7 @@ class FileSystems(Service):
     def mounted(self, identifier: str, path: str) -> Path:
         """Return the directory that a training job mounts as `/MountName/...`."""
         system = self.get(identifier)
-        if system.lifecycle != "AVAILABLE":
+        if system.lifecycle not in ("AVAILABLE", "UPDATING"):
             raise ServiceError(
                 "BadRequest", f"file system {identifier} is {system.lifecycle}, not AVAILABLE"
             )
@@ -86,31 +87,17 @@ class FileSystems(Service):
     def _create(self, request: JsonObject) -> JsonObject:
         if request["FileSystemType"] != "LUSTRE":
             raise ServiceError("BadRequest", "the embedded AWS simulates LUSTRE only")
-        token = request.get("ClientRequestToken")
-        fingerprint = _fingerprint(request)
         with self._lock:
-            if token in self._by_token:
-                earlier, system = self._by_token[token]
-                if earlier != fingerprint:
-                    raise ServiceError(
-                        "IncompatibleParameterError",
-                        "The request was made with the same client token and other parameters.",
-                        Parameter="ClientRequestToken",
-                    )
-                return {"FileSystem": system.description()}
-            self._check_import_path(request)
+            existing = self._tokens.known(request)
+            if existing is not None:
+                return {"FileSystem": existing.description()}
+            creation.check(request)
             system = FileSystem(self._account, request)
             self._systems[system.id] = system
-            if token:
-                self._by_token[token] = (fingerprint, system)
+            self._tokens.remember(request, system)
         created = system.description()
-        self._later(CREATION_S, lambda: self._become_available(system))
+        later(self._account, CREATION_S, lambda: self._become_available(system))
         return {"FileSystem": created}
-
-    def _check_import_path(self, request: JsonObject) -> None:
-        path = request.get("LustreConfiguration", {}).get("ImportPath")
-        if path and not storage.bucket_exists(Location.parse(path).bucket):
-            raise ServiceError("InvalidImportPath", f"The import path {path} is not accessible.")
 
     def _become_available(self, system: FileSystem) -> None:
         if system.lifecycle != "CREATING":
@@ -131,19 +118,22 @@ class FileSystems(Service):
     def _delete(self, request: JsonObject) -> JsonObject:
         with self._lock:
             system = self.get(request["FileSystemId"])
+            task = self._repositories.unfinished(system.id)
+            if task is not None:
+                raise refusal(
+                    "no deletion during a task",
+                    system=system.id,
+                    task=task.id,
+                    lifecycle=task.lifecycle,
+                )
             system.lifecycle = "DELETING"
-        self._later(DELETION_S, lambda: self._vanish(system))
+        later(self._account, DELETION_S, lambda: self._vanish(system))
         return {"FileSystemId": system.id, "Lifecycle": "DELETING"}
 
     def _vanish(self, system: FileSystem) -> None:
         self._repositories.forget(system.id)
         self._systems.pop(system.id, None)
         shutil.rmtree(system.directory, ignore_errors=True)
-
-    def _later(self, simulated_s: float, action: Any) -> None:
-        timer = threading.Timer(self._account.clock.pause(simulated_s), action)
-        timer.daemon = True
-        timer.start()
 
     def _tags_of(self, request: JsonObject) -> dict[str, str]:
         arn = request["ResourceARN"]
@@ -168,7 +158,3 @@ class FileSystems(Service):
     def _list_tags(self, request: JsonObject) -> JsonObject:
         tags = sorted(self._tags_of(request).items())
         return {"Tags": [{"Key": key, "Value": value} for key, value in tags]}
-
-
-def _fingerprint(request: JsonObject) -> str:
-    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()

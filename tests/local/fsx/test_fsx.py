@@ -32,6 +32,7 @@ def _create(aws: EmbeddedAws, token: str, **more: Any) -> dict[str, Any]:
         FileSystemType="LUSTRE",
         StorageCapacity=1200,
         SubnetIds=["subnet-0123456789abcdef0"],
+        FileSystemTypeVersion="2.15",
         LustreConfiguration={"DeploymentType": "SCRATCH_2"},
         **more,
     )["FileSystem"]

@@ -12,7 +12,7 @@ from orchestration.backends.stepfunctions.calls.fallbacks import Way
 from orchestration.backends.stepfunctions.calls.outputs import defaults, given, taken
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, alternative, variable
-from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
+from orchestration.backends.stepfunctions.states import Rule, State, States, choice
 from orchestration.backends.stepfunctions.wording import MESSAGE, Raw, Words, worded
 from orchestration.execution import wording
 from orchestration.expressions import Json, Tree
@@ -22,7 +22,6 @@ from orchestration.refs import Expression
 MOST_POLLS = 2000
 """A round of Poll, Status and Wait writes 9 events into a history of 25,000 at the most:
 https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html"""
-_BEFORE_REASON = wording.ENDED_WITH_REASON.removeprefix(wording.ENDED).partition("{")[0]
 
 
 @dataclass(frozen=True)
@@ -50,11 +49,27 @@ class Polling:
         polling = task(until.poll, self.scope, Retry(), unnamed=unnamed)
         status = self._status(name)
         polling["Catch"] = [
+            *self._gone_by_name(),
             # It may pass yet: the next poll is one of those that the time allows.
             {"ErrorEquals": recognition.passing(until.poll), "Output": {}, "Next": status},
             {"ErrorEquals": ["States.ALL"], "Next": status},
         ]
         return self.states.add(name, polling, status)
+
+    def judging(self) -> str:
+        """Write the loop; return the state that judges a job by its description, its input."""
+        self.write()
+        return self._name("Status")
+
+    def _gone_by_name(self) -> list[Json]:
+        """Return the catcher of the error that says that what is waited for is gone."""
+        until = self._until
+        names = None if until.gone is None else recognition.caught_names(until.gone, until.poll)
+        if names is None:
+            return []
+        outputs = self._kept(given(defaults(until.outputs), self.step.name, self.scope))
+        assigned = {"Assign": outputs} if outputs else {}
+        return [{"ErrorEquals": names, **assigned, "Next": self.following}]
 
     def first(self) -> str:
         """Write the loop of a call that only asks: it is itself the first poll."""
@@ -80,21 +95,21 @@ class Polling:
         cause = worded(text, self.scope, subject=self.subject, seconds=seconds)
         return {"Error": wording.TIMED_OUT, "Cause": enclosed(cause)}
 
-    def failed(self) -> str:
-        """Write the end of a job that failed; the state's input says how, see :meth:`ended`."""
-        cause = enclosed(self._words("$states.input.end"))
-        return self.states.last(self._name("JobFailed"), fail(wording.JOB_FAILED, cause))
+    def _broken(self, root: str) -> Json:
+        """Return the error of a job that failed, described at ``root``."""
+        ended = self._words(path(root, self._until.status))
+        error = {"Error": wording.JOB_FAILED, "Cause": enclosed(ended)}
+        if self._until.reason is None:
+            return error
+        # A list, since an expression must have a value, and a job may give no reason.
+        return {**error, "Reason": enclosed(f"[{path(root, self._until.reason)}]")}
 
-    def ended(self, root: str) -> str:
+    def _ended(self, root: str) -> str:
         """Return JSONata of how a job ended that is described at ``root``, with the reason."""
         status, reason = path(root, self._until.status), self._until.reason
         if reason is None:
             return status
-        return f"$join([{status}, {path(root, reason)}], '{_BEFORE_REASON}')"
-
-    def lacking(self, condition: str, root: str) -> Rule:
-        """Return how a job goes on that failed because no capacity was available."""
-        return cast(Way, self.way).lacking(condition, self._words(self.ended(root)))
+        return f"$join([{status}, {path(root, reason)}], '{wording.BEFORE_REASON}')"
 
     def _words(self, end: str) -> str:
         return worded(wording.ENDED, self.scope, subject=self.subject, status=Raw(end))
@@ -123,13 +138,15 @@ class Polling:
     @property
     def _refused(self) -> Json:
         """Return the error of a poll that was refused."""
-        holes: dict[str, Words | Raw] = {"subject": self.subject, "message": MESSAGE}
-        asked = self._until.poll.name
-        if asked == self.step.operation.name:
-            cause = worded(wording.CALL_REFUSED, self.scope, **holes)
-        else:
-            cause = worded(wording.POLL_REFUSED, self.scope, operation=(asked,), **holes)
-        return {"Error": enclosed("$states.input.Error"), "Cause": enclosed(cause)}
+        asked, words = (self._until.poll.name,), wording.ASKED
+        if self._until.poll.name == self.step.operation.name:
+            words = "{subject}"
+        cause = worded(words, self.scope, operation=asked, subject=self.subject)
+        return {
+            "Error": enclosed("$states.input.Error"),
+            "Cause": enclosed(cause),
+            "Reason": enclosed(f"[{MESSAGE.text}]"),
+        }
 
     def _status(self, poll: str) -> str:
         until, root = self._until, "$states.input"
@@ -140,9 +157,10 @@ class Polling:
         if until.failure:
             among = _among(status, until.failure)
             if self.way is not None:
-                rules.append(self.lacking(f"{among} and ({self.way.lacks(root)})", root))
-            rules.append(Rule(among, self.failed(), output={"end": enclosed(self.ended(root))}))
-        if until.gone is not None:
+                lacks = f"{among} and ({self.way.lacks(root)})"
+                rules.append(self.way.lacking(lacks, self._words(self._ended(root))))
+            rules.append(Rule(among, self.states.failed(), output=self._broken(root)))
+        if until.gone is not None and not self._gone_by_name():
             gone = recognition.matches(until.gone, until.poll)
             outputs = given(defaults(until.outputs), self.step.name, self.scope)
             rules.append(Rule(gone, self.following, self._kept(outputs)))

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from orchestration.backends.jsonata import quote
 from orchestration.backends.stepfunctions.calls.services import service
+from orchestration.errors import UnsupportedError
 from orchestration.expressions import Json
 from orchestration.graph import Call, ErrorPattern, Operation, Retry
 
@@ -44,8 +45,9 @@ REFUSED = f"$exists({_NAME}) and $not({PASSES})"
 
 def retriers(operation: Operation, retry: Retry, *, unnamed: bool) -> list[Json]:
     """Return ``Retry`` of a Task; with errors that have no name of their own, or without."""
+    early = _early(operation, retry)
     if retry.attempts < 2:
-        return []
+        return early
     known, names = service(operation.service), passing(operation)
     names += [n for p in retry.errors if _by_name(p, operation) for n in _names(p, operation)]
     if unnamed:
@@ -57,7 +59,26 @@ def retriers(operation: Operation, retry: Retry, *, unnamed: bool) -> list[Json]
         "MaxAttempts": retry.attempts - 1,
         "JitterStrategy": "FULL",
     }
-    return [retrier]
+    return [*early, retrier]
+
+
+def _early(operation: Operation, retry: Retry) -> list[Json]:
+    """Return the retrier of the errors that say that it is too early for a call."""
+    unnamed = [p.code for p in retry.busy if not _by_name(p, operation)]
+    if unnamed:
+        raise UnsupportedError(
+            f"Step Functions has no name for {', '.join(unnamed)} of {operation.name}"
+        )
+    if not retry.busy:
+        return []
+    return [
+        {
+            "ErrorEquals": [name for p in retry.busy for name in _names(p, operation)],
+            "IntervalSeconds": max(1, math.ceil(retry.busy_interval_s)),
+            "BackoffRate": 1,
+            "MaxAttempts": retry.busy_attempts,
+        }
+    ]
 
 
 def passing(operation: Operation) -> list[Json]:
@@ -82,7 +103,14 @@ def by_cause(step: Call) -> tuple[ErrorPattern, ...]:
 def is_named(pattern: ErrorPattern, operation: Operation) -> bool:
     """Return whether an error comes under a name of its own."""
     known = service(operation.service).named_errors
-    return known is None or _base(pattern) in known
+    return known is None or not pattern.code or _base(pattern) in known
+
+
+def caught_names(pattern: ErrorPattern, operation: Operation) -> list[str] | None:
+    """Return the names that an error is caught by, if they alone tell it from others."""
+    if not _by_name(pattern, operation):
+        return None
+    return _names(pattern, operation) if pattern.code else ["States.ALL"]
 
 
 def names_of_answers(step: Call) -> list[Json]:

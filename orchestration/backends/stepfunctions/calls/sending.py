@@ -19,7 +19,7 @@ from orchestration.backends.stepfunctions.names import Scope, alternative, state
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice
 from orchestration.backends.stepfunctions.wording import Words
 from orchestration.expressions import Json
-from orchestration.graph import Call, ErrorPattern, Operation, Read, Retry, candidates
+from orchestration.graph import Call, ErrorPattern, Operation, Read, Recovery, Retry, candidates
 from orchestration.refs import Expression
 
 
@@ -71,7 +71,7 @@ class _Sending:
         if only_asks(self.step):
             return self._poll.first()
         sending = self._task()
-        rules, catchers = self._rules(), list[Json]()
+        rules, catchers = self._rules(), self._answered_by_name()
         if self._sync:
             stop, output = self._poll.late()
             late: State = {"ErrorEquals": ["States.Timeout"]}
@@ -136,19 +136,35 @@ class _Sending:
     def _rules(self) -> list[Rule]:
         step, rules = self.step, list[Rule]()
         if self._sync:
-            rules += self._job_rules()
+            rules.append(self._job_rule())
         if step.adopt is not None:
             exists = self._matches(step.adopt.exists)
             adopted = self._adopted
             rules.append(Rule(exists, adopted.following, adopted.assign))
         for recovery in step.recoveries:
-            outputs = given(recovery.outputs, step.name, self.scope)
-            rules.append(Rule(self._matches(recovery.error), self.following, outputs))
+            if not self._is_by_name(recovery):
+                outputs = given(recovery.outputs, step.name, self.scope)
+                rules.append(Rule(self._matches(recovery.error), self.following, outputs))
         if self.way is not None:
             rules += self.way.refusals(self._poll.subject, self._adopted)
         if self._counts:
             rules.append(self._again())
         return rules
+
+    def _answered_by_name(self) -> list[Json]:
+        """Return the catchers of errors that are answers, and whose names alone say so."""
+        catchers: list[Json] = []
+        for recovery in self.step.recoveries:
+            if self._is_by_name(recovery):
+                names = recognition.caught_names(recovery.error, self.step.operation)
+                outputs = given(recovery.outputs, self.step.name, self.scope)
+                assigned = {"Assign": outputs} if outputs else {}
+                catchers.append({"ErrorEquals": names, **assigned, "Next": self.following})
+        return catchers
+
+    def _is_by_name(self, recovery: Recovery) -> bool:
+        names = recognition.caught_names(recovery.error, self.step.operation)
+        return names is not None and not self._sync
 
     @cached_property
     def _named(self) -> list[Json]:
@@ -165,15 +181,14 @@ class _Sending:
         others = {"ErrorEquals": ["States.ALL"], "Next": self.states.failed()}
         return [{"ErrorEquals": self._named, "Next": check}, others]
 
-    def _job_rules(self) -> list[Rule]:
+    def _job_rule(self) -> Rule:
         # A job that failed comes as this one error, with its description for a cause.
-        job, root = "$states.input.Error = 'States.TaskFailed'", "$parse($states.input.Cause)"
-        end = enclosed(f"($v := {root}; {self._poll.ended('$v')})")
-        failed = Rule(job, self._poll.failed(), output={"end": end})
-        if self.way is None:
-            return [failed]
-        lacks = f"{job} ? ({self.way.lacks(root)}) : false"
-        return [self._poll.lacking(lacks, root), failed]
+        return Rule(
+            "$states.input.Error = 'States.TaskFailed'",
+            self._poll.judging(),
+            self._poll.begun,
+            enclosed("$parse($states.input.Cause)"),
+        )
 
     @cached_property
     def _adopted(self) -> Rule:

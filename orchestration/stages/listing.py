@@ -1,0 +1,47 @@
+"""Listings of S3, one page each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from orchestration.expressions import Function, apply
+from orchestration.graph import Call, Operation, Output
+from orchestration.refs import Expression
+from orchestration.stages.values import Text
+
+MOST_OBJECTS = 500
+"""Objects that one listing step handles: a Step Functions payload holds 256 KiB, and S3 describes
+an object in up to about 450 bytes."""
+
+
+def prefix_of(uri: Text) -> Expression[object]:
+    """The key prefix of an S3 URI with a slash at its end, so that no sibling shares it."""
+    return apply(Function.S3_KEY, apply(Function.DIRECTORY, uri))
+
+
+def listing(
+    name: str, uri: Text, *, numbers: Sequence[str] = ("Size",), after: tuple[str, ...] = ()
+) -> Call:
+    """A listing of the objects below a URI, each with its key and some numbers."""
+    request: dict[str, Any] = {
+        "Bucket": apply(Function.S3_BUCKET, uri),
+        "Prefix": prefix_of(uri),
+        "MaxKeys": MOST_OBJECTS,
+    }
+    return Call(
+        name=name,
+        operation=Operation("s3", "ListObjectsV2", request),
+        outputs={
+            "objects": Output(
+                ("Contents",),
+                kind="list",
+                columns=("Key", *numbers),
+                texts=("Key",),
+                numbers=tuple(numbers),
+                default=(),
+            ),
+            "truncated": Output(("IsTruncated",), default=False),
+        },
+        after=after,
+    )
