@@ -129,7 +129,7 @@ def test_a_loop_inside_a_guard_is_mapped() -> None:
         "a.fs.create",
         "a.fs.create_ready",
         "a.each",
-        "a.each__results",
+        "a.results",
     }
 
 

@@ -156,7 +156,7 @@ def test_nothing_around_a_branch_not_taken_is_run(run: Run, aws: ScriptedAws) ->
     ended = run(it)
     assert ended.state == "success", (ended.error, ended.cause)
     assert aws.count().keys() == {"CreateTrainingJob", "DescribeTrainingJob"}
-    assert states(ended)["no.each__results"] == states(ended)["no.lustre.delete"] == "skipped"
+    assert states(ended)["no.results"] == states(ended)["no.lustre.delete"] == "skipped"
 
 
 def test_a_guarded_body_that_loops_and_branches(run: Run, aws: ScriptedAws) -> None:
@@ -242,7 +242,7 @@ def test_all_elements_run_though_one_fails(run: Run, aws: ScriptedAws) -> None:
     assert "element-2-" in str(ended.cause)
     assert aws.count()["CreateTrainingJob"] == 4
     assert states(ended)["loop.each[1]"] == "failed"
-    assert states(ended)["loop.each__results"] == "upstream_failed"
+    assert states(ended)["loop.results"] == "upstream_failed"
 
 
 def test_a_loop_keeps_to_its_width(run: Run, aws: ScriptedAws) -> None:

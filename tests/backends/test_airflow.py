@@ -258,6 +258,13 @@ def test_rendering_is_the_same_in_every_process() -> None:
     assert json.loads(made.pop())["tasks"]["a.fs.delete"]["teardown_of"] == "a.fs.create"
 
 
+def test_the_end_of_a_loop_has_a_name_of_its_own() -> None:
+    first, second = loop("a.each", training("a.job")), loop("a.all", training("a.other"))
+    made = tasks(first, second, loop("b.each", training("b.job")), training("b.results"))
+    ends = [name for name, task in made.items() if "gathers" in task.arguments]
+    assert ends == ["a.results", "a.all__results", "b.each__results"]
+
+
 def writers(workflow: Workflow) -> dict[str, list[str]]:
     return {
         task.task_id: list(cast("Mapping[str, Json]", task.arguments["writes"]))

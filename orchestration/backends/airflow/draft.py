@@ -70,6 +70,12 @@ class Draft:
         return next((s for s in self.steps if isinstance(s, Call) and starts_job(s)), None)
 
     @property
+    def step_names(self) -> Iterator[str]:
+        """The names of the steps that it performs or is named after."""
+        yield self.named_by
+        yield from (step.name for step in self.steps)
+
+    @property
     def produced(self) -> frozenset[str]:
         """The steps whose results it leaves."""
         names = {name for step in self.steps for name in visible(step)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -143,8 +143,10 @@ class _Writer:
 
     def __post_init__(self) -> None:
         stages = Counter(draft.stage for draft in self.drafts)
+        taken = {name for draft in self.drafts for name in draft.step_names}
         for draft in self.drafts:
-            self.names[draft] = _name(draft, alone=stages[draft.stage] == 1)
+            self.names[draft] = _name(draft, taken, alone=stages[draft.stage] == 1)
+            taken.add(self.names[draft])
             self.owners |= dict.fromkeys(draft.produced, draft)
             self._consumed[draft] = draft.consumed
             self.wanted.update(self._consumed[draft])
@@ -248,14 +250,19 @@ def _is_json(value: object) -> bool:
     return True
 
 
-def _name(draft: Draft, *, alone: bool) -> str:
+def _name(draft: Draft, taken: Set[str], *, alone: bool) -> str:
     """Return a task's id: the stage's name where the stage is one task."""
     if alone:
         return draft.stage
-    named = draft.named_by
-    if not named and draft.gathers is not None and draft.loop_step is not None:
-        named = draft.steps[-1].name if draft.steps else f"{draft.loop_step.name}__results"
-    return named or draft.steps[0].name
+    if draft.named_by:
+        return draft.named_by
+    if draft.gathers is None or draft.loop_step is None:
+        return draft.steps[0].name
+    if draft.steps:
+        return draft.steps[-1].name
+    # No step follows the loop: the task collects its results.
+    loop, results = draft.loop_step.name, f"{draft.stage}.results"
+    return results if "." in loop and results not in taken else f"{loop}__results"
 
 
 def _operator(draft: Draft) -> OperatorName:
