@@ -155,7 +155,7 @@ class ChooseOperator(BaseBranchOperator):
 
 
 class JoinOperator(BaseOperator):
-    """Where the two ways meet again."""
+    """The end of a choice, at which its two ways meet again."""
 
     def execute(self, context: Context) -> Any:
         """Return nothing."""

@@ -45,7 +45,7 @@ _LONGEST_REST_S = 30.0
 
 @dataclass(slots=True)
 class WorkerEdge:
-    """What a task answers effects with. Used by several threads where steps run side by side."""
+    """The side of a task that answers effects; several threads use it if steps run side by side."""
 
     clients: Clients
     journal: Journal

@@ -1,4 +1,4 @@
-"""What a task has done before it was deferred, and what it still waits for."""
+"""The journal of a task: the steps done before it was deferred, and the jobs it waits for."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 MOST_BYTES = 16 * 1024
-"""What travels in the arguments of a deferral, which lie in the database's task instance; more is
-left as an XCom, which survives a deferral (and not a retry, which begins anew)."""
+"""The most that travels in a deferral's arguments, which lie in the database's task instance. More
+is left as an XCom, which survives a deferral (and not a retry, which begins anew)."""
 _KEY = "progress"
 _LEFT = "xcom"
-"""What a deferral gets along where the journal is an XCom."""
+"""The argument of a deferral whose journal is an XCom."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class Journal:
     rests: dict[str, float] = field(default_factory=dict)
     """Moments that steps wait for which only let time pass."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
-    """What has become of jobs meanwhile."""
+    """The ends of jobs that the trigger has followed."""
 
     def recalled(self, path: str) -> Outputs | None:
         """Return the outputs of a step that is done, ``None`` where it is not.

@@ -1,4 +1,4 @@
-"""What the tasks of a pipeline have in common: they perform steps."""
+"""The common part of a pipeline's tasks: they perform steps."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ class StepsMixin(_Operator):
 
     @property
     def _connection(self) -> Mapping[str, Any]:
-        """What a hook is made with, as the argument of a trigger."""
+        """The arguments of a hook, as an argument of a trigger."""
         return {
             "aws_conn_id": self.aws_conn_id,
             "region_name": self.region_name,

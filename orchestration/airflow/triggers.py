@@ -1,4 +1,4 @@
-"""What waits in the triggerer, without a worker."""
+"""The trigger that follows jobs without a worker."""
 
 from __future__ import annotations
 

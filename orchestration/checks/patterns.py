@@ -42,7 +42,7 @@ _CLASSES: Final = {
     "XDigit": "0-9A-Fa-f",
     "all": r"\x00-\U0010FFFF",
 }
-"""What Java means by them; any other class is a property of Unicode, as ``regex`` has it."""
+"""The classes as Java has them; any other is a property of Unicode, as ``regex`` has it."""
 _SURROGATES: Final = (r"\uD800\uDC00-\uDBFF\uDFFF", r"\U00010000-\U0010FFFF")
 """Characters beyond 16 bits, as Java writes them and as Python does."""
 _PART: Final = (

@@ -1,4 +1,4 @@
-"""What a step reads is there to be read."""
+"""The rule that a step reads only results that are there."""
 
 from __future__ import annotations
 

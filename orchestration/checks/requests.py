@@ -47,7 +47,7 @@ def violations(service: str, operation: str, request: Mapping[str, Tree]) -> lis
 
 
 def has_output(service: str, operation: str, path: Sequence[str | int]) -> bool:
-    """Whether a response of the operation can have a value at a path."""
+    """Return whether a response of the operation can have a value at a path."""
     model = operation_model(service, operation)
     shape = model.output_shape if model is not None else None
     for part in path:
@@ -67,7 +67,7 @@ def has_output(service: str, operation: str, path: Sequence[str | int]) -> bool:
 def places(
     service: str, operation: str, request: Mapping[str, Tree]
 ) -> Iterator[tuple[str, str, Expression[object]]]:
-    """Where expressions stand in a request: path, the type botocore wants there, the expression."""
+    """Yield the expressions in a request: path, the type that botocore requires, the expression."""
     model = operation_model(service, operation)
     if model is not None and model.input_shape is not None:
         yield from _places(model.input_shape, request, "")

@@ -27,7 +27,7 @@ class Shape:
 
     name: str
     metadata: Mapping[str, Any]
-    """What the model says of it: ``type``, ``min``, ``max``, ``pattern``, ``enum``, …"""
+    """The model's own entries: ``type``, ``min``, ``max``, ``pattern``, ``enum``, …"""
     _model: ServiceModel
 
     @property
@@ -42,7 +42,7 @@ class Shape:
 
     @property
     def is_tagged_union(self) -> bool:
-        """Whether exactly one member of the structure is given."""
+        """True if the structure takes exactly one of its members."""
         return bool(self.metadata.get("union", False))
 
     @property

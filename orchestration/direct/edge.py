@@ -52,7 +52,7 @@ class DirectEdge:
     _watched: dict[str, Watch] = field(default_factory=dict)
     """The jobs that are being waited for, by the path of their step."""
     stopped: list[str] = field(default_factory=list)
-    """What was told to stop."""
+    """The jobs that AWS was asked to stop."""
 
     def aborted(self) -> bool:
         """Return whether the run was interrupted."""

@@ -1,4 +1,4 @@
-"""What makes two runs the same: the workflow's definition and the values of its parameters."""
+"""The identity of a run: the workflow's definition and the values of its parameters."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Left(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """Whether a run was interrupted, and how often. Threads read it."""
+    """The interruptions of a run, counted for the threads that read them."""
 
     asked: threading.Event = field(default_factory=threading.Event)
     """Jobs are stopped and clean-ups run."""

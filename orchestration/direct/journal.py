@@ -35,9 +35,9 @@ class Journal:
     bucket: str
     prefix: str
     resumed: bool = False
-    """Whether an earlier process has begun the run."""
+    """True if an earlier process began the run."""
     _names: frozenset[str] = field(default_factory=frozenset)
-    """What earlier processes had kept when this one began."""
+    """The names of the outputs that earlier processes had kept when this one began."""
 
     def opened(self, run: Mapping[str, Json]) -> Performance[Mapping[str, Any]]:
         """Write down what the run is; returns what an earlier process wrote, if one did."""

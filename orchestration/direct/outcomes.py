@@ -1,4 +1,4 @@
-"""How a run ended."""
+"""Outcomes: the ends of runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Outcome:
     error: str | None = None
     cause: str | None = None
     outputs: Mapping[str, Json] | None = None
-    """What the pipeline has to show, by stage; ``None`` where it failed."""
+    """The outputs of the pipeline, by stage; ``None`` if it failed."""
     steps: tuple[StepRun, ...] = ()
     """The steps that were reached by the process that ended the run."""
 

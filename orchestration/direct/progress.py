@@ -1,4 +1,4 @@
-"""How far a run is: the state of each step, its repetitions in a loop taken together."""
+"""The progress of a run: the state of each step, its repetitions in a loop taken together."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OnProgress = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class StepRun:
-    """What became of a step, its repetitions in a loop taken together."""
+    """The state and times of a step, its repetitions in a loop taken together."""
 
     step: str
     state: StepState
@@ -79,7 +79,7 @@ class _Tally:
 
 
 class Board:
-    """What each step of a run is at; steps in several threads report to it."""
+    """The states of a run's steps, which report from several threads."""
 
     def __init__(self, on_progress: OnProgress | None) -> None:
         self._on_progress = on_progress

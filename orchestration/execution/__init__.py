@@ -1,4 +1,4 @@
-"""What a step does when it is performed: the one meaning that every backend gives it.
+"""The performance of steps: the one meaning of each that every backend shares.
 
 Nothing here knows an orchestrator, and nothing does I/O: performing a step yields effects
 (a request to send, a pause, a job to follow) and is given responses, errors and the time. Whoever

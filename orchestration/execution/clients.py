@@ -1,4 +1,4 @@
-"""How clients of AWS are set up, so that each request is sent once and as its step says it."""
+"""Settings of AWS clients, so that each request is sent once and exactly as its step has it."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Suspended(OrchestrationError, RuntimeError):
 
 
 class Edge(Protocol):
-    """What answers effects: the side that acts."""
+    """The side that acts: it answers effects."""
 
     def answer(self, effect: Effect) -> Any:
         """Answer any effect but :class:`Together`.
@@ -58,7 +58,7 @@ class Edge(Protocol):
 
 
 class AsyncEdge(Protocol):
-    """What answers effects in an event loop."""
+    """The side that acts in an event loop."""
 
     async def answer(self, effect: Effect) -> Any:
         """Answer any effect but :class:`Together`."""
@@ -69,14 +69,14 @@ class AsyncEdge(Protocol):
 _INTERRUPTIBLE = (Send, Pause, Follow, Rest, Together)
 
 Outcome: TypeAlias = Any
-"""What a performance returned, or the exception that it ended with."""
+"""The return value of a performance, or the exception that ended it."""
 
 
 @dataclass(slots=True)
 class _Driver:
     edge: Edge
     told: bool = False
-    """Whether the abort has been thrown into this performance already."""
+    """True once the abort has been thrown into this performance."""
 
     def drive(self, performance: Performance[T]) -> T:
         give: Callable[[], Effect] = lambda: next(performance)  # noqa: E731 - the first of many

@@ -1,4 +1,4 @@
-"""What performing a step asks of whoever acts, and what it is answered.
+"""The effects that a step yields when it is performed, and the answers to them.
 
 A performance is a generator. It yields one effect at a time and is given its answer; an answer that
 is an error is thrown into it (:class:`ServiceError`, :class:`Aborted`). It returns the outputs of
@@ -19,7 +19,7 @@ from orchestration.graph import Call
 T = TypeVar("T")
 
 Outputs: TypeAlias = Mapping[str, Json]
-"""What a step gives, by name."""
+"""The values that a step gives, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +72,19 @@ class Aborted(OrchestrationError, RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What was waited for has ended well."""
+    """The good end of a job."""
 
     outputs: Outputs
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """What was waited for has failed."""
+    """The failure of a job."""
 
     error: str
     cause: str
     lacking: bool = False
-    """Whether it failed because no capacity was available, so that an alternative may have some."""
+    """True if no capacity was available, so that an alternative may have some."""
 
 
 Verdict: TypeAlias = Ended | Failed
@@ -97,7 +97,7 @@ class Place:
     number: int = 1
     """The n-th try: a person who clears a task starts another, under names with ``-n``."""
     lacking: tuple[str, ...] = ()
-    """What the earlier requests of this try met, none of which got any capacity."""
+    """The answers to the earlier requests of this try, none of which got any capacity."""
 
     def after(self, words: str) -> Place:
         """Return the place of the next request, this one having got no capacity."""
@@ -114,14 +114,14 @@ class Watch:
     path: str
     """The step that waits, with the elements of the loops around it: ``evaluate.each[2]/…job``."""
     subject: str
-    """What errors and logs call it: ``CreateTrainingJob digits-train-0a1b``."""
+    """Its name in errors and logs: ``CreateTrainingJob digits-train-0a1b``."""
     call: Call
     poll: Request
     stop: Request | None
     outputs: Outputs
-    """What the call's own response gave."""
+    """The outputs of the call's own response."""
     adopted: bool
-    """Whether an earlier attempt started it."""
+    """True if an earlier attempt started it."""
     deadline: float
     """The moment it is stopped at, on the clock of :class:`Deadline`."""
     place: Place = Place()
@@ -140,7 +140,7 @@ class Pause:
 
     seconds: float
     jitter: bool = False
-    """Whether a shorter pause does as well, so that many who wait do not come back at once."""
+    """Shorten the pause at random, down to half, so that many who wait do not come back at once."""
     deadline: float | None = None
 
 
@@ -172,7 +172,7 @@ class Started:
     path: str
     request: Request
     response: Json = None
-    """What AWS answered; ``None`` if an earlier attempt had sent the request."""
+    """The response of AWS; ``None`` if an earlier attempt had sent the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +181,8 @@ class Follow:
 
     watch: Watch
     ending: bool = False
-    """Whether the performance was aborted before: what is waited for is part of a clean-up, and is
-    waited for to its end. The driver says so."""
+    """True if the performance was aborted before: the job is part of a clean-up, and is followed
+    to its end. The driver sets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ class Finished:
     path: str
     outputs: Outputs = field(default_factory=dict)
     keep: bool = False
-    """Whether a later performance must see these very outputs instead of making them anew."""
+    """Keep these very outputs for later performances, which must not make them anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ class Broke:
     error: str
     cause: str
     passing: bool = False
-    """Whether it was :class:`Trouble`, so that trying again may help."""
+    """True if it was :class:`Trouble`, so that trying again may help."""
 
 
 @dataclass(frozen=True, slots=True)

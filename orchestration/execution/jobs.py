@@ -27,7 +27,7 @@ class Job:
 
     @property
     def subject(self) -> str:
-        """What errors and logs call it: the operation, and the name where there is one."""
+        """The name in errors and logs: the operation, with the job's name if it has one."""
         adopt = self.call.adopt
         field = adopt.name_field if adopt is not None else None
         name = self.request.parameters.get(field) if field is not None else None
@@ -35,7 +35,7 @@ class Job:
 
     @property
     def label(self) -> str:
-        """What it asks for, in the words of people, where there are alternatives to it."""
+        """The machines that it requests, for people to read, if there are alternatives."""
         fallback = self.call.fallback
         return "" if fallback is None else str(evaluate(fallback.label, self.values))
 

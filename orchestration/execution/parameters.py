@@ -1,4 +1,4 @@
-"""What makes the input of a run wrong."""
+"""Checks of the input of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where in a list of requests an attempt goes on that follows another one."""
+"""The place in a list of requests at which a further attempt goes on."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Attempt:
     """Which attempt at its task this is, and whether a person asked for it."""
 
     first: bool = True
-    """Whether no other attempt of this run went before."""
+    """True if no other attempt of this run went before."""
     cleared: bool = False
-    """Whether a person has cleared the task."""
+    """True if a person has cleared the task."""
     first_since_cleared: bool = False
-    """Whether this is the first attempt since then, not one of the retries that follow it."""
+    """True for the first attempt since then, false for the retries that follow it."""
 
 
 @dataclass(frozen=True, slots=True)

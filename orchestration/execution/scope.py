@@ -1,4 +1,4 @@
-"""Where the values of a performance come from: scopes around scopes."""
+"""Scopes: the values that a performance reads, with those of the scopes around it."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Own(Environment):
 
 @dataclass(slots=True)
 class Scope(Environment):
-    """What the steps of one graph see: their own results, and what is around them."""
+    """The values that the steps of one graph see: their own results, and those around them."""
 
     outer: Environment
     results: dict[str, Outputs] = field(default_factory=dict)
     element: tuple[Json] | None = None
     """The element of the enclosing loop, where this is the scope of one."""
     prefix: str = ""
-    """What paths of steps begin with: the elements of the loops around, ``evaluate.each[2]/``."""
+    """The beginning of steps' paths: the loops' elements around them, ``evaluate.each[2]/``."""
 
     def path(self, step: str) -> str:
         """Return the path of a step in here."""

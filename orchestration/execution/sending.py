@@ -48,7 +48,7 @@ _EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"}
 _METADATA = "ResponseMetadata"
 _LONGEST_PAUSE_S = 60.0
 READING = ("BatchGet", "Describe", "Get", "Head", "List", "Search")
-"""How the names of operations begin that change nothing."""
+"""The beginnings of the names of operations that change nothing."""
 
 
 def sent(request: Request, retry: Retry) -> Performance[Json]:

@@ -52,7 +52,7 @@ from orchestration.graph import (
 from orchestration.graph.composition import Branches, Part, Series, compose
 
 Ending = Exception | None
-"""How something ended: with this error, or well."""
+"""The error that something ended with; ``None`` if it ended well."""
 
 
 def performed(graph: Graph, scope: Scope, attempt: Attempt) -> Performance[None]:

@@ -1,4 +1,4 @@
-"""How long to wait, in the seconds of whoever waits."""
+"""The lengths of pauses, in real seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a poll's answer means for the step that waits."""
+"""Verdicts: the meaning of a poll's answer for the step that waits."""
 
 from __future__ import annotations
 

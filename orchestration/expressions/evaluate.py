@@ -32,7 +32,7 @@ _V = TypeVar("_V")
 
 
 class Environment(Protocol):
-    """Where the values of a run come from."""
+    """The source of a run's values."""
 
     def result(self, step: str, output: str) -> Json:
         """The output of a step that has run."""

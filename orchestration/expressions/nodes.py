@@ -83,21 +83,21 @@ class Compare(Expression[bool]):
 
 @dataclass(frozen=True, slots=True)
 class All(Expression[bool]):
-    """Whether all conditions hold; true for none."""
+    """True if all conditions hold, or if there are none."""
 
     conditions: tuple[Expression[bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Any(Expression[bool]):
-    """Whether any condition holds; false for none."""
+    """True if any condition holds."""
 
     conditions: tuple[Expression[bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not(Expression[bool]):
-    """Whether a condition does not hold."""
+    """True if a condition does not hold."""
 
     condition: Expression[bool]
 
@@ -191,7 +191,7 @@ def substitute(tree: Tree, replace: _Found) -> Tree:
 
 
 def _joined(part: Tree) -> str | Expression[object]:
-    """What stands in a join for a part that turned out to be a value known already."""
+    """Return the part of a join for a value that is known already."""
     return part if isinstance(part, Expression) else text(part)
 
 

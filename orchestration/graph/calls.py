@@ -1,4 +1,4 @@
-"""What a call to an AWS API is made of."""
+"""The parts of a call to an AWS API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_CAPACITY: Final = "NoCapacity"
 """The error of a call none of whose alternatives found the machines that it asks for."""
 
 Path: TypeAlias = tuple[str | int, ...]
-"""Where a value stands in a response: ``("FileSystems", 0, "Lifecycle")``."""
+"""The place of a value in a response: ``("FileSystems", 0, "Lifecycle")``."""
 
 
 class _Missing(Enum):
@@ -36,7 +36,7 @@ class Output:
 
     path: Path
     kind: Literal["any", "number", "string", "list"] = "any"
-    """What it must be; anything else fails the step."""
+    """The type that the value must have; any other fails the step."""
     columns: tuple[str, ...] = ()
     """For a list of objects: the fields to keep of each (responses are large, payloads are
     limited)."""
@@ -45,13 +45,13 @@ class Output:
     numbers: tuple[str, ...] = ()
     """Columns that must be numbers in each object."""
     default: Json | object = _MISSING
-    """What it is where the response lacks it; without one, its absence fails the step."""
+    """The value if the response has none; without a default, the step then fails."""
     parse: bool = False
-    """Whether the value is a text that holds JSON, to be parsed."""
+    """Parse the value, a text that holds JSON."""
 
     @property
     def optional(self) -> bool:
-        """Whether it has a default."""
+        """True if it has a default."""
         return self.default is not _MISSING
 
 
@@ -65,7 +65,7 @@ class ErrorPattern:
     message: str = ""
 
     def matches(self, code: str, message: str) -> bool:
-        """Whether an error is of this kind. Codes are given with and without ``Exception``."""
+        """Return whether an error is of this kind; a code may end in ``Exception`` or not."""
         same = not self.code or code.removesuffix("Exception") == self.code.removesuffix(
             "Exception"
         )
@@ -89,7 +89,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Until:
-    """How to wait for what a call started.
+    """The way to wait for the job that a call started.
 
     The poll's request may read the call's own outputs (those of its response, not of the poll).
     """
@@ -100,21 +100,21 @@ class Until:
     failure: frozenset[str]
     """Any status in neither set is waited on."""
     reason: Path | None = None
-    """Where a failure's reason stands."""
+    """The place of a failure's reason."""
     interval_s: float = 30.0
     timeout_s: float = 86_400.0
     """After so long it is stopped (``stop``) and the step fails with :data:`TIMED_OUT`."""
     gone: ErrorPattern | None = None
     """An error of the poll that means it has ended well: what was deleted is no more."""
     stop: Operation | None = None
-    """How to stop it when the run is aborted or out of time."""
+    """The request that stops it when the run is aborted or out of time."""
     outputs: Mapping[str, Output] = field(default_factory=dict)
     """Taken from the last poll."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adopt:
-    """How a create call says that an earlier attempt of this very run got through.
+    """The error by which a create call says that an earlier attempt of this run got through.
 
     Names are derived from the run, so what exists under the name is this run's own.
     """
@@ -130,7 +130,7 @@ class Alternative:
     """The same work asked for in another way: other machines, under a name of its own."""
 
     label: Tree
-    """What it asks for, in the words of people: ``8 x ml.p4d.24xlarge``."""
+    """The machines that it requests, for people to read: ``8 x ml.p4d.24xlarge``."""
     operation: Operation
     """The same operation as the call's, with a whole request of its own."""
     poll: Operation
@@ -139,7 +139,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fallback:
-    """What to ask for instead, in order, where there is no capacity for a call's own request.
+    """The requests to send instead, in order, if there is no capacity for a call's own.
 
     Only a lack of capacity leads to the next request: whatever else fails a job fails the step. The
     step's outputs are those of the job that completes; where none finds capacity, it fails with
@@ -147,11 +147,11 @@ class Fallback:
     """
 
     label: Tree
-    """What the call itself asks for: ``4 x ml.p5.48xlarge``."""
+    """The machines that the call itself requests: ``4 x ml.p5.48xlarge``."""
     alternatives: tuple[Alternative, ...]
     reasons: tuple[str, ...] = ()
-    """What a failed job's reason begins with (``until.reason``). What a script has to say stands
-    further on in it, so no text of a user's is taken for a lack of capacity."""
+    """The beginnings of a failed job's reason (``until.reason``) that mean a lack of capacity. A
+    script's own words come later in it, so they are never mistaken for one."""
     refusals: tuple[ErrorPattern, ...] = ()
     """Errors of the call. Each is believed only where nothing has the request's name: a response
     may have been lost, and the job it tells of be what uses up the quota."""

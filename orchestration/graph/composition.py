@@ -51,14 +51,14 @@ def leaves(part: Part) -> Iterator[str]:
 
 
 def spine(part: Part) -> int:
-    """How many branches are entered on the way to the first step."""
+    """Return the number of branches to enter on the way to the first step."""
     if isinstance(part, str):
         return 0
     return isinstance(part, Branches) + spine(part.parts[0])
 
 
 def parts_in_series(part: Part) -> tuple[Part, ...]:
-    """What runs one after the other."""
+    """Return the parts that run one after the other."""
     return part.parts if isinstance(part, Series) else (part,)
 
 

@@ -166,7 +166,7 @@ class Workflow:
     graph: Graph
     parameters: tuple[ParameterSpec, ...] = ()
     outputs: Mapping[str, Tree] = field(default_factory=dict)
-    """What a run has to show at the end. Only steps that every successful run reaches."""
+    """The outputs that a run shows at its end, of steps that every successful run reaches."""
     description: str = ""
     schedule: ScheduleSpec | None = None
     tags: Mapping[str, str] = field(default_factory=dict)

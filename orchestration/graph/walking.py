@@ -1,4 +1,4 @@
-"""What is inside a step, what it reads, and what waits for what."""
+"""Walks through a graph: the steps inside a step, the values that it reads, and their order."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def bodies(step: Step) -> tuple[Graph, ...]:
 
 
 def candidates(call: Call) -> tuple[Call, ...]:
-    """What a call asks for, in order: itself, then each alternative as a call without any."""
+    """Return the requests of a call in order: its own, then each alternative as a call."""
     until, fallback = call.until, call.fallback
     if until is None or fallback is None:
         return (call,)

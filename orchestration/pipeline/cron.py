@@ -20,7 +20,7 @@ _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
 def problems(expression: str, timezone: str) -> Iterator[Problem]:
-    """What is wrong with a cron expression and its time zone."""
+    """Yield the errors of a cron expression and its time zone."""
     yield from (Problem("cron", message) for message in _wrong(expression))
     try:
         ZoneInfo(timezone)

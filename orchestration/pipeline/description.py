@@ -49,7 +49,7 @@ class Parameter(Model):
     description: str = ""
 
     def fits(self, value: Scalar) -> bool:
-        """Whether a value is of the parameter's type."""
+        """Return whether a value has the parameter's type."""
         match self.type:
             case "string":
                 return isinstance(value, str)
@@ -77,7 +77,7 @@ class Schedule(Model):
 
 
 class Description(Model):
-    """What a user writes of a pipeline, each part right by itself."""
+    """A pipeline as a user writes it, each part valid by itself."""
 
     name: str = Field(pattern=PIPELINE_NAME, max_length=32)
     """Lower case with hyphens; it stands in the name of everything the pipeline creates."""
@@ -98,7 +98,7 @@ class Description(Model):
     schedule: Schedule | None = None
 
     def context(self) -> Context:
-        """What stages are lowered with."""
+        """Return the context that stages are lowered in."""
         return Context(
             pipeline=self.name,
             workspace=self.workspace,

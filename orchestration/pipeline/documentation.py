@@ -1,4 +1,4 @@
-"""What the docstrings under the fields of models say.
+"""The docstrings under the fields of models.
 
 Pydantic can read them when a class is made, which takes as long as all else that importing the
 models takes. They are wanted for schemas and for messages, so they are read when they are wanted.

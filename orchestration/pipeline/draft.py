@@ -49,7 +49,7 @@ class Draft:
     stages: tuple[Written, ...]
 
     def context(self, wrong: Container[str] = ()) -> Context:
-        """What stages are lowered with; samples stand for fields that are wrong."""
+        """Return the context that stages are lowered in, with samples for fields that are wrong."""
         return Context(
             pipeline=self.name,
             workspace=SAMPLE_WORKSPACE if "workspace" in wrong else self.workspace,
@@ -78,7 +78,7 @@ class Draft:
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Draft:
-        """What can be read of data that is not whole. Its stages are a list of named ones."""
+        """Read as much as possible of incomplete data, whose stages are a list of named ones."""
         given = data.get("parameters")
         parameters = {
             str(name): _try("parameters", value, name=str(name))
@@ -160,7 +160,7 @@ def _remove(data: Any, location: Sequence[str | int]) -> None:
 
 
 def _references(value: Any, path: str) -> Iterator[tuple[str, Expression[object]]]:
-    """What is certainly meant as a reference in data, by its path."""
+    """Yield the references in data that cannot be anything else, with their paths."""
     if isinstance(value, Expression):
         yield from ((path, node) for node in walk(value))
     elif isinstance(value, Mapping):

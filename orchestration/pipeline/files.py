@@ -109,7 +109,7 @@ def _packing(source: Mapping[str, Any]) -> Any:
 
 
 def lock_path(path: Path) -> Path:
-    """Where a pipeline file's lock file lies: ``digits.lock.json`` beside ``digits.yaml``."""
+    """Return the lock file of a pipeline file: ``digits.lock.json`` beside ``digits.yaml``."""
     return path.with_suffix(".lock.json")
 
 
@@ -147,7 +147,7 @@ def document(digests: Mapping[str, str], pins: Mapping[str, plans.Pinned]) -> di
 
 
 def planned(path: Path) -> tuple[dict[str, Plans], dict[str, Any]]:
-    """What the planner finds for a file's stages, and the lock file that pins what it chose."""
+    """Return the plans for a file's stages, and the lock file that pins the chosen ones."""
     from orchestration.pipeline.yaml import load
 
     found, pins = plans.pins(load(path), path.parent)
@@ -169,7 +169,7 @@ class _Locked:
     sources: Mapping[str, str]
     """Digests of code, by stage and field."""
     plans: Mapping[str, plans.Pinned]
-    """What the planner picked, by stage."""
+    """The planner's picks, by stage."""
 
 
 def _lock(path: Path) -> _Locked:

@@ -55,7 +55,7 @@ def lower(pipeline: Description) -> Workflow:
 
 
 def of_requests(draft: Draft, found: Sequence[Problem]) -> list[Problem]:
-    """What AWS would refuse of the stages that nothing else was found wrong with."""
+    """Return what AWS would refuse of the stages that have no other errors."""
     wrong_stages = {problem.stage for problem in found}
     context = draft.context({problem.field for problem in found if problem.stage is None})
     problems: list[Problem] = []

@@ -79,7 +79,7 @@ class Pipeline(Description):
             return self._workflow
 
     def warnings(self) -> list[Problem]:
-        """What may well be wrong, or is not known to work."""
+        """Return probable mistakes, and what is not known to work."""
         return [
             *self._scheduled_without(),
             *(
@@ -110,7 +110,7 @@ class Pipeline(Description):
             )
 
     def facts(self) -> dict[str, list[str]]:
-        """What follows from the numbers of each stage: the sizes of clusters and batches.
+        """Return the facts that follow from each stage's numbers: sizes of clusters and batches.
 
         Where they are parameters, from the defaults.
         """

@@ -1,4 +1,4 @@
-"""Where each stage stands: behind which gates, and inside which guards."""
+"""The place of each stage: behind gates, and inside guards."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Placement:
         return self._graph(self.stages.fragments, frozenset())
 
     def outputs(self) -> dict[str, Tree]:
-        """What a run shows: the outputs of the stages that every successful run reaches."""
+        """Return the outputs that a run shows, of the stages that every successful run reaches."""
         return {
             name: {output: fragment.outputs[output] for output in self.stages.shown[name]}
             for name, fragment in self.stages.fragments.items()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from orchestration.stages.training.automatic import Auto
 
 Pinned = Mapping[str, Any]
-"""What the lock file holds of a plan."""
+"""The part of a plan that the lock file holds."""
 
 
 def automatic(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -64,7 +64,7 @@ def settle(data: Mapping[str, Any], directory: Path, pins: Mapping[str, Pinned])
 def _contradicted(
     name: str, stage: Mapping[str, Any], told: Mapping[str, object]
 ) -> Iterator[Problem]:
-    """What a stage says beside its plan, and the plan says too."""
+    """Yield the fields that both a stage and its plan set."""
     from orchestration.stages.training.automatic import PICKED
 
     cluster = stage.get("cluster")
@@ -85,7 +85,7 @@ def _contradicted(
 
 
 def is_pinned(value: object) -> bool:
-    """Whether this is what a lock file holds of a plan."""
+    """Return whether this is a plan as a lock file holds it."""
     return (
         isinstance(value, Mapping)
         and "model" in value
@@ -146,7 +146,7 @@ def _asked(stage: Mapping[str, Any]) -> str:
 
 
 def pins(data: Mapping[str, Any], directory: Path) -> tuple[dict[str, Plans], dict[str, Pinned]]:
-    """What the planner finds for the stages that ask for it, and the lock file's part of it."""
+    """Return the plans for the stages that ask for one, and the lock file's part of them."""
     asked = {name: (_asked(stage), _config(stage, directory)) for name, stage in automatic(data)}
     if wrong := with_models(data, directory):
         raise PipelineError(wrong)
@@ -160,7 +160,7 @@ def pins(data: Mapping[str, Any], directory: Path) -> tuple[dict[str, Plans], di
 
 
 def plans(data: Mapping[str, Any]) -> dict[str, Plans]:
-    """What the planner finds for each stage that asks for it; a :class:`PipelineError` if wrong."""
+    """Return the plan of each stage that asks for one; a :class:`PipelineError` if one is wrong."""
     from orchestration.planning.search.find import find_plans
 
     requests = {name: _request(name, stage) for name, stage in automatic(data)}

@@ -57,7 +57,7 @@ def _of_stage(written: Written, stages: Mapping[str, Written], draft: Draft) -> 
 
 
 def _checked(stage: Stage, draft: Draft) -> Iterator[Problem]:
-    """What a stage finds wrong, also where a run leaves the parameters at their defaults."""
+    """Yield the errors of a stage, also with the parameters at their defaults."""
     context = draft.context()
     found = list(stage.check(context))
     yield from found

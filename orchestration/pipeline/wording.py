@@ -105,7 +105,7 @@ def _keys(location: Location) -> list[str]:
 
 
 def _told(location: Location) -> str:
-    """What the documentation of a field begins with."""
+    """Return the beginning of a field's documentation."""
     *parents, name = location
     for model in _models_at(tuple(parents)):
         if (text := documented(model).get(str(name))) is not None:

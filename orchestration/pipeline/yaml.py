@@ -180,7 +180,7 @@ def _mistagged(node: Any) -> str | None:
 
 
 def _expanded(data: object) -> int:
-    """How many values data stands for, counted no further than it matters."""
+    """Return the number of values that data stands for, counted no further than it matters."""
     left, count = [data], 0
     while left and count <= _MOST_VALUES:
         value = left.pop()

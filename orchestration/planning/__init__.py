@@ -73,7 +73,7 @@ _MODULES = {
     "transformer": "model.typical_shapes",
     "within_budget": "search.objective",
 }
-"""Where each public name lives. Modules load on first use: a pipeline file that is parsed needs
+"""The module of each public name. Modules load on first use: a pipeline file that is parsed needs
 requests for plans, and neither predictions nor the search."""
 
 

@@ -70,7 +70,7 @@ class DeploymentOutputs:
         otherwise="give it a smoke_test",
         shown=True,
     )
-    """What the endpoint answered to the smoke test, parsed as JSON."""
+    """The endpoint's answer to the smoke test, parsed as JSON."""
 
 
 class Deployment(Stage):

@@ -61,7 +61,7 @@ _REPORT = "evaluation.json"
 
 
 class Threshold(Model):
-    """What the best checkpoint has to reach for the pipeline to go on."""
+    """The metric that the best checkpoint must reach for the pipeline to go on."""
 
     value: float
     """At least this where the metric's direction is ``max``, at most this where it is ``min``."""
@@ -78,7 +78,7 @@ class CheckpointEvaluationOutputs:
     """S3 URI of the best checkpoint's directory."""
     best_metric: Ref[float] = output(shown=True)
     passed: Ref[bool] = output(shown=True)
-    """Whether the threshold is met; true without one."""
+    """True if the threshold is met, or if there is none."""
     results: Ref[list[dict[str, object]]] = output(shown=True)
     """``checkpoint`` and ``metric`` of every checkpoint, in the order of their names."""
 
@@ -94,8 +94,8 @@ class CheckpointEvaluation(Stage):
     checkpoints: Text
     """S3 URI of the checkpoints, each a directory below it: ``train.outputs.checkpoints``."""
     checkpoint_prefix: str = Field(default="", max_length=100)
-    """What the names of whole checkpoints begin with (``epoch-``, ``checkpoint-``), to pass by
-    others."""
+    """Beginning of the names of complete checkpoints (``epoch-``, ``checkpoint-``); others are
+    ignored."""
     data: Text
     """S3 URI of the held-back data."""
     image: Text

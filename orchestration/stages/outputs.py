@@ -100,5 +100,5 @@ class Outputs(Generic[O]):
         return tuple(name for name in self.of(stage) if self._described[name].written(stage))
 
     def otherwise(self, name: str) -> str:
-        """What to do about a stage that does not have an output of its kind."""
+        """Return the advice for a stage that lacks an output of its kind."""
         return self._described[name].otherwise

@@ -1,4 +1,4 @@
-"""What a stage is, what it is lowered with, and what it lowers to."""
+"""Stages, the context that they are lowered in, and the fragments of a graph that they become."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a stage needs to know of its pipeline."""
+    """The facts of a pipeline that its stages need."""
 
     pipeline: str
     workspace: Tree
     """S3 URI without a slash at its end; a run's files lie under ``<workspace>/<run>/<stage>``."""
     role: Tree
     region: str | None = None
-    """Where the pipeline runs, as far as it is said."""
+    """The AWS region of the pipeline, if it names one."""
     tags: Mapping[str, str] = field(default_factory=dict)
 
     def resource_name(self, stage: str) -> Expression[str]:
@@ -61,17 +61,17 @@ class Context:
         return f"{self.pipeline}-{stage.replace('_', '-')}-"
 
     def location(self, stage: str, *below: str) -> Expression[str]:
-        """Where a stage keeps its files in a run."""
+        """Return the S3 URI of a stage's files in a run."""
         return join(_part(self.workspace), "/", run_id(), "/", "/".join([stage, *below]))
 
     def source(self, source: Source) -> Expression[str] | str:
-        """Where a stage's code lies: a prefix."""
+        """Return the S3 prefix of a stage's code."""
         if source.uri is not None:
             return source.uri
         return join(_part(self.workspace), "/source/", source.sha256 or "")
 
     def archive(self, source: Source) -> Expression[str] | str:
-        """Where a stage's code lies as the archive that the training toolkit unpacks."""
+        """Return the S3 URI of a stage's code as the archive that the training toolkit unpacks."""
         if source.uri is not None and source.archive_only:
             return source.uri
         return join(self.source(source), "/sourcedir.tar.gz")
@@ -108,22 +108,22 @@ class Stage(Model):
     """Stages to wait for beside those that are referred to."""
 
     outputs: ClassVar[Outputs[Any]] = Outputs(NoOutputs)
-    """What can be referred to: ``train.outputs.checkpoints``."""
+    """The outputs that other stages can refer to: ``train.outputs.checkpoints``."""
 
     def lower(self, context: Context) -> Fragment:  # noqa: ARG002 - the shape all stages share
         """The stage as steps."""
         raise TypeError(f"{type(self).__name__} does not say how it is lowered")
 
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:  # noqa: ARG002 - the shape all stages share
-        """What is wrong with the stage beyond its fields' types, with paths inside the stage."""
+        """Yield the errors beyond the types of the fields, with paths inside the stage."""
         yield from ()
 
     def warnings(self) -> Iterator[Problem]:
-        """What may well be wrong, or is not known to work, with paths inside the stage."""
+        """Yield probable mistakes and what is not known to work, with paths inside the stage."""
         yield from ()
 
     def facts(self) -> Iterator[str]:
-        """What follows from the stage's numbers: the sizes of its cluster and batch."""
+        """Yield facts that follow from the stage's numbers: the sizes of its cluster and batch."""
         yield from ()
 
     def sources(self) -> Iterator[tuple[str, Source]]:

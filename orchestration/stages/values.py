@@ -80,7 +80,7 @@ Gibibytes: TypeAlias = Annotated[int, Field(ge=1, strict=True)]
 
 
 class Model(BaseModel):
-    """What users write: frozen, with unknown keys refused, its documentation in the schema."""
+    """A model that users write: frozen, without unknown keys, its documentation in the schema."""
 
     model_config = ConfigDict(
         defer_build=True,
@@ -134,7 +134,7 @@ class Source(Model):
 
     @property
     def archive_only(self) -> bool:
-        """Whether there is an archive, and no prefix with the files one by one."""
+        """Return whether there is only an archive, and no prefix with the files one by one."""
         in_s3 = isinstance(self.uri, str) and self.uri.endswith((".tar.gz", ".tgz"))
         return self.archive is not None or in_s3
 
@@ -209,7 +209,7 @@ Extra: TypeAlias = Annotated[
 
 
 def s3_problem(path: str, value: object) -> Iterator[Problem]:
-    """What is wrong with a place in S3, as far as it is known."""
+    """Yield the error of a place in S3, as far as the place is known."""
     if isinstance(value, str) and not re.match(r"s3://[^/]", value):
         yield Problem(path, f"{value!r} is no S3 URI; write s3://bucket/prefix")
     elif isinstance(value, str) and re.match(r"s3://[^/]*[${}<>\s]", value):

@@ -36,7 +36,7 @@ _ELEMENT_NAME = "{{ task.element_name }}"
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How tasks reach AWS."""
+    """The connection by which tasks reach AWS."""
 
     aws_conn_id: str | None
     region_name: str | None
@@ -130,7 +130,7 @@ class _Builder:
     connection: Connection
     dag: DAG
     root: TaskGroup
-    """What its tasks stand in."""
+    """The group that its tasks stand in."""
     group: str | None = None
     """The task group around all its tasks, in somebody's own DAG."""
     values: Mapping[str, Any] | None = None

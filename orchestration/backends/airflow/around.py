@@ -1,4 +1,4 @@
-"""What a step can join: the tasks of its stage in the graph that is being cut."""
+"""The tasks that a step can join: those of its stage in the graph that is being cut."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from orchestration.refs import Expression
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a graph stands: what its first tasks wait for, and the mapped group around it."""
+    """The place of a graph: the tasks before its first ones, and the mapped group around it."""
 
     entry: tuple[Draft, ...]
     loop: str | None = None

@@ -53,13 +53,13 @@ class Draft:
     loop: str | None = None
     """The mapped task group it is in."""
     optional: bool = False
-    """Whether it stands in a way of a choice of its own stage, and may be skipped."""
+    """True in a way of a choice of its own stage, where it may be skipped."""
     setup: bool = False
     teardown_of: Draft | None = None
     named_by: str = ""
     """The step that the task is named after."""
     open: bool = True
-    """Whether further steps may join."""
+    """True while further steps may join."""
     number: int = 0
     ancestors: int = 0
     """The tasks that it comes after, as bits by their numbers."""

@@ -1,4 +1,4 @@
-"""What an Airflow DAG consists of, as plain data."""
+"""The specification of an Airflow DAG, as plain data."""
 
 from __future__ import annotations
 

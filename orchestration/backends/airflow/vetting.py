@@ -1,4 +1,4 @@
-"""What a specification may name: our operators, our steps and expressions, and its own tasks."""
+"""Checks of a specification: it names our operators, steps and expressions, and its own tasks."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from orchestration.backends.jsonata.writing import checked, quote
 
 Kind: TypeAlias = Literal["string", "number", "boolean", "array", "object", "any"]
-"""What is known of a value before the run; the names are those of JSONata's ``$type``."""
+"""The type of a value as far as it is known before the run, in the names of JSONata's ``$type``."""
 Demand: TypeAlias = Literal["string", "number", "boolean", "array", "object", "scalar", "value"]
-"""What an expression asks of a part of it: a kind, any scalar, or any value at all."""
+"""The type that an expression requires of a part: a kind, any scalar, or any value at all."""
 
 SCALARS: Final = ("string", "number", "boolean")
 _ARTICLES: Final[Mapping[str, str]] = {"array": "an array", "object": "an object"}
@@ -22,11 +22,11 @@ class Code(NamedTuple):
     text: str
     kind: Kind = "any"
     label: str = "a value"
-    """What a person calls it."""
+    """Its name for people."""
     atomic: bool = True
-    """Whether it can be an operand without parentheses."""
+    """True if it can be an operand without parentheses."""
     present: bool = True
-    """Whether it is sure to have a value. One without vanishes from a text and equals no number."""
+    """True if it is sure to have a value. One without vanishes from a text and equals no number."""
     fields: Mapping[str, Kind] | None = None
     """Of an object, or of each object in a list: the fields that it is sure to have. ``None``: not
     sure to be an object, or a list of objects."""
@@ -38,7 +38,7 @@ class Code(NamedTuple):
 
     @property
     def sure(self) -> bool:
-        """Whether evaluating it cannot fail."""
+        """True if its evaluation cannot fail."""
         return self.present and "$error(" not in self.text
 
 

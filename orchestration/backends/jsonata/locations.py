@@ -11,12 +11,12 @@ SCHEME: Final = "s3://"
 
 
 class Place(NamedTuple):
-    """What follows the scheme of a URI, divided behind its first slash in a literal."""
+    """The rest of a URI after its scheme, divided behind its first slash in a literal."""
 
     head: str | Expression[object]
     """It ends with that slash. There may be slashes before it, in what only a run knows."""
     path: tuple[str | Expression[object], ...]
-    """What comes after."""
+    """The parts after that slash."""
 
 
 def location(uri: Tree) -> tuple[Tree, Tree]:

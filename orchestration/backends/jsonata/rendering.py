@@ -45,11 +45,11 @@ class Part(NamedTuple):
 
     node: Expression[object]
     demand: Demand | None = None
-    """What is asked of it, and checked where the variable is assigned."""
+    """The type required of it, checked at the variable's assignment."""
 
 
 class Names(Protocol):
-    """Where the values of a run are found in JSONata."""
+    """The places of a run's values in JSONata."""
 
     def reference(self, leaf: Leaf) -> Code:
         """Return the JSONata that gives a leaf's value (``$train__job.status``), and its kind."""

@@ -51,8 +51,7 @@ class Writing:
     last: Tree = None
     """A tree that is read after the last step."""
     opens: bool = False
-    """Whether it is a machine's whole graph, so that values can be assigned before its first
-    step."""
+    """True for a machine's whole graph, so that values can be assigned before its first step."""
 
     @property
     def first_values(self) -> Sequence[Value]:
@@ -140,7 +139,7 @@ def _after(step: Step, scope: Scope) -> Scope:
 
 @dataclass(frozen=True, slots=True)
 class _Here:
-    """Where a step stands."""
+    """The place of a step."""
 
     scope: Scope
     states: States

@@ -1,4 +1,4 @@
-"""What is known of a whole workflow before any state is written."""
+"""Facts about a whole workflow, collected before any state is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Step Functions cannot do, reported before anything is deployed.
+"""Limits of Step Functions, reported before anything is deployed.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html (read November 2026)
 """

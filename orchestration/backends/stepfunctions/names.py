@@ -117,7 +117,7 @@ _ITEM: Final = Code("$item", label="item")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a whole workflow."""
+    """Facts about a whole workflow."""
 
     kinds: Mapping[tuple[str, str], Kind]
     """Of each output of each step."""

@@ -21,7 +21,7 @@ from orchestration.refs import Expression
 
 _NO_WORD: Final = re.compile(r"\W", re.ASCII)
 _OWN: Final = frozenset({"Polls", "Tries", "Looks", "Lacking", "Body", "Cleanup", "Results"})
-"""What other variables of a step are called."""
+"""The names of a step's other variables."""
 _RESULTS: Final = {
     Function.HASH: "Hash",
     Function.COUNT: "Count",

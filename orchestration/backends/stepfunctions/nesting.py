@@ -22,7 +22,7 @@ ERROR: Final[Json] = {
     "Error": "{% $states.errorOutput.Error %}",
     "Cause": "{% '' & $states.errorOutput.Cause %}",
 }
-"""What is kept of an error that was caught."""
+"""The part of a caught error that is kept."""
 FIRST_ERROR: Final = "{% $exists($states.result.Error) ? $states.result[$exists(Error)][0] : {} %}"
 """The first error that branches or iterations gave back, if there is one."""
 

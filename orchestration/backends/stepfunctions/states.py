@@ -41,7 +41,7 @@ class States:
     """The states of one machine, branch or iteration, as they are written."""
 
     label: str = ""
-    """What the names of states begin with that belong to no step."""
+    """The beginning of the names of states that belong to no step."""
     written: dict[str, State] = field(default_factory=dict)
     counters: dict[str, Json] = field(default_factory=dict)
     """Variables that count, and what they begin with."""

@@ -46,9 +46,9 @@ class Use(NamedTuple):
     tree: Tree
     demand: Demand | None = None
     certain: bool = True
-    """Whether every run reads it that comes to the step."""
+    """True if every run that comes to the step reads it."""
     looping: bool = False
-    """Whether it stands in a loop inside of what is planned."""
+    """True in a loop inside the planned graph."""
 
 
 @dataclass(eq=False)

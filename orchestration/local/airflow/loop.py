@@ -212,7 +212,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Following:
-    """How a deferred task goes on: the method, and what the task gave it along."""
+    """The way a deferred task goes on: the method, and the arguments from the task."""
 
     method: str
     kwargs: Mapping[str, Any]

@@ -30,7 +30,7 @@ class Recipe:
     deepspeed: bool = False
     sequence_parallel: bool = False
     source: str
-    """Where these defaults come from."""
+    """The origin of these defaults."""
 
 
 _RECIPES: Mapping[str, Recipe] = MappingProxyType({

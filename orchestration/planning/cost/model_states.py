@@ -30,7 +30,7 @@ _BYTES = {
 }
 _MIXED = ParameterBytes(2, 2, 12)
 _FEWER_MOMENTS = {"adamw": 0, "momentum": 1, "sgd": 2}
-"""How many of Adam's two moments an optimizer does without."""
+"""The number of Adam's two moments that an optimizer lacks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,14 @@ Quantity: TypeAlias = Literal[
     "micro_batch", "accumulation", "global_batch", "recompute", "offload",
     "zero", "shard", "tensor", "pipeline", "context", "expert",
 ]  # fmt: skip
-"""What a plan decides that the script has to know: samples of a replica at a time, times that it
+"""The decisions of a plan that the script must know: samples of a replica at a time, times that it
 does so in a step, samples of a step; what the backward pass computes again, what lives in the
 host's memory; what data-parallel ranks share (ZeRO 0 to 3) and over how many of them; the degrees
 of model parallelism."""
 
 
 PICKED: Final = ("instance_type", "instance_count", "fallbacks", "groups", "preferences")
-"""What a plan says of a cluster, so that nobody else may."""
+"""The fields of a cluster that a plan sets, and that the stage therefore must not."""
 
 
 class Auto(PlanRequest):

@@ -1,4 +1,4 @@
-"""How many samples a step of training takes, and how many steps an epoch has.
+"""The samples of a training step, and the steps of an epoch.
 
 Cluster size is instances times devices; the global batch is replicas times the batch of a replica
 times accumulation; the iterations of an epoch are samples over the global batch. A replica is a
@@ -30,7 +30,7 @@ _KNOWN = {
     "per_replica": "per_device_train_batch_size",
     "accumulation": "gradient_accumulation_steps",
 }
-"""What Hugging Face's Trainer calls them:
+"""The names that Hugging Face's Trainer has for them:
 https://huggingface.co/docs/transformers/main_classes/trainer (read November 2026)."""
 
 
@@ -104,7 +104,7 @@ def arithmetic(
 def problems(
     batch: Batch, hyperparameters: Mapping[str, Any], on_cluster: Arithmetic | None
 ) -> Iterator[Problem]:
-    """What is wrong with a batch."""
+    """Yield the errors of a batch."""
     for name in ("per_replica", "accumulation", "global_batch", "samples"):
         amount = getattr(batch, name)
         if not isinstance(amount, str):

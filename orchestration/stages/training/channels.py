@@ -1,4 +1,4 @@
-"""Where a training job's data comes from: S3, FSx for Lustre, EFS.
+"""Channels: a training job's data from S3, FSx for Lustre or EFS.
 
 https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_Channel.html
 """
@@ -16,7 +16,7 @@ from orchestration.refs import Expression, Ref
 from orchestration.stages.values import Model, Text, s3_problem
 
 InputMode: TypeAlias = Literal["File", "FastFile", "Pipe"]
-"""How the container sees data of S3: copied to its disk, as files that are read when they are
+"""The way the container sees data of S3: copied to its disk, as files that are read when they are
 opened, or as named pipes."""
 
 
@@ -27,16 +27,16 @@ class S3Channel(Model):
     uri: Text
     """A prefix, or a manifest where ``data_type`` says so."""
     data_type: Literal["S3Prefix", "ManifestFile", "AugmentedManifestFile"] = "S3Prefix"
-    """What ``uri`` names: all objects below a prefix, or a file that lists them."""
+    """The meaning of ``uri``: a prefix of all objects, or a file that lists them."""
     distribution: Literal["FullyReplicated", "ShardedByS3Key"] = "FullyReplicated"
-    """Whether every host gets all objects, or its share of them."""
+    """All objects for every host, or a share of them for each."""
     input_mode: InputMode | None = None
     """``None``: as the job does (File)."""
     content_type: str | None = None
     compression: Literal["None", "Gzip"] | None = None
     """Of the objects, unpacked on the way; only in Pipe mode."""
     record_wrapper: Literal["None", "RecordIO"] | None = None
-    """Whether each object is wrapped in a RecordIO record; only in Pipe mode."""
+    """RecordIO wraps each object in a record; only in Pipe mode."""
     attribute_names: tuple[str, ...] = Field(default=(), max_length=16)
     """Attributes of an augmented manifest that are read, in this order."""
     shuffle_seed: int | None = None
@@ -68,7 +68,7 @@ class S3Channel(Model):
         return entry
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """What is wrong with it, by itself."""
+        """Yield the channel's own errors."""
         yield from s3_problem(f"{path}.uri", self.uri)
         augmented = self.data_type == "AugmentedManifestFile"
         if augmented and not self.attribute_names:
@@ -104,7 +104,7 @@ class FileSystemChannel(Model):
         return _mounted(field(self.file_system, "id"), "FSxLustre", whole, self.access)
 
     def problems(self, path: str) -> Iterator[Problem]:
-        """What is wrong with it, by itself."""
+        """Yield the channel's own errors."""
         if (self.file_system is None) == (self.file_system_id is None):
             yield Problem(path, "takes file_system ({ref: <stage>.file_system}), or file_system_id")
         system = self.file_system
@@ -134,7 +134,7 @@ class EfsChannel(Model):
         return _mounted(self.file_system_id, "EFS", self.path, self.access)
 
     def problems(self, path: str) -> Iterator[Problem]:  # noqa: ARG002 - the shape all channels share
-        """What is wrong with it, by itself."""
+        """Yield the channel's own errors."""
         yield from ()
 
 
@@ -170,5 +170,5 @@ Channel: TypeAlias = Annotated[
     _Whole,
     BeforeValidator(_channel, json_schema_input_type=str | Expression[str] | _Whole),
 ]
-"""Where a channel's data comes from; an S3 URI or a reference to one stands for a plain S3
+"""The source of a channel's data; an S3 URI or a reference to one stands for a plain S3
 channel."""

@@ -1,4 +1,4 @@
-"""What is wrong with a training job, what may be, and what follows from its numbers."""
+"""The errors, warnings and facts of a training job."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _unplanned(job: TrainingFields) -> Iterator[Problem]:
 
 
 def warnings(job: TrainingFields) -> Iterator[Problem]:
-    """What may well be wrong with a job that can be sent."""
+    """Yield probable mistakes in a job that can be sent."""
     for finding in strategies.findings(job.distribution, use(job)):
         if not finding.certain:
             yield Problem(finding.path, finding.message)
@@ -94,7 +94,7 @@ def facts(job: TrainingFields) -> Iterator[str]:
 
 
 def use(job: TrainingFields) -> Use:
-    """Where the job's strategy is to work."""
+    """Return the framework, version and machines that the job's strategy must support."""
     framework, cluster = job.framework, job.cluster
     counts = [m.instance_count for m in _all(job) if isinstance(m.instance_count, int)]
     return Use(
@@ -249,7 +249,7 @@ def _batch(job: TrainingFields) -> Iterator[Problem]:
 
 
 def _requests(job: TrainingFields, context: Context, *, is_known: bool) -> Iterator[Problem]:
-    """What the requests of all candidates break, and what keeps them from being made.
+    """Yield the rules that the candidates' requests break, and what prevents a request.
 
     Where the container or the machines are wrong themselves, what follows from that is left out.
     """

@@ -92,7 +92,7 @@ class Cluster(Model):
     """Seconds that the machines stay, paid, for the next job: a warm pool."""
 
     def candidates(self) -> tuple[Candidate, ...]:
-        """What one job after the other asks for; the groups of a cluster are no candidates."""
+        """The clusters to request one after the other; instance groups are not candidates."""
         if self.instance_type is None:
             return ()
         return (Candidate(self.instance_type, self._count), *self._counted(self.fallbacks))
@@ -162,7 +162,7 @@ class Cluster(Model):
         }
 
     def problems(self) -> Iterator[Problem]:
-        """What is wrong with it, by itself."""
+        """Yield the cluster's own errors."""
         yield from self._ways()
         for where, machines in self._named():
             yield from _type_problem(f"cluster.{where}instance_type", machines.instance_type)
@@ -222,6 +222,6 @@ def _type_problem(path: str, name: object) -> Iterator[Problem]:
 
 
 def _count_problem(path: str, count: object) -> Iterator[Problem]:
-    """What is wrong with a count that a parameter's default may be."""
+    """Yield the error of a count, which may be a parameter's default."""
     if not isinstance(count, Expression) and not (type(count) is int and count >= 1):
         yield Problem(path, f"is {count!r}; it has to be a whole number from 1 on")

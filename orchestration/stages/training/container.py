@@ -1,4 +1,4 @@
-"""What a training job runs: a framework's container, your own, or an algorithm."""
+"""The container of a training job: a framework's, your own, or an algorithm's."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Framework(Model):
     python_version: str | None = None
     """``py312``; only where there are several."""
     base: str | None = None
-    """What ``huggingface`` is built on: ``pytorch2.5.1``."""
+    """The framework that ``huggingface`` is built on: ``pytorch2.5.1``."""
     processor: Literal["cpu", "gpu"] | None = None
-    """Where the instance type is a reference, so that the image can't follow from it."""
+    """Required if the instance type is a reference, from which no image follows."""
     model_dir: Text | Literal[False] | None = None
-    """Where TensorFlow scripts are told to write (``--model_dir``): by default a place of the run
-    in S3, or ``/opt/ml/model`` under MPI; ``false``: they are told nothing."""
+    """The folder that TensorFlow scripts write to (``--model_dir``): by default a place of the run
+    in S3, or ``/opt/ml/model`` under MPI; ``false``: they receive no such argument."""
 
     @property
     def base_framework(self) -> str:

@@ -21,13 +21,13 @@ class Checkpoints(Model):
     """A directory of the container that SageMaker keeps in step with S3 while training goes on."""
 
     uri: Text | None = None
-    """Where in S3; by default the run's own place in the workspace."""
+    """S3 URI; by default the run's own place in the workspace."""
     local_path: str | None = "/opt/ml/checkpoints"
     """``None``: not said, and SageMaker takes ``/opt/ml/checkpoints``."""
 
 
 class ModelOutput(Model):
-    """Where the model and what else the script leaves go."""
+    """The S3 place of the model and of the script's other output."""
 
     uri: Text | None = None
     """A prefix in S3, below which SageMaker writes ``<job>/output/model.tar.gz``; by default the
@@ -39,7 +39,7 @@ class ModelOutput(Model):
 
 
 class TrainingFields(Stage):
-    """What a user writes of a training job, and what follows from that alone."""
+    """The fields of a training job, and the values that follow from them alone."""
 
     kind: Literal["training_job"] = "training_job"
     image: Text | None = None
@@ -61,18 +61,18 @@ class TrainingFields(Stage):
     channels: dict[str, Channel] = Field(default={}, max_length=20)
     cluster: Cluster = Cluster()
     strategy: Annotated[Strategy | Auto, Field(discriminator="kind")] = NoStrategy()
-    """How it is distributed; ``auto``: as the planner picks, machines included."""
+    """The distribution of the training; ``auto``: the planner picks it, machines included."""
     spot: ManagedSpot | None = None
     checkpoints: Checkpoints | None = None
     max_runtime_s: Seconds = Field(default=86_400, le=28 * 86_400)
     max_retries: int | None = Field(default=None, ge=1, le=30)
     """Times that SageMaker starts the job again by itself after an error of its own."""
     batch: Batch | None = None
-    """How large the batch is; ``orchestrate validate`` counts with it and checks it."""
+    """The size of the batch; ``orchestrate validate`` computes with it and checks it."""
     metrics: dict[str, str] = Field(default={}, max_length=40)
     """Regular expressions over the log, by metric name; the first group is the value."""
     metrics_time_series: bool = False
-    """Whether SageMaker keeps the metrics over time beside the last values."""
+    """Keep the metrics over time in SageMaker, beside the last values."""
     environment: dict[str, Text] = Field(default={}, max_length=100)
     vpc: Vpc | None = None
     input_mode: InputMode = "File"
@@ -95,11 +95,11 @@ class TrainingFields(Stage):
         return NoStrategy() if isinstance(self.strategy, Auto) else self.strategy
 
     def checkpoints_uri(self, context: Context) -> Text:
-        """Where the checkpoints go in S3."""
+        """Return the S3 URI of the checkpoints."""
         if self.checkpoints is not None and self.checkpoints.uri is not None:
             return self.checkpoints.uri
         return context.location(self.name, "checkpoints")
 
     def candidates(self) -> tuple[Candidate | None, ...]:
-        """What one job after the other asks for; ``None``: groups or preferences."""
+        """The clusters that jobs request one after the other; ``None``: groups or preferences."""
         return self.cluster.candidates() or (None,)

@@ -1,4 +1,4 @@
-"""What CreateTrainingJob refuses beyond the types of its fields: rules across a whole request.
+"""Rules of CreateTrainingJob across a whole request, beyond the types of its fields.
 
 They are asked of the request as it will be sent, ``extra_request`` included. Sources: the
 documentation of CreateTrainingJob's fields (read November 2026),
@@ -30,11 +30,11 @@ _FIELDS: Final = {
     "StoppingCondition.MaxWaitTimeInSeconds": "spot.max_wait_s",
     "VpcConfig": "vpc",
 }
-"""Where a user finds what a request holds."""
+"""The field of the stage that each field of a request comes from."""
 
 
 def problems(request: Request, extra: Request) -> Iterator[Problem]:
-    """What is wrong with a request, in the terms of the stage it comes from.
+    """Yield the errors of a request, in the terms of the stage that it comes from.
 
     ``extra`` is the part of it that the user gave as ``extra_request``.
     """
@@ -53,7 +53,7 @@ def _at(tree: object, path: str) -> Any:
 
 
 def _is_given(request: Request, path: str) -> bool:
-    """Whether something stands there: a reference, or what is not empty."""
+    """Return whether a field has a reference or a value that is not empty."""
     value = _at(request, path)
     return isinstance(value, Expression) or bool(value)
 

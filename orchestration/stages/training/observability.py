@@ -1,4 +1,4 @@
-"""What is recorded of a training job: tensors, profiles, TensorBoard, experiments."""
+"""The records of a training job: tensors, profiles, TensorBoard, experiments."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Debugger(Model):
     """
 
     uri: Text | None = None
-    """Where the tensors go in S3; by default where the job's output goes."""
+    """S3 URI of the tensors; by default that of the job's output."""
     local_path: str | None = None
     hook_parameters: dict[str, str] = Field(default={}, max_length=20)
     collections: tuple[Collection, ...] = Field(default=(), max_length=20)
@@ -88,7 +88,7 @@ class Profiler(Model):
 
     enabled: bool = True
     uri: Text | None = None
-    """Where the profiles go in S3; by default where the job's output goes."""
+    """S3 URI of the profiles; by default that of the job's output."""
     interval_ms: int | None = Field(default=None, ge=100)
     """Milliseconds between two readings: 100, 200, 500, 1000, 5000 or 60000."""
     parameters: dict[str, str] = Field(default={}, max_length=20)
@@ -109,7 +109,7 @@ class Profiler(Model):
         return fields
 
     def problems(self) -> Iterator[Problem]:
-        """What is wrong with it, by itself."""
+        """Yield its own errors."""
         if not self.enabled:
             for name in ("uri", "interval_ms", "parameters", "rules"):
                 if getattr(self, name) != type(self).model_fields[name].default:

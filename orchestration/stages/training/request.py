@@ -58,7 +58,7 @@ def request(job: TrainingFields, context: Context, number: int) -> dict[str, Any
 
 
 def _code_channel(job: TrainingFields, archive: Text) -> dict[str, Any]:
-    """How code gets into a container that may not fetch it, as the SDK has it.
+    """Return the channel that brings code into a container that may not fetch it, as the SDK does.
 
     The toolkit reads a file, so it is one also where the job's data comes through pipes.
     """
@@ -67,7 +67,7 @@ def _code_channel(job: TrainingFields, archive: Text) -> dict[str, Any]:
 
 
 def _submitted(job: TrainingFields, source: Source, context: Context) -> Text:
-    """Where the toolkit finds the code: in S3, or where the channel for it puts the archive."""
+    """Return the place of the code: in S3, or the file that its channel makes of the archive."""
     if not job.enable_network_isolation:
         return context.archive(source)
     uri = source.uri if source.archive_only else None
@@ -213,7 +213,7 @@ def _hyperparameters(
 
 
 def _model_dir(job: TrainingFields, context: Context, own: Mapping[str, object]) -> dict[str, Tree]:
-    """What TensorFlow scripts are told, as the SDK's estimator tells them."""
+    """Return the model folder that TensorFlow scripts receive, as the SDK's estimator passes it."""
     framework = job.framework
     if framework is None or framework.name != "tensorflow" or "model_dir" in job.hyperparameters:
         return {}

@@ -43,7 +43,7 @@ class Way:
     number: int
     """0: the call's own request."""
     following: str
-    """What is asked for instead, or the end where nothing is left."""
+    """The first state of the next request, or of the failure if none is left."""
     scope: Scope
     states: States
 

@@ -1,4 +1,4 @@
-"""What a step takes from a response, as JSONata."""
+"""The outputs that a step takes from a response, as JSONata."""
 
 from __future__ import annotations
 

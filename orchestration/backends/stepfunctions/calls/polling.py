@@ -1,4 +1,4 @@
-"""What a call started, followed until it is over."""
+"""Polls: a job is followed to its end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Polling:
     states: States
     following: str
     way: Way | None = None
-    """What it falls back on where no capacity is available."""
+    """The way to the next request if no capacity is available."""
 
     @property
     def begun(self) -> dict[str, Json]:
@@ -128,7 +128,7 @@ class Polling:
 
     @property
     def subject(self) -> Words:
-        """What errors call it: the operation, and the name where there is one."""
+        """The name in errors: the operation, with the job's name if it has one."""
         adopt, operation = self.step.adopt, self.step.operation
         name: Tree = self.step.name
         if adopt is not None and adopt.name_field is not None:

@@ -38,9 +38,9 @@ _PASSING_WHERE_NAMED = (
 _NAME = "$states.input.Error"
 _CAUSE = "$states.input.Cause"
 PASSES = f"$contains({_CAUSE}, /Rate exceeded|[Tt]hrottl|Status Code: 5/)"
-"""Whether an error without a name of its own is one that passes."""
+"""The condition that an error without a name of its own is one that passes."""
 REFUSED = f"$exists({_NAME}) and $not({PASSES})"
-"""Whether there is an error without a name of its own that does not pass."""
+"""The condition that there is an error without a name of its own that does not pass."""
 
 
 def retriers(operation: Operation, retry: Retry, *, unnamed: bool) -> list[Json]:

@@ -64,7 +64,7 @@ class _Sending:
     states: States
     following: str
     way: fallbacks.Way | None = None
-    """What it falls back on where no capacity is available."""
+    """The way to the next request if no capacity is available."""
 
     def write(self) -> str:
         """Write the states; the first one's name comes back."""
@@ -109,7 +109,7 @@ class _Sending:
 
     @cached_property
     def _counts(self) -> bool:
-        """Whether errors without a name may be answers: then ``Retry`` must leave them alone."""
+        """True if errors without a name may be answers, which ``Retry`` must leave alone."""
         patterns = recognition.answers(self.step)
         unnamed = any(not recognition.is_named(p, self.step.operation) for p in patterns)
         passing = recognition.by_cause(self.step)
@@ -192,7 +192,7 @@ class _Sending:
 
     @cached_property
     def _adopted(self) -> Rule:
-        """How the call goes on where the job exists; the condition is another's."""
+        """The rule for a job that exists; its condition comes from elsewhere."""
         if self.step.until is None:
             return Rule("", self.following)
         return Rule("", self._poll.write(), self._poll.begun)
