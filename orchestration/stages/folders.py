@@ -51,7 +51,7 @@ class Walk:
     include: frozenset[str]
     """POSIX paths, of files and folders, that are sent although they would be refused."""
     problems: list[Problem] = field(default_factory=list)
-    """The files that are refused, complete once :meth:`files` is through."""
+    """The refusals of files, complete once :meth:`files` is through."""
     _count: int = 0
     """Files and folders so far."""
 

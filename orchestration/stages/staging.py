@@ -37,8 +37,8 @@ class S3Destination(Model):
 
     kind: Literal["s3"] = "s3"
     uri: Text | None = None
-    """Prefix to copy to; by default the run's own place in the workspace. What lies there already
-    and is not in the source makes the verification fail."""
+    """Prefix to copy to; by default the run's own place in the workspace. Objects there that
+    are not in the source fail the verification."""
     max_concurrency: int = Field(default=8, ge=1, le=40)
     """Copies at a time."""
 
@@ -91,7 +91,8 @@ class DataStaging(Stage):
     """S3 URI of the data, a prefix without a slash at its end: ``s3://bucket/digits``. Not for
     ``existing_fsx_lustre``, which holds its data already."""
     destination: Destination = S3Destination()
-    """Where to: ``s3``, ``fsx_lustre`` (created, and always deleted) or ``existing_fsx_lustre``."""
+    """The place to stage to: ``s3``, ``fsx_lustre`` (created, and always deleted) or
+    ``existing_fsx_lustre``."""
 
     outputs: ClassVar[Outputs[DataStagingOutputs]] = Outputs(DataStagingOutputs)
 

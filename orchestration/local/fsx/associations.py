@@ -39,7 +39,7 @@ class Association:
 
     @property
     def exports_automatically(self) -> bool:
-        """Whether the service exports changes by itself."""
+        """True if the service exports changes by itself."""
         return bool(self.request.get("S3", {}).get("AutoExportPolicy", {}).get("Events"))
 
     def become_available(self) -> None:

@@ -1,4 +1,4 @@
-"""What happens by itself after a while."""
+"""Changes that happen by themselves after a while."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Task:
 
     @property
     def type(self) -> str:
-        """What it does: `EXPORT_TO_REPOSITORY`."""
+        """The kind of the task: `EXPORT_TO_REPOSITORY`."""
         return str(self.request["Type"])
 
     @property

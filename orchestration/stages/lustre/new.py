@@ -32,7 +32,7 @@ class NewFileSystem(Model):
     storage_capacity_gib: int = Field(default=1200, ge=1200, multiple_of=1200)
     """1,200, or a multiple of 2,400."""
     deployment_type: Literal["SCRATCH_2", "PERSISTENT_2"] = "SCRATCH_2"
-    """What a run needs is gone after it: scratch is the cheaper."""
+    """The kind of storage; scratch is cheaper, and enough for data that only the run needs."""
     throughput_mbps_per_tib: Literal[125, 250, 500, 1000] | None = None
     """``PERSISTENT_2`` only: MB/s for each TiB of storage."""
     mount_path: str = Field(default="/data", pattern=r"^(/[A-Za-z0-9._-]+)+$", max_length=200)
