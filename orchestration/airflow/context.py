@@ -18,6 +18,8 @@ from orchestration.expressions.evaluate import run_token
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+_DECIDED = frozenset({"failed", "success", "skipped", "upstream_failed", "removed", "restarting"})
+"""States of a task that a person has marked or cleared, or that has no attempt left."""
 ERROR_KEY = "error"
 """The XCom in which a failed task leaves its error and cause."""
 
@@ -96,6 +98,29 @@ def attempt(context: Context) -> Attempt:
         cleared=cleared > 0,
         first_since_cleared=cleared > 0 and ti.try_number == cleared + 1,
     )
+
+
+def another_follows(context: Context) -> bool:
+    """Return whether another attempt goes on with what a task that is being ended has started.
+
+    Airflow ends a task that a person has marked or cleared, and one that it has given up: of a
+    scheduler that died, or one that it has not heard from for a while. So does whoever runs the
+    worker. Only what a person has done shows in the task's state.
+    """
+    ti = context["ti"]
+    retried = ti.try_number <= ti.max_tries
+    try:
+        states = ti.get_task_states(
+            dag_id=context["dag"].dag_id,
+            task_ids=[context["task"].task_id],
+            run_ids=[context["run_id"]],
+            map_index=ti.map_index,
+        ).get(context["run_id"], {})
+    except Exception:
+        # The API server may be what is gone; a retry finds what runs.
+        return bool(retried)
+    state = next(iter(states.values()), "removed")
+    return state not in _DECIDED and (state != "running" or bool(retried))
 
 
 def fail(context: Context, error: str, cause: str) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
@@ -43,6 +44,14 @@ _LONGEST_REST_S = 30.0
 """Seconds of AWS that a worker sleeps through; longer pauses are the triggerer's."""
 
 
+_NAP_S = 0.2
+"""A signal does not end a sleep: how soon it is seen that the task is being ended."""
+
+
+class GoesOnElsewhere(Exception):
+    """The task is being ended, and another attempt follows what it has started."""
+
+
 @dataclass(slots=True)
 class WorkerEdge:
     """The side of a task that answers effects; several threads use it if steps run side by side."""
@@ -52,20 +61,30 @@ class WorkerEdge:
     log: Logger
     deferrable: bool
     started: Callable[[Started], None]
+    another_follows: Callable[[], bool]
+    """Asked once, where the task is being ended."""
     killed: bool = False
-    running: dict[str, Watch] = field(default_factory=dict)
-    """The jobs that this worker polls itself."""
+    _left: bool | None = None
+    _deciding: threading.Lock = field(default_factory=threading.Lock)
     _stopped: set[str] = field(default_factory=set)
 
     def aborted(self) -> bool:
-        """Return whether the task was marked, cleared, or its worker told to end."""
-        return self.killed
+        """Return whether the task was marked or cleared, or ends for good.
+
+        Raises :class:`GoesOnElsewhere` where nothing is to be stopped.
+        """
+        if not self.killed:
+            return False
+        with self._deciding:
+            if self._left is None:
+                self._left = self.another_follows()
+        if self._left:
+            raise GoesOnElsewhere
+        return True
 
     def kill(self) -> None:
         """End it from outside; called from a signal handler, in the middle of anything."""
         self.killed = True
-        for watch in list(self.running.values()):
-            self._stop(watch)
 
     def answer(self, effect: Effect) -> Any:  # noqa: C901 - one arm for each effect
         """Answer an effect."""
@@ -73,7 +92,7 @@ class WorkerEdge:
             case Send(request):
                 return self.clients.send(request)
             case Pause():
-                time.sleep(pause_length(effect, time.time()))
+                self._sleep(pause_length(effect, time.time()))
             case Deadline(seconds):
                 return time.time() + limit(seconds)
             case Recall(path):
@@ -108,11 +127,7 @@ class WorkerEdge:
             return verdict
         if self.deferrable:
             raise Suspended([watch])
-        self.running[watch.path] = watch
-        try:
-            verdict = driven(followed(watch), self, aborting=ending)
-        finally:
-            del self.running[watch.path]
+        verdict = driven(followed(watch), self, aborting=ending)
         self._told(watch, verdict)
         return verdict
 
@@ -133,4 +148,11 @@ class WorkerEdge:
         until = self.journal.rests.get(path, time.time() + pause(seconds))
         if self.deferrable and seconds > _LONGEST_REST_S and time.time() < until:
             raise Suspended([], [(path, until)])
-        time.sleep(max(0.0, until - time.time()))
+        self._sleep(until - time.time())
+
+    def _sleep(self, seconds: float) -> None:
+        """Let time pass, and no more than a moment once the task is being ended."""
+        until = time.monotonic() + seconds
+        killed = self.killed
+        while (left := until - time.monotonic()) > 0 and self.killed == killed:
+            time.sleep(min(left, _NAP_S))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from airflow.providers.common.compat.sdk import AirflowException, Asset, BaseOperator
 
 from orchestration.airflow.clients import Clients
-from orchestration.airflow.context import TaskEnvironment, attempt, fail
-from orchestration.airflow.edge import WorkerEdge
+from orchestration.airflow.context import TaskEnvironment, another_follows, attempt, fail
+from orchestration.airflow.edge import GoesOnElsewhere, WorkerEdge
 from orchestration.airflow.journal import Journal
 from orchestration.airflow.links import links
 from orchestration.airflow.triggers import FollowTrigger
@@ -144,6 +144,7 @@ class StepsMixin(_Operator):
             cast(Any, self.log),
             self.deferrable,
             lambda started: self._show(context, started),
+            lambda: another_follows(context),
             killed=self._killed_early,
         )
         scope = self._scope(context)
@@ -160,6 +161,9 @@ class StepsMixin(_Operator):
         except Trouble as trouble:
             # Trouble outlasted this attempt's own retries; Airflow's are for that.
             raise AirflowException(str(trouble)) from trouble
+        except GoesOnElsewhere as end:
+            message = "the task was ended from outside; another attempt follows what it started"
+            raise AirflowException(message) from end
         except Aborted:
             fail(context, ABORTED, "the task was ended from outside; what it started is stopped")
         except RunError as error:

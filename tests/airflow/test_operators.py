@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from orchestration.expressions import Item, join
 from orchestration.graph import ForEach, Graph
@@ -49,6 +49,40 @@ def test_a_task_marked_failed_stops_its_job(attempt: Attempt, aws: ScriptedAws) 
     aws.watcher = killed
     with pytest.raises(AirflowFailException, match="Aborted"):
         attempt(STEP, during=tasks.append)
+    assert aws.count()["StopTrainingJob"] == 1
+
+
+@pytest.mark.parametrize("state", [None, "scheduled", "queued", "running", "up_for_retry"])
+def test_a_task_that_airflow_has_given_up_leaves_its_job_to_the_next_attempt(
+    attempt: Attempt, aws: ScriptedAws, state: str | None
+) -> None:
+    aws.statuses["base"] = ["InProgress"]
+    tasks: list[Any] = []
+
+    def killed(operation: str, request: dict[str, Any]) -> None:
+        if aws.count()["DescribeTrainingJob"] == 2:
+            aws.watcher = None
+            tasks[0].on_kill()
+
+    aws.watcher = killed
+    with pytest.raises(AirflowException, match="another attempt") as raised:
+        attempt(STEP, during=tasks.append, state=state)
+    assert not isinstance(raised.value, AirflowFailException)
+    assert aws.count()["StopTrainingJob"] == 0
+
+
+def test_the_last_attempt_leaves_no_job(attempt: Attempt, aws: ScriptedAws) -> None:
+    aws.statuses["base"] = ["InProgress"]
+    tasks: list[Any] = []
+
+    def killed(operation: str, request: dict[str, Any]) -> None:
+        if aws.count()["DescribeTrainingJob"] == 2:
+            aws.watcher = None
+            tasks[0].on_kill()
+
+    aws.watcher = killed
+    with pytest.raises(AirflowFailException, match="Aborted"):
+        attempt(STEP, during=tasks.append, state="running", try_number=3)
     assert aws.count()["StopTrainingJob"] == 1
 
 
