@@ -1,0 +1,3 @@
+from orchestration.airflow import dag
+
+held = dag("held.yaml", deferrable=False)

@@ -1,0 +1,3 @@
+from orchestration.airflow import dag
+
+lustre = dag("lustre.yaml")
