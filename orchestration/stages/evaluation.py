@@ -55,6 +55,9 @@ from orchestration.stages.values import (
     s3_problem,
 )
 
+MOST_CHECKPOINTS = 500
+"""Checkpoints that one evaluation handles: each writes 21 of the 25,000 events that Step Functions
+allows an execution, and a staged object 15."""
 _INPUT = "/opt/ml/processing/input"
 _OUTPUT = "/opt/ml/processing/output"
 _REPORT = "evaluation.json"
@@ -188,6 +191,7 @@ class CheckpointEvaluation(Stage):
                     "Bucket": apply(Function.S3_BUCKET, self.checkpoints),
                     "Prefix": join(prefix_of(self.checkpoints), self.checkpoint_prefix),
                     "Delimiter": "/",
+                    "MaxKeys": MOST_CHECKPOINTS,
                 },
             ),
             outputs={
@@ -211,7 +215,7 @@ class CheckpointEvaluation(Stage):
             )
         )
         cause = join(
-            "between 1 and 1000 checkpoints are wanted below ",
+            f"between 1 and {MOST_CHECKPOINTS} checkpoints are wanted below ",
             self.checkpoints,
             f", named {self.checkpoint_prefix}*; found ",
             apply(Function.COUNT, found),

@@ -13,6 +13,8 @@ from orchestration.expressions import Item, Json, Parameter, Result, Run
 
 MAX_NAME: Final = 80
 """Characters of a state's or a variable's name."""
+MOST_POLLS: Final = 2000
+"""Polls of one job, where the events of the whole allow so many: each round writes nine."""
 
 # A variable of one of these names would hide a function, or one of the variables that expressions
 # use.
@@ -127,6 +129,8 @@ class Facts:
     outputs."""
     rows: Mapping[tuple[str, str], Mapping[str, Kind]]
     """Outputs that are lists of objects, and the fields that each object is sure to have."""
+    most_polls: int = MOST_POLLS
+    """Polls of one job, after which it is out of time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from orchestration.backends.jsonata import tree
-from orchestration.backends.stepfunctions import control, limits, parameters
+from orchestration.backends.stepfunctions import control, events, limits, parameters
 from orchestration.backends.stepfunctions.facts import facts
-from orchestration.backends.stepfunctions.names import Scope
+from orchestration.backends.stepfunctions.names import Facts, Scope
 from orchestration.backends.stepfunctions.partitions import in_region
 from orchestration.backends.stepfunctions.states import State, States
 from orchestration.errors import UnsupportedError
@@ -29,15 +30,12 @@ def render(workflow: Workflow) -> dict[str, Json]:
     refused = list(limits.refused(workflow))
     if refused:
         raise UnsupportedError(refused)
-    states = States()
-    start = _started(workflow, Scope(facts(workflow), {}), states)
-    definition: dict[str, Json] = {
-        "Comment": workflow.description or workflow.name,
-        "QueryLanguage": "JSONata",
-        **states.machine(start),
-    }
-    definition = in_region(definition, workflow.region)
-    exceeded = list(limits.exceeded(definition))
+    known = facts(workflow)
+    definition = _definition(workflow, known)
+    count = events.counted(definition, workflow)
+    if count.most_polls < known.most_polls:
+        definition = _definition(workflow, replace(known, most_polls=count.most_polls))
+    exceeded = [*limits.exceeded(definition), *events.exceeded(count)]
     if exceeded:
         raise UnsupportedError(exceeded)
     return definition
@@ -51,6 +49,17 @@ def dumps(definition: Mapping[str, Json]) -> str:
 def compact(definition: Mapping[str, Json]) -> str:
     """Return a definition as the text that is sent: AWS counts its characters."""
     return limits.sent(definition)
+
+
+def _definition(workflow: Workflow, known: Facts) -> dict[str, Json]:
+    states = States()
+    start = _started(workflow, Scope(known, {}), states)
+    definition: dict[str, Json] = {
+        "Comment": workflow.description or workflow.name,
+        "QueryLanguage": "JSONata",
+        **states.machine(start),
+    }
+    return in_region(definition, workflow.region)
 
 
 def _started(workflow: Workflow, scope: Scope, states: States) -> str:

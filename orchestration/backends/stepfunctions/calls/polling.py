@@ -19,10 +19,6 @@ from orchestration.expressions import Json, Tree
 from orchestration.graph import Call, Retry, Until
 from orchestration.refs import Expression
 
-MOST_POLLS = 2000
-"""A round of Poll, Status and Wait writes 9 events into a history of 25,000 at the most:
-https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html"""
-
 
 @dataclass(frozen=True)
 class Polling:
@@ -166,10 +162,14 @@ class Polling:
             rules.append(Rule(gone, self.following, self._kept(outputs)))
         # Counted with the other polls, so that an outage lasts no longer than the time allowed.
         rules.append(Rule(recognition.REFUSED, self.states.failed(), output=self._refused))
-        most = min(MOST_POLLS, max(1, ceil(until.timeout_s / self._interval_s)))
+        most = min(self._most_polls, max(1, ceil(until.timeout_s / self._interval_s)))
         stop, output = self.late()
         rules.append(Rule(f"${self._polls} >= {most}", stop, output=output))
         return self.states.last(self._name("Status"), choice(*rules, default=self._wait(poll)))
+
+    @property
+    def _most_polls(self) -> int:
+        return self.scope.facts.most_polls
 
     @property
     def _interval_s(self) -> int:
@@ -185,8 +185,8 @@ class Polling:
 
     def _seconds(self) -> Json:
         """Return the pause; longer in the second half of the polls if they would be too many."""
-        half = MOST_POLLS // 2
-        if self._until.timeout_s <= MOST_POLLS * self._interval_s:
+        half = self._most_polls // 2
+        if self._until.timeout_s <= self._most_polls * self._interval_s:
             return self._interval_s
         longer = ceil((self._until.timeout_s - half * self._interval_s) / half)
         return enclosed(f"${self._polls} < {half} ? {self._interval_s} : {longer}")

@@ -1,0 +1,200 @@
+"""The events that an execution may write into its history, counted before it costs anything.
+
+An execution ends, without a ``Catch``, when it has written 25,000 events, those of inline Maps and
+of branches included: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
+Counted is the longest way through a definition on which no request fails, with each loop as often
+as its list allows and every poll that the time-outs allow. A list that nothing limits counts as one
+element. A job that ``.sync`` waits for is polled only where a response was lost; that is counted
+for one job of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any, Final
+
+from orchestration.backends.stepfunctions.calls.integrations import is_synchronous
+from orchestration.backends.stepfunctions.names import MOST_POLLS, state
+from orchestration.backends.stepfunctions.states import following
+from orchestration.errors import Problem
+from orchestration.expressions import Json, Result, Tree
+from orchestration.graph import (
+    Call,
+    ForEach,
+    Graph,
+    Until,
+    Workflow,
+    all_steps,
+    bodies,
+    candidates,
+)
+from orchestration.refs import Expression
+
+MOST_EVENTS: Final = 25_000
+RESERVE: Final = 2_500
+"""Kept for what fails: a request that is sent again writes three events more."""
+_START_AND_END: Final = 2
+_TASK: Final = 5
+_SYNCHRONOUS: Final = 6
+_AROUND_MACHINES: Final = 4
+"""Of a Map or a Parallel state: entered, started, succeeded, exited."""
+_ITERATION: Final = 2
+_ROUND: Final = 9
+"""One more poll: Task, Choice and Wait."""
+_LEAST_POLLS: Final = 2
+_PAGE: Final = 1000
+"""Entries that S3 lists where a request does not say how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The most events of a definition, each job being polled once, and what comes on top."""
+
+    once: int
+    loops: Mapping[str, tuple[int, int]]
+    """Of each loop: the most elements, and the events of all of them."""
+    polls: Sequence[tuple[int, int]]
+    """Of each job that is polled: how often it may run, and the polls that its time allows."""
+
+    def total(self, most_polls: int = MOST_POLLS) -> int:
+        """Return the most events where no job is polled more often than this."""
+        polls = sum(times * min(allowed, most_polls) for times, allowed in self.polls)
+        return self.once + _ROUND * polls
+
+    @property
+    def most_polls(self) -> int:
+        """The polls that each job may have, so that the events of all suffice."""
+        most, least = MOST_POLLS, _LEAST_POLLS
+        if self.total(most) <= MOST_EVENTS - RESERVE:
+            return most
+        while most - least > 1:
+            middle = (most + least) // 2
+            if self.total(middle) <= MOST_EVENTS - RESERVE:
+                least = middle
+            else:
+                most = middle
+        return least
+
+
+def counted(definition: Mapping[str, Json], workflow: Workflow) -> Count:
+    """Count the events of a workflow's definition."""
+    calls = {step.name: step for step in all_steps(workflow.graph) if isinstance(step, Call)}
+    limits = {
+        step.name: _limit(step.items, calls)
+        for step in all_steps(workflow.graph)
+        if isinstance(step, ForEach)
+    }
+    machines = _Machines({state(name): limit for name, limit in limits.items()})
+    once = machines.longest(definition) + _START_AND_END
+    loops = {name: (limit, machines.loops.get(state(name), 0)) for name, limit in limits.items()}
+    return Count(once, loops, [*_polls(workflow.graph, 1, limits), *_adopted(workflow.graph)])
+
+
+def exceeded(count: Count) -> Iterator[Problem]:
+    """Yield the loop, or the whole, that makes a definition write more events than it may."""
+    total = count.total(count.most_polls)
+    if total <= MOST_EVENTS - RESERVE:
+        return
+    ending = (
+        f"a run may write {total} events, and Step Functions ends an execution at {MOST_EVENTS} "
+        f"({RESERVE} are kept for retries)"
+    )
+    advice = "divide the pipeline into two"
+    if not count.loops:
+        yield Problem("", f"{ending}; {advice}")
+        return
+    name, (limit, events) = max(count.loops.items(), key=lambda loop: loop[1][1])
+    yield Problem(
+        name,
+        f"{ending}; {events} of them are this loop's, whose list holds up to {limit} elements; "
+        f"{advice}, or run it on Airflow or directly",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Machines:
+    limits: Mapping[str, int]
+    """The most elements of each Map state."""
+    loops: dict[str, int] = field(default_factory=dict)
+    """The events of each Map state that was counted."""
+
+    def longest(self, machine: Mapping[str, Any]) -> int:
+        """Return the events of the longest way through a machine; circles are not gone round."""
+        states, start = machine["States"], machine["StartAt"]
+        longest: dict[str, int] = {}
+        path = {start}
+        stack = [(start, iter(_onwards(states[start])))]
+        while stack:
+            name, ways = stack[-1]
+            deeper = next((way for way in ways if way not in longest and way not in path), None)
+            if deeper is not None:
+                path.add(deeper)
+                stack.append((deeper, iter(_onwards(states[deeper]))))
+                continue
+            stack.pop()
+            path.remove(name)
+            after = [longest[way] for way in _onwards(states[name]) if way in longest]
+            longest[name] = self._own(name, states[name]) + max(after, default=0)
+        return longest[start]
+
+    def _own(self, name: str, state: Mapping[str, Any]) -> int:
+        match state["Type"]:
+            case "Task":
+                return _SYNCHRONOUS if state["Resource"].endswith(".sync") else _TASK
+            case "Parallel":
+                return _AROUND_MACHINES + sum(map(self.longest, state["Branches"]))
+            case "Map":
+                each = _ITERATION + self.longest(state["ItemProcessor"])
+                self.loops[name] = _AROUND_MACHINES + self.limits.get(name, 1) * each
+                return self.loops[name]
+            case "Fail":
+                return 1
+            case _:
+                return 2
+
+
+def _onwards(state: Mapping[str, Any]) -> list[str]:
+    """Return the states that a state may go on to; an error with a name may be an answer."""
+    catchers = [c for c in state.get("Catch", []) if "States.ALL" not in c["ErrorEquals"]]
+    return following({**state, "Catch": catchers})
+
+
+def _limit(items: Tree, calls: Mapping[str, Call]) -> int:
+    """Return how many elements a loop's list can have."""
+    if isinstance(items, Result) and items.step in calls:
+        operation = calls[items.step].operation
+        if operation.name == "ListObjectsV2":
+            most = operation.request.get("MaxKeys", _PAGE)
+            return most if isinstance(most, int) else _PAGE
+    if isinstance(items, Sequence) and not isinstance(items, str | Expression):
+        return len(items)
+    return 1
+
+
+def _polls(graph: Graph, times: int, limits: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+    for step in graph.steps:
+        if isinstance(step, Call):
+            for call in candidates(step):
+                if call.until is not None and not is_synchronous(call):
+                    yield times, _rounds(call.until)
+        for body in bodies(step):
+            yield from _polls(body, times * limits.get(step.name, 1), limits)
+
+
+def _adopted(graph: Graph) -> Iterator[tuple[int, int]]:
+    """Yield the polls of the one job, of those that ``.sync`` waits for, that may need most."""
+    rounds = [
+        _rounds(call.until)
+        for step in all_steps(graph)
+        if isinstance(step, Call)
+        for call in candidates(step)
+        if call.until is not None and call.adopt is not None and is_synchronous(call)
+    ]
+    if rounds:
+        yield 1, max(rounds)
+
+
+def _rounds(until: Until) -> int:
+    return min(MOST_POLLS, max(1, ceil(until.timeout_s / max(1, ceil(until.interval_s)))))

@@ -1,0 +1,78 @@
+"""The events that a run may write are counted while rendering, and never more than AWS allows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestration import DataStaging, Pipeline, UnsupportedError
+from orchestration.backends import stepfunctions
+from orchestration.backends.stepfunctions.events import MOST_EVENTS, RESERVE, Count, counted
+from orchestration.graph import Workflow
+from tests.backends import definitions
+from tests.backends.test_stepfunctions import training
+from tests.backends.workflows import put, workflow
+
+
+def stagings(number: int) -> Workflow:
+    stages = tuple(
+        DataStaging(name=f"copy{i}", source=f"s3://source/{i}") for i in range(1, number + 1)
+    )
+    return Pipeline(name="copies", workspace="s3://bucket", role=ROLE, stages=stages).lower()
+
+
+ROLE = "arn:aws:iam::111122223333:role/train"
+
+
+def test_a_staged_object_writes_15_events() -> None:
+    made = stagings(1)
+    count = counted(stepfunctions.render(made), made)
+    assert count.loops == {"copy1.copy": (500, 4 + 500 * 15)}
+
+
+def test_a_task_writes_5_events_between_the_start_and_the_end() -> None:
+    made = workflow(put("a.one"), put("a.two"))
+    fewer = counted(stepfunctions.render(workflow(put("a.one"))), workflow(put("a.one")))
+    # The two stand side by side, which takes a Parallel state of two branches.
+    assert counted(stepfunctions.render(made), made).once > fewer.once + 5
+    after = workflow(put("a.one"), put("a.two", after=("a.one",)))
+    assert counted(stepfunctions.render(after), after).once == fewer.once + 5
+
+
+def test_what_may_write_too_many_events_is_refused_with_the_loop() -> None:
+    stepfunctions.render(stagings(2))
+    with pytest.raises(UnsupportedError) as refused:
+        stepfunctions.render(stagings(3))
+    [problem] = refused.value.problems
+    assert problem.path == "copy1.copy"
+    assert "ends an execution at 25000" in problem.message
+    assert "up to 500 elements; divide the pipeline into two" in problem.message
+
+
+def test_long_jobs_are_polled_less_often_where_there_are_several() -> None:
+    jobs = [training(f"train.job{i}", RemoteDebugConfig={}) for i in range(3)]
+    waits = [replace(job.until, interval_s=30, timeout_s=864_000) for job in jobs if job.until]
+    made = workflow(*(replace(job, until=wait) for job, wait in zip(jobs, waits, strict=True)))
+    definition = stepfunctions.render(made)
+    count = counted(definition, made)
+    assert count.total() > MOST_EVENTS
+    assert (
+        count.total(count.most_polls) <= MOST_EVENTS - RESERVE < count.total(count.most_polls + 1)
+    )
+    status = definitions.states(definition)["train-job0-Status"]
+    assert f"$train__job0__Polls >= {count.most_polls}" in str(status)
+
+
+@given(
+    st.integers(0, MOST_EVENTS),
+    st.lists(st.tuples(st.integers(1, 500), st.integers(1, 2000)), max_size=5),
+)
+def test_polls_are_as_many_as_fit(once: int, polls: list[tuple[int, int]]) -> None:
+    count = Count(once, {}, polls)
+    most = count.most_polls
+    assert 2 <= most <= 2000
+    assert count.total(most) <= MOST_EVENTS - RESERVE or most == 2
+    assert most == 2000 or count.total(most + 1) > MOST_EVENTS - RESERVE
