@@ -106,7 +106,7 @@ def measured(stages: Sequence[Stage]) -> tuple[float, float, float | None]:
     lowering, dag = seconds(build), seconds(lambda: airflow.render(workflow))
     try:
         return lowering, dag, seconds(lambda: stepfunctions.render(workflow))
-    except UnsupportedError:  # It is longer than a definition may be.
+    except UnsupportedError:  # It is longer, or writes more events, than may be.
         return lowering, dag, None
 
 
