@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from orchestration.backends import stepfunctions
+from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.deploy import permissions, sources
 from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
 from orchestration.deploy.parameters import read, required, with_defaults
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from orchestration.graph import Workflow
     from orchestration.pipeline import Pipeline
 
+_SCHEDULED_TIME = "<aws.scheduler.scheduled-time>"
+"""The text that the scheduler replaces by the time it starts a run for. It starts some runs twice;
+both executions are then one run, and the second adopts the jobs of the first."""
 # A run that could not be started is started late, but not so late that it overlaps the next one.
 _RETRY = {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 10}
 
@@ -153,13 +157,14 @@ def _scheduled(
         },
         tags=tags,
     )
+    run = f"{workflow.name}/{_SCHEDULED_TIME}"
     schedule = Schedule(
         name=names.schedule,
         expression=cron.eventbridge(workflow.schedule.cron),
         timezone=workflow.schedule.timezone,
         target_arn=names.machine_arn,
         role_arn=starter.arn,
-        input={**chosen, **workflow.schedule.parameters},
+        input={**chosen, **workflow.schedule.parameters, RUN: run},
         retry=_RETRY,
     )
     return starter, schedule

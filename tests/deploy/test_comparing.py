@@ -102,7 +102,12 @@ def test_parameters_from_a_command_line_are_read_in_their_types() -> None:
     given = {**PARAMETERS, "count": "3", "fast": "true"}
     found = desired(pipeline, ACCOUNT, parameters=given).schedule
     assert found is not None
-    assert found.input == {**PARAMETERS, "count": 3, "fast": True}
+    assert found.input == {
+        **PARAMETERS,
+        "count": 3,
+        "fast": True,
+        "orchestration:run": "copying/<aws.scheduler.scheduled-time>",
+    }
 
 
 def test_parameters_that_do_not_fit_are_all_named() -> None:

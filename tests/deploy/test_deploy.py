@@ -190,7 +190,11 @@ def test_a_schedule_starts_runs_with_all_they_need(account: Account) -> None:
     assert found["ScheduleExpressionTimezone"] == "Europe/Berlin"
     assert found["FlexibleTimeWindow"] == {"Mode": "OFF"}
     assert found["State"] == "ENABLED"
-    assert json.loads(found["Target"]["Input"]) == {**PARAMETERS, "data": "s3://n/s"}
+    assert json.loads(found["Target"]["Input"]) == {
+        **PARAMETERS,
+        "data": "s3://n/s",
+        "orchestration:run": "copying/<aws.scheduler.scheduled-time>",
+    }
     assert found["Target"]["Arn"].endswith(":stateMachine:copying")
     starter = account.aws.client("iam").get_role_policy(
         RoleName="copying-us-east-1-schedule", PolicyName="orchestration"

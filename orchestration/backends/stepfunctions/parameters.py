@@ -12,8 +12,14 @@ from orchestration.execution.wording import parts
 from orchestration.expressions import Json
 from orchestration.graph import ParameterSpec
 
-_RUN: Final = "$substring($hash($states.context.Execution.Id, 'SHA-256'), 0, 12)"
+RUN: Final = "orchestration:run"
+"""The field of an execution's input that names the run: executions of one name are one run."""
 _INPUT: Final = "$states.input"
+_NAMED: Final = (
+    f"($v := $lookup({_INPUT}, '{RUN}'); $substring($hash($v ? '' & $v : $run, 'SHA-256'), 0, 12))"
+)
+_EXECUTION: Final = "$states.context.Execution.Id & $string($states.context.Map.Item)"
+"""The elements of a Map around a definition share an execution, but not their places in it."""
 
 
 def write(
@@ -28,6 +34,7 @@ def write(
     judged: State = {
         "Type": "Pass",
         "Assign": {
+            "run": enclosed(_NAMED),
             "parameters": enclosed(_WITH_DEFAULTS),
             "problems": {
                 "input": enclosed(_object()),
@@ -37,12 +44,15 @@ def write(
         },
     }
     judge = states.add("FindProblems", judged, check)
-    first = {"run": enclosed(_RUN), "declared": [_declared(spec) for spec in specs]}
+    specs = (*specs, ParameterSpec(name=RUN, default=""))
+    first = {"run": enclosed(_EXECUTION), "declared": [_declared(spec) for spec in specs]}
     return states.add("ReadInput", {"Type": "Pass", "Assign": first}, judge)
 
 
 # A null is a value that is not given: its default counts.
 _GIVEN: Final = "$exists($v) and $type($v) != 'null'"
+
+
 _WITH_DEFAULTS: Final = (
     f"$merge([{{}}, $declared.($v := $lookup({_INPUT}, name); {_GIVEN} ? {{name: $v}} : "
     "$exists(default) ? {name: default})])"
