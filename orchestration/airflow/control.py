@@ -13,8 +13,8 @@ from orchestration.airflow.context import TaskEnvironment, fail
 from orchestration.airflow.dags.parameters import resolved
 from orchestration.errors import ExpressionError
 from orchestration.execution import wording
+from orchestration.execution.clients import mismatch
 from orchestration.execution.parameters import problems
-from orchestration.execution.regions import mismatch
 from orchestration.expressions import Json, evaluate
 from orchestration.graph import Call, Graph, ParameterSpec, all_steps, operations
 from orchestration.graph.codec import decode

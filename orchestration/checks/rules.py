@@ -20,6 +20,7 @@ from orchestration.graph import (
     Operation,
     Output,
     Parallel,
+    Read,
     Until,
     Workflow,
     all_steps,
@@ -80,6 +81,15 @@ def requests(workflow: Workflow) -> Iterator[Problem]:
                 yield from _operation(call.name, call.until.poll, status, request=False)
                 if call.until.stop is not None:
                     yield from _operation(call.name, call.until.stop, {})
+
+
+def reports(workflow: Workflow) -> Iterator[Problem]:
+    """A report is an object, and what is taken from it is JSON already."""
+    for step in all_steps(workflow.graph):
+        for name, output in step.outputs.items() if isinstance(step, Read) else ():
+            if output.parse or not output.path:
+                message = f"output {name!r}: expected a field of the report, as it stands there"
+                yield Problem("", message, step=step.name)
 
 
 def _operation(
@@ -160,6 +170,7 @@ RULES: tuple[Callable[[Workflow], Iterator[Problem]], ...] = (
     references,
     loops_do_not_nest,
     requests,
+    reports,
     parameter_types,
     adoption,
     fallbacks,

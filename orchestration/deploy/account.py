@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestration.errors import DeployError
-from orchestration.execution.regions import mismatch
+from orchestration.execution.clients import mismatch
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline

@@ -12,8 +12,7 @@ from orchestration.direct.outcomes import Outcome
 from orchestration.direct.performing import perform, refused
 from orchestration.direct.progress import OnProgress
 from orchestration.errors import RunError, StartError
-from orchestration.execution.clients import one_attempt
-from orchestration.execution.regions import mismatch
+from orchestration.execution.clients import mismatch, one_attempt
 from orchestration.expressions import Json
 
 if TYPE_CHECKING:

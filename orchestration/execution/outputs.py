@@ -54,14 +54,21 @@ def _output(output: Output, value: Json, source: str) -> Json:
     taken_value = cast(Json, result)
     if output.parse:
         taken_value = _parsed(taken_value, path, source)
-    if not _is(taken_value, output.kind):
-        raise _wrong(path, source, output.kind)
-    return _columns(taken_value, output, path, source) if output.columns else taken_value
+    try:
+        return fitted(output, taken_value)
+    except ValueError as error:
+        cause = wording.filled(wording.NOT_A, path=path, source=source, kind=output.kind)
+        raise RunError(wording.WRONG_OUTPUT, cause) from error
 
 
-def _wrong(path: str, source: str, kind: str) -> RunError:
-    cause = wording.filled(wording.NOT_A, path=path, source=source, kind=kind)
-    return RunError(wording.WRONG_OUTPUT, cause)
+def fitted(output: Output, value: Json) -> Json:
+    """Return a value as an output gives it: of a list of objects, the columns it names.
+
+    Raises :class:`ValueError` where the value is not what the output must be.
+    """
+    if not _is(value, output.kind):
+        raise ValueError(output.kind)
+    return _columns(value, output) if output.columns else value
 
 
 def _parsed(value: Json, path: str, source: str) -> Json:
@@ -84,13 +91,13 @@ def _is(value: Json, kind: str) -> bool:
             return True
 
 
-def _columns(value: Json, output: Output, path: str, source: str) -> Json:
+def _columns(value: Json, output: Output) -> Json:
     rows = []
     for row in cast("Sequence[Json]", value):
         if not isinstance(row, Mapping):
-            raise _wrong(path, source, "list of objects")
+            raise ValueError("list of objects")
         texts = all(_is(row.get(column), "string") for column in output.texts)
         if not texts or not all(_is(row.get(column), "number") for column in output.numbers):
-            raise _wrong(path, source, output.kind)
+            raise ValueError(output.kind)
         rows.append({column: row[column] for column in output.columns if column in row})
     return rows

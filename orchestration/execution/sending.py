@@ -127,9 +127,9 @@ def native(value: Any) -> Json:
         utc = value.astimezone(datetime.UTC)
         return utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if isinstance(value, bytes | bytearray):
-        return value.decode()
+        return value.decode(errors="replace")
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [native(item) for item in value]
     if hasattr(value, "read"):
-        return cast(bytes, value.read()).decode()
+        return cast(bytes, value.read()).decode(errors="replace")
     return cast(Json, value)

@@ -7,13 +7,12 @@ same run has finished are not performed again, where their outputs were kept.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never, cast
 
 from orchestration.errors import ExpressionError, RunError
-from orchestration.execution import wording
+from orchestration.execution import reports, wording
 from orchestration.execution.calls import called
 from orchestration.execution.effects import (
     Aborted,
@@ -23,16 +22,14 @@ from orchestration.execution.effects import (
     Outputs,
     Performance,
     Recall,
-    Request,
     Rest,
     ServiceError,
     Together,
     Trouble,
 )
-from orchestration.execution.outputs import taken
 from orchestration.execution.places import Attempt
 from orchestration.execution.scope import Scope
-from orchestration.execution.sending import passes, sent
+from orchestration.execution.sending import passes
 from orchestration.expressions import Json, Tree, evaluate
 from orchestration.graph import (
     Call,
@@ -192,27 +189,13 @@ def _holds(condition: Tree, scope: Scope) -> bool:
     return value
 
 
-def read_request(uri: str) -> Request:
-    """Return the request for the object a ``Read`` names."""
-    bucket, _, key = uri.removeprefix("s3://").partition("/")
-    return Request("s3", "GetObject", {"Bucket": bucket, "Key": key})
-
-
 def _read(step: Read, scope: Scope) -> Performance[Outputs]:
     uri = str(evaluate(step.uri, scope))
-    source = f"{step.name} ({uri})"
     try:
-        response = yield from sent(read_request(uri), Retry())
+        return (yield from reports.read(step, uri))
     except ServiceError as error:
         kind = RunError if error.lasting and not passes(error, Retry()) else Trouble
         raise kind(error.code, f"{uri}: {error.message}") from error
-    body = cast("Mapping[str, Any]", response)["Body"]
-    try:
-        document = cast(Json, json.loads(body))
-    except ValueError as error:
-        cause = wording.filled(wording.NOT_JSON, source=source)
-        raise RunError(wording.WRONG_OUTPUT, cause) from error
-    return taken(step.outputs, document, source)
 
 
 def _for_each(step: ForEach, scope: Scope, attempt: Attempt) -> Performance[None]:

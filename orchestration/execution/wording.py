@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from string import Formatter
 from typing import Final, TypeVar
 
-from orchestration.graph import JOB_FAILED, NO_CAPACITY, TIMED_OUT
+from orchestration.graph import JOB_FAILED, MAX_REPORT_BYTES, NO_CAPACITY, TIMED_OUT
 
 __all__ = ["JOB_FAILED", "NO_CAPACITY", "TIMED_OUT", "filled", "parts"]
 
@@ -29,6 +29,17 @@ WRONG_OUTPUT: Final = "WrongOutput"
 """The error of a response whose value has another type than the step gives."""
 EXPRESSION_ERROR: Final = "ExpressionError"
 """The error of an expression that has no value with what a run has."""
+REPORT_MISSING: Final = "ReportMissing"
+"""The error of a report that the job did not write."""
+REPORT_NOT_USABLE: Final = "ReportNotUsable"
+"""The error of a report that is not a JSON object in UTF-8, or larger than
+:data:`~orchestration.graph.MAX_REPORT_BYTES`."""
+METRIC_MISSING: Final = "MetricMissing"
+"""The error of a report without the number that the step takes from it."""
+METRIC_NOT_FINITE: Final = "MetricNotFinite"
+"""The error of a report whose number is NaN or infinite."""
+METRIC_NOT_NUMBER: Final = "MetricNotNumber"
+"""The error of a report that has something else where a number must stand."""
 
 ENDED: Final = "{subject} ended as {status}"
 BEFORE_REASON: Final = ": "
@@ -62,6 +73,14 @@ NO_VALUE: Final = "{source} has no {path}"
 NOT_A: Final = "{source}: no {kind} {path}"
 """The value has another kind, or is missing: Step Functions does not tell the two apart."""
 NOT_JSON: Final = "{source} is not JSON"
+
+BROKEN_REPORT: Final = "{step}: {uri} {problem}"
+"""``problem`` is one of the next five."""
+ABSENT_REPORT: Final = "does not exist"
+UNUSABLE_REPORT: Final = f"is not a JSON object in UTF-8 of at most {MAX_REPORT_BYTES} bytes"
+ABSENT_VALUE: Final = "has no {path}"
+WRONG_VALUE: Final = "has no {kind} at {path}"
+NOT_FINITE_VALUE: Final = "has NaN or infinity at {path}"
 
 
 def filled(text: str, **values: object) -> str:

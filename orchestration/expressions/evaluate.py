@@ -210,11 +210,20 @@ def _count_files(items: Json) -> int:
     return sum(not key.endswith("/") for key in keys)
 
 
+def _numbered(items: Json, key: Json) -> list[Json]:
+    def numbered(item: Json) -> bool:
+        value = item.get(_text(key)) if isinstance(item, Mapping) else None
+        return isinstance(value, int | float) and not isinstance(value, bool)
+
+    return [item for item in _objects(items) if numbered(item)]
+
+
 _FUNCTIONS: dict[Function, Callable[..., Json]] = {
     Function.HASH: _hash,
     Function.COUNT: lambda items: len(_objects(items)),
     Function.COUNT_FILES: _count_files,
     Function.SUM: _sum,
+    Function.NUMBERED: _numbered,
     Function.REMOVE_PREFIX: _remove_prefix,
     Function.URL_PATH: _url_path,
     Function.DIRECTORY: lambda value: _text(value).removesuffix("/") + "/",

@@ -37,6 +37,8 @@ class Function(StrEnum):
     those of directories do."""
     SUM = "sum"
     """``list of objects, key -> number``: the sum of one field."""
+    NUMBERED = "numbered"
+    """``list of objects, key -> list``: those whose field is a number."""
     REMOVE_PREFIX = "remove_prefix"
     """``text, prefix -> text``: an error where the text does not start with the prefix."""
     URL_PATH = "url_path"

@@ -13,6 +13,7 @@ inside a ``ForEach``. What runs inside a ``Choose`` or a ``ForEach`` stays there
 from orchestration.graph.calls import (
     ANY_ERROR,
     JOB_FAILED,
+    MAX_REPORT_BYTES,
     NO_CAPACITY,
     TIMED_OUT,
     Adopt,
@@ -60,6 +61,7 @@ from orchestration.graph.walking import (
 __all__ = [
     "ANY_ERROR",
     "JOB_FAILED",
+    "MAX_REPORT_BYTES",
     "NO_CAPACITY",
     "TIMED_OUT",
     "Adopt",

@@ -17,6 +17,10 @@ TIMED_OUT: Final = "TimedOut"
 NO_CAPACITY: Final = "NoCapacity"
 """The error of a call none of whose alternatives found the machines that it asks for."""
 
+MAX_REPORT_BYTES: Final = 120 * 1024
+"""Bytes of a document that a run reads: Step Functions carries 256 KiB, and JSON that stands inside
+of JSON has up to twice as many."""
+
 Path: TypeAlias = tuple[str | int, ...]
 """The place of a value in a response: ``("FileSystems", 0, "Lifecycle")``."""
 
@@ -48,6 +52,8 @@ class Output:
     """The value if the response has none; without a default, the step then fails."""
     parse: bool = False
     """Parse the value, a text that holds JSON."""
+    not_finite: Literal["refused", "null"] = "refused"
+    """The result of a NaN or an infinity in a report: an error, or null."""
 
     @property
     def optional(self) -> bool:

@@ -39,7 +39,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """A JSON object in S3, as outputs."""
+    """A report: a JSON object in S3 that a job has written, as outputs.
+
+    It has at most :data:`~orchestration.graph.calls.MAX_REPORT_BYTES`. ``NaN`` and ``Infinity`` may
+    stand in it as Python's ``json`` writes them.
+    """
 
     name: str
     uri: Tree

@@ -289,7 +289,7 @@ class Deployment(Stage):
             condition=Compare("eq", Result(settled, "config"), config),
             error="EndpointRolledBack",
             cause=join(
-                "the endpoint serves ",
+                "it serves ",
                 Result(settled, "config"),
                 " instead of ",
                 config,

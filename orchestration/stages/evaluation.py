@@ -83,7 +83,8 @@ class CheckpointEvaluationOutputs:
     passed: Ref[bool] = output(shown=True)
     """True if the threshold is met, or if there is none."""
     results: Ref[list[dict[str, object]]] = output(shown=True)
-    """``checkpoint`` and ``metric`` of every checkpoint, in the order of their names."""
+    """``checkpoint`` and ``metric`` of every checkpoint, in the order of their names; a metric that
+    is NaN or infinite is null, and its checkpoint has lost."""
 
 
 class CheckpointEvaluation(Stage):
@@ -141,10 +142,16 @@ class CheckpointEvaluation(Stage):
     @override
     def lower(self, context: Context) -> Fragment:
         name = self.name
-        best = Best(Result(f"{name}.each", "items"), "metric", self.direction)
+        measured = apply(Function.NUMBERED, Result(f"{name}.each", "items"), "metric")
+        best = Best(measured, "metric", self.direction)
         metric = field(best, "metric")
         passed, gate = self._gate(metric)
-        steps: list[Step] = [self._list(), self._some(), self._each(context)]
+        steps: list[Step] = [
+            self._list(),
+            self._some(),
+            self._each(context),
+            self._finite(measured),
+        ]
         if gate is not None and gate.on_miss == "fail":
             steps.append(self._stopper(gate, metric))
         return Fragment(
@@ -178,6 +185,17 @@ class CheckpointEvaluation(Stage):
             name=f"{self.name}.gate",
             condition=gate.condition,
             error="BelowThreshold",
+            cause=cause,
+            after=(f"{self.name}.finite",),
+        )
+
+    def _finite(self, measured: Expression[object]) -> Require:
+        """A checkpoint that diverged has lost; where all have, there is nothing to go on with."""
+        cause = f"stage {self.name}: {self.metric} is NaN or infinite for every checkpoint"
+        return Require(
+            name=f"{self.name}.finite",
+            condition=Compare("gt", apply(Function.COUNT, measured), 0),
+            error="MetricNotFinite",
             cause=cause,
         )
 
@@ -249,7 +267,9 @@ class CheckpointEvaluation(Stage):
         read = Read(
             name=f"{self.name}.each.report",
             uri=join(self._report_location(context), "/", _REPORT),
-            outputs={"metric": Output(("metrics", self.metric), kind="number")},
+            outputs={
+                "metric": Output(("metrics", self.metric), kind="number", not_finite="null"),
+            },
             after=(job,),
         )
         return ForEach(

@@ -64,11 +64,16 @@ LEAVES: st.SearchStrategy[Any] = st.one_of(
 def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     mixed = inner | SCALARS | st.lists(inner | SCALARS, max_size=2)
     texts = inner | TEXT | URIS
-    one = st.sampled_from([f for f in Function if f not in (Function.SUM, Function.REMOVE_PREFIX)])
+    of_lists = st.sampled_from([Function.SUM, Function.NUMBERED])
+    two = (Function.SUM, Function.NUMBERED, Function.REMOVE_PREFIX)
+    one = st.sampled_from([f for f in Function if f not in two])
     return st.one_of(
         st.builds(lambda f, a: Apply(f, (a,)), one, mixed | texts),
         st.builds(
-            lambda a, k: Apply(Function.SUM, (a, k)), mixed, st.sampled_from(KEYS) | inner | TEXT
+            lambda f, a, k: Apply(f, (a, k)),
+            of_lists,
+            mixed,
+            st.sampled_from(KEYS) | inner | TEXT,
         ),
         st.builds(
             lambda rows: Apply(Function.COUNT_FILES, (rows,)),

@@ -183,14 +183,13 @@ def report(execute: Execute, aws: EmbeddedAws, document: Any, **outputs: Output)
     return execute(workflow(step, outputs={name: Result("report", name) for name in outputs}))
 
 
-def test_outputs_are_taken_by_path_with_defaults_columns_and_parsing(
+def test_outputs_are_taken_by_path_with_defaults_and_columns(
     execute: Execute, aws: EmbeddedAws
 ) -> None:
     document = {
         "a b": {"in": [{"x": 1.5, "y": 2}]},
         "empty": [],
         "one": [{"x": 1, "y": [2]}],
-        "text": '{"deep": [1]}',
         "null": None,
     }
     ended = report(
@@ -200,8 +199,7 @@ def test_outputs_are_taken_by_path_with_defaults_columns_and_parsing(
         number=Output(("a b", "in", 0, "x"), kind="number"),
         none=Output(("empty",), kind="list", columns=("x",)),
         one=Output(("one",), kind="list", columns=("y", "z")),
-        parsed=Output(("text",), parse=True),
-        unparsed=Output(("nowhere",), parse=True, default={"d": ["{% %}"]}),
+        elsewhere=Output(("nowhere",), default={"d": ["{% %}"]}),
         absent=Output(("nowhere", 0, "x"), kind="number", default=None),
         null=Output(("null",), default=1),
     )
@@ -209,26 +207,30 @@ def test_outputs_are_taken_by_path_with_defaults_columns_and_parsing(
         "number": 1.5,
         "none": [],
         "one": [{"y": [2]}],
-        "parsed": {"deep": [1]},
-        "unparsed": {"d": ["{% %}"]},
+        "elsewhere": {"d": ["{% %}"]},
         "absent": None,
         "null": None,
     }
 
 
 @pytest.mark.parametrize(
-    ("output", "said"),
+    ("output", "error", "said"),
     [
-        (Output(("metrics", "loss")), ") has no metrics.loss"),
-        (Output(("text",), kind="number"), "): no number text"),
-        (Output(("text",), kind="list", default=[]), "): no list text"),
+        (Output(("metrics", "loss")), "MissingOutput", "has no metrics.loss"),
+        (Output(("text",), kind="number"), "MetricNotNumber", "has no number at text"),
+        (Output(("text",), kind="list", default=[]), "WrongOutput", "has no list at text"),
+        (
+            Output(("rows",), kind="list", columns=("x",), texts=("x",)),
+            "WrongOutput",
+            "has no list at rows",
+        ),
     ],
 )
 def test_an_output_that_is_missing_or_wrong_fails_the_step(
-    execute: Execute, aws: EmbeddedAws, output: Output, said: str
+    execute: Execute, aws: EmbeddedAws, output: Output, error: str, said: str
 ) -> None:
-    ended = report(execute, aws, {"text": "x"}, value=output)
-    assert ended.error == "States.QueryEvaluationError"
+    ended = report(execute, aws, {"text": "x", "rows": [{"x": 1}]}, value=output)
+    assert ended.error == error
     assert said in ended.cause
 
 

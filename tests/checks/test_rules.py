@@ -131,6 +131,16 @@ READS: list[tuple[Step, str, str]] = [
     ),
 ]
 SHAPES: list[tuple[Step, str, str]] = [
+    (
+        Read(name="b", uri="s3://b/k", outputs={"n": Output(("n",), parse=True)}),
+        "b",
+        "output 'n': expected a field of the report",
+    ),
+    (
+        Read(name="b", uri="s3://b/k", outputs={"n": Output(())}),
+        "b",
+        "output 'n': expected a field of the report",
+    ),
     (each(each(get("b"))), "l", "a loop inside the loop 'l'; flatten it"),
     (each(get("b"), max_concurrency=0), "l", "max_concurrency is at least 1"),
     (each(), "l", "the loop's body is empty"),

@@ -117,6 +117,12 @@ def gated(on_miss: str) -> Pipeline:
     return pipeline(f"gate-{on_miss}", train, evaluate, deploy)
 
 
+def judged(scores: str) -> Pipeline:
+    """Checkpoints with scores, the best of them chosen."""
+    train = training("train", join(parameter("data"), "/train"), hyperparameters={"scores": scores})
+    return pipeline("judged", train, evaluation("evaluate", train))
+
+
 def served() -> Pipeline:
     """The best of three checkpoints behind an endpoint."""
     train = training("train", join(parameter("data"), "/train"))

@@ -169,6 +169,20 @@ def test_a_gate_that_stops_ends_well_and_deploys_nothing(everywhere: Compare) ->
         assert not jobs(outcome, "CreateModel")
 
 
+def test_a_checkpoint_that_diverged_has_lost(everywhere: Compare) -> None:
+    for outcome in everywhere(pipelines.judged("nan,0.7,inf")).values():
+        assert outcome.last.state == "succeeded", outcome.last.cause
+        assert outcome.outputs["evaluate"]["best_metric"] == 0.7
+        metrics = [result["metric"] for result in outcome.outputs["evaluate"]["results"]]
+        assert metrics == [None, 0.7, None]
+
+
+def test_nothing_is_chosen_where_every_checkpoint_diverged(tmp_path: Path) -> None:
+    outcome = perform(pipelines.judged("nan,inf"), "direct", data(tmp_path))
+    assert (outcome.last.state, outcome.last.error) == ("failed", "MetricNotFinite")
+    assert "stage evaluate: score is NaN or infinite" in str(outcome.last.cause)
+
+
 def test_a_second_run_updates_the_endpoint(everywhere: Compare) -> None:
     for outcome in everywhere(pipelines.served(), times=2).values():
         assert [report.state for report in outcome.reports] == ["succeeded"] * 2

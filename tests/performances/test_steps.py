@@ -230,9 +230,13 @@ def test_what_was_finished_before_is_not_done_again() -> None:
     assert scope.results["train.job"] == {"model": "s3://b/old"}
 
 
+def report(body: str) -> dict[str, Any]:
+    return {"Body": body}
+
+
 def test_what_another_process_has_read_before_counts() -> None:
     read = Read(name="r", uri="s3://b/k", outputs={"n": Output(("n",))})
-    aws = edge(GetObject={"Body": '{"n": 2}'})
+    aws = edge(GetObject=report('{"n": 2}'))
     aws.decided = {"r": {"n": 1}}
     _, scope = run(read, edge=aws)
     assert scope.results["r"] == {"n": 1}
@@ -240,7 +244,7 @@ def test_what_another_process_has_read_before_counts() -> None:
 
 def test_outputs_that_cannot_be_kept_fail_the_step_and_the_guard_releases() -> None:
     read = Read(name="r", uri="s3://b/k", outputs={"n": Output(("n",))})
-    aws = edge(CreateModel={"Id": "1"}, GetObject={"Body": '{"n": 2}'})
+    aws = edge(CreateModel={"Id": "1"}, GetObject=report('{"n": 2}'))
     aws.decided = {"r": ServiceError("AccessDenied", "no PutObject")}
     with pytest.raises(Trouble, match="AccessDenied: no PutObject"):
         run(guarded(read), edge=aws)
@@ -256,7 +260,7 @@ def test_a_choice_takes_one_branch_by_what_was_read() -> None:
         then=Graph((call("yes"),)),
         otherwise=Graph((call("no"),)),
     )
-    aws = edge(GetObject={"Body": '{"good": true}'})
+    aws = edge(GetObject=report('{"good": true}'))
     run(read, chosen, edge=aws)
     assert [request.parameters.get("N") for request in aws.sent] == [None, "yes"]
 

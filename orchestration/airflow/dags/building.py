@@ -18,7 +18,7 @@ from orchestration.backends.airflow import DagSpec, LoopSpec, TaskSpec
 from orchestration.backends.airflow.grouping import inside
 from orchestration.backends.airflow.spec import INPUTS, OUTPUTS
 from orchestration.errors import PipelineError, Problem
-from orchestration.execution.regions import mismatch
+from orchestration.execution.clients import mismatch
 from orchestration.graph import ParameterSpec
 
 _PLAIN = frozenset({"InputsOperator", "ChooseOperator", "JoinOperator"})

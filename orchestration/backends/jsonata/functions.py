@@ -6,9 +6,10 @@ run, and is written as the literal it is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol, assert_never
 
-from orchestration.backends.jsonata.code import Code, Demand, let, refused
+from orchestration.backends.jsonata.code import Code, Demand, Kind, let, refused
 from orchestration.backends.jsonata.locations import SCHEME, after_scheme, key_of, split
 from orchestration.backends.jsonata.writing import checked, field
 from orchestration.expressions import Apply, Function, Join, Tree, apply, join
@@ -41,6 +42,8 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return _count_files(writer.asked(arguments[0], "array"))
         case Function.SUM:
             return _sum(writer.asked(arguments[0], "array"), arguments[1], writer)
+        case Function.NUMBERED:
+            return _numbered(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.REMOVE_PREFIX:
             return _remove_prefix(*(writer.asked(a, "string") for a in arguments))
         case Function.URL_PATH:
@@ -86,6 +89,20 @@ def _sum(items: Code, key: Tree, writer: Writer) -> Code:
     if not isinstance(key, str):
         text = let({"k": writer.asked(key, "value").text}, text)
     return Code(text, "number", f"a sum over {items.label}")
+
+
+def _numbered(items: Code, key: Tree, writer: Writer) -> Code:
+    label = f"{items.label} with a number"
+    if not isinstance(key, str):
+        test = "$type($o) = 'object' and $type($lookup($o, $k)) = 'number'"
+        text = f"[$filter({items.text}, function($o) {{ {test} }})]"
+        return Code(let({"k": writer.asked(key, "string").text}, text), "array", label)
+    fields: Mapping[str, Kind] = {**(items.fields or {}), key: "number"}
+    test = f"$type({field('$o', key)}) = 'number'"
+    if items.fields is None:
+        test = f"$type($o) = 'object' and {test}"
+    text = f"[$filter({items.text}, function($o) {{ {test} }})]"
+    return Code(text, "array", label, fields=fields)
 
 
 def _remove_prefix(value: Code, prefix: Code) -> Code:

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from orchestration.backends.jsonata import condition, enclosed, field_value, render, tree
 from orchestration.backends.stepfunctions import values
-from orchestration.backends.stepfunctions.calls import sending
+from orchestration.backends.stepfunctions.calls import reports, sending
 from orchestration.backends.stepfunctions.facts import exported, row_fields
 from orchestration.backends.stepfunctions.names import Scope, Value, state, variable
 from orchestration.backends.stepfunctions.nesting import (
@@ -160,7 +160,7 @@ class _Here:
                 return sending.call(step, scope, self.states, following)
             case Read():
                 scope = self.scope.entered_by(step.name, self.entering)
-                return sending.read(step, scope, self.states, following)
+                return reports.read(step, scope, self.states, following)
             case Choose():
                 return self._choose(step, following)
             case Require():

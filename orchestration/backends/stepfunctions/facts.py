@@ -115,8 +115,12 @@ def _kind(
             return parameters.get(name, "any")
         case Run() | Join():
             return "string"
-        case Apply(function, _):
-            return "number" if function in _COUNTING else "string"
+        case Apply(function, _) if function in _COUNTING:
+            return "number"
+        case Apply(Function.NUMBERED, _):
+            return "array"
+        case Apply():
+            return "string"
         case Compare() | All() | Any() | Not():
             return "boolean"
         case Expression():
@@ -146,6 +150,8 @@ def _kinds(graph: Graph) -> Iterator[tuple[tuple[str, str], Kind]]:
             case Call() | Read():
                 for name, output in _outputs(step).items():
                     kind: Kind = "array" if output.columns else _KINDS[output.kind]
+                    if output.not_finite == "null":
+                        kind = "any"
                     others = _others(step, name, output)
                     same = all(_constant_kind(other) == kind for other in others)
                     yield (step.name, name), kind if same else "any"

@@ -27,6 +27,7 @@ _RESULTS: Final = {
     Function.COUNT: "Count",
     Function.COUNT_FILES: "Files",
     Function.SUM: "Total",
+    Function.NUMBERED: "Measured",
     Function.REMOVE_PREFIX: "Rest",
     Function.URL_PATH: "Encoded",
     Function.DIRECTORY: "Directory",

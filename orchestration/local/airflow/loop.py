@@ -34,7 +34,6 @@ from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy import select
 
 from orchestration.execution.parameters import problems
-from orchestration.graph import ParameterSpec
 
 if TYPE_CHECKING:
     from airflow.triggers.base import BaseTrigger
@@ -93,8 +92,7 @@ class _Run:
 
     def _refused(self, conf: Mapping[str, Any], error: ParamValidationError) -> dict[str, Any]:
         """Report a rejected input as our first task would: Airflow creates no run for it."""
-        parameters = getattr(self._dag.task_dict.get("inputs"), "parameters", ())
-        specs = [ParameterSpec(**parameter) for parameter in parameters]
+        specs = getattr(self._dag.task_dict.get("inputs"), "parameters", ())
         defaults = {name: v for name, v in self._dag.params.dump().items() if v is not None}
         wrong = problems(specs, {**defaults, **conf}) or [str(error)]
         return {

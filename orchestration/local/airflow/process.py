@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestration.errors import OrchestrationError
-from orchestration.execution.regions import mismatch
+from orchestration.execution.clients import mismatch
 from orchestration.local.processes.environment import refuse_real_aws
 
 if TYPE_CHECKING:

@@ -34,6 +34,7 @@ _ALGORITHMS = {
     "SHA-512": "sha512",
 }
 _LONGEST_RANGE = 1000
+_LARGEST_EXACT = 2**53
 
 
 class JsonataError(ValueError):
@@ -126,8 +127,18 @@ def _random(seed: Any = None, *_: Any) -> float:
 def _parse(text: Any, *_: Any) -> Any:
     if not isinstance(text, str):
         raise JsonataError("$parse takes a string of JSON")
-    value = json.loads(text)
+    # Not what Python takes for JSON beyond the standard.
+    value = json.loads(text, parse_constant=_no_constant, parse_int=_integer)
     return Utils.NULL_VALUE if value is None else value
+
+
+def _no_constant(name: str) -> Any:
+    raise JsonataError(f"$parse takes a string of JSON, which has no {name}")
+
+
+def _integer(digits: str) -> float:
+    value = float(digits)
+    return int(digits) if abs(value) <= _LARGEST_EXACT else value
 
 
 def _eval(*_: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from orchestration.direct.pipelines import workspace
 from orchestration.direct.progress import OnProgress, Progress
 from orchestration.errors import LocalError
-from orchestration.execution.regions import mismatch
+from orchestration.execution.clients import mismatch
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
 from orchestration.graph import Workflow, job_name_fields

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import traceback
+import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -108,7 +109,11 @@ def _from_moto(moto: Wsgi, environ: dict[str, Any]) -> Answer:
 
 def _send(answer: Answer, start_response: StartResponse) -> list[bytes]:
     headers = [(name, value) for name, value in answer.headers]
-    if not any(name.lower() == "content-length" for name, _ in headers):
+    names = {name.lower() for name, _ in headers}
+    if "content-length" not in names:
         headers.append(("Content-Length", str(len(answer.body))))
+    if names.isdisjoint({"x-amzn-requestid", "x-amz-request-id"}):
+        # AWS sends one with every response; moto leaves it out of some errors.
+        headers.append(("x-amz-request-id", str(uuid.uuid4())))
     start_response(f"{answer.status} {'OK' if answer.status < 400 else 'Error'}", headers)
     return [answer.body]

@@ -16,6 +16,7 @@ from orchestration.backends.jsonata import (
 from orchestration.backends.stepfunctions.names import Scope, variable
 from orchestration.backends.stepfunctions.wording import Words, worded
 from orchestration.execution import wording
+from orchestration.execution.reports import NOT_FINITE
 from orchestration.expressions import Json
 from orchestration.graph import Output
 
@@ -39,6 +40,36 @@ def taken(
     own = {name: enclosed(text) for name, text in texts.items()}
     raw = {name: _rows(output, root) or texts[name] for name, output in outputs.items()}
     return _assigned(own, raw, step_name, scope)
+
+
+def checked_before(
+    outputs: Mapping[str, Output], root: str, step_name: str, scope: Scope
+) -> dict[str, Json]:
+    """Return what a step assigns from a document whose values are known to fit."""
+    texts = {name: _checked_before(output, root) for name, output in outputs.items()}
+    own = {name: enclosed(text) for name, text in texts.items()}
+    return _assigned(own, texts, step_name, scope)
+
+
+def misfit(output: Output, value: str) -> str:
+    """Return the condition that a value that is there is not what it must be; empty: never."""
+    kind = "array" if output.columns else _TYPES.get(output.kind)
+    if kind is None:
+        return ""
+    if not output.optional and not output.columns:
+        return f"$type({value}) != '{kind}'"
+    fits = f"($v := {value}; $type($v) = '{kind}'{_rows_fit(output)})"
+    return f"$exists({value}) and $not({fits})" if output.optional else f"$not({fits})"
+
+
+def _checked_before(output: Output, root: str) -> str:
+    value = path(root, output.path)
+    result = f"($v := {value}; {_columns(output.columns)})" if output.columns else value
+    if output.optional:
+        return f"$exists({value}) ? {result} : {literal(cast('Json', output.default))}"
+    if output.not_finite == "null":
+        return f"{value} = {NOT_FINITE:.0e} ? null : {value}"
+    return result
 
 
 def given(values: Mapping[str, Json], step_name: str, scope: Scope) -> dict[str, Json]:

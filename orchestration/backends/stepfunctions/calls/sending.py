@@ -8,30 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-from typing import cast
 
-from orchestration.backends.jsonata import enclosed, location
+from orchestration.backends.jsonata import enclosed
 from orchestration.backends.stepfunctions.calls import fallbacks, integrations, recognition
 from orchestration.backends.stepfunctions.calls.outputs import given, taken
 from orchestration.backends.stepfunctions.calls.polling import Polling
 from orchestration.backends.stepfunctions.calls.tasks import task
-from orchestration.backends.stepfunctions.names import Scope, alternative, state, variable
+from orchestration.backends.stepfunctions.names import Scope, alternative, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice
-from orchestration.backends.stepfunctions.wording import Words
 from orchestration.expressions import Json
-from orchestration.graph import Call, ErrorPattern, Operation, Read, Recovery, Retry, candidates
-from orchestration.refs import Expression
-
-
-def read(step: Read, scope: Scope, states: States, following: str) -> str:
-    """Write the states of a ``Read``."""
-    bucket, key = location(step.uri)
-    reading = task(Operation("s3", "GetObject", {"Bucket": bucket, "Key": key}), scope, Retry())
-    # The cause of a wrong report names the file.
-    source: Words = (f"{step.name} (", cast("str | Expression[object]", step.uri), ")")
-    document = "$parse($states.result.Body)"
-    reading["Assign"] = taken(step.outputs, document, step.name, scope, source=source)
-    return states.add(state(step.name), reading, following)
+from orchestration.graph import Call, ErrorPattern, Recovery, Retry, candidates
 
 
 def call(step: Call, scope: Scope, states: States, following: str) -> str:
