@@ -125,7 +125,8 @@ class WorkerEdge:
             self.journal.watches.pop(watch.path, None)
             self._told(watch, verdict)
             return verdict
-        if self.deferrable:
+        # A task that is being ended comes back from no triggerer.
+        if self.deferrable and not ending:
             raise Suspended([watch])
         verdict = driven(followed(watch), self, aborting=ending)
         self._told(watch, verdict)

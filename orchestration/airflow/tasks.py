@@ -22,7 +22,7 @@ from orchestration.execution import wording
 from orchestration.execution.driving import Suspended, driven
 from orchestration.execution.effects import Aborted, Performance, Started, Trouble
 from orchestration.execution.scope import Scope
-from orchestration.execution.steps import performed, performed_element
+from orchestration.execution.steps import acquired, performed, performed_element
 from orchestration.expressions import Json, Tree, evaluate
 from orchestration.graph import ForEach, Graph
 from orchestration.graph.codec import decode
@@ -181,7 +181,11 @@ class StepsMixin(_Operator):
             loop = cast(ForEach, decode(self.each))
             element = scope.at(loop.name, context["ti"].map_index or 0, self.item)
             return (yield from performed_element(loop, element, attempt(context)))
-        yield from performed(Graph(tuple(self._decoded)), scope, attempt(context))
+        if self.is_setup:
+            [acquire] = self._decoded
+            yield from acquired(acquire, self._release, scope, attempt(context))
+        else:
+            yield from performed(Graph(tuple(self._decoded)), scope, attempt(context))
         if self.returns is None:
             return None
         try:
@@ -225,6 +229,12 @@ class StepsMixin(_Operator):
     @cached_property
     def _decoded(self) -> list[Any]:
         return [decode(step) for step in self.steps]
+
+    @property
+    def _release(self) -> Graph:
+        """The steps of a setup's teardown, which Airflow leaves out if the setup has failed."""
+        teardowns = [task for task in self.downstream_list if task.is_teardown]
+        return Graph(tuple(step for task in teardowns for step in cast(Any, task)._decoded))
 
     def _scope(self, context: Context) -> Scope:
         scope = Scope(TaskEnvironment(context, self.reads, self.items_task, self.group))

@@ -239,16 +239,21 @@ def _checked(outcomes: Sequence[Any]) -> list[Any]:
     return list(outcomes)
 
 
-def _guarded(step: Guarded, scope: Scope, attempt: Attempt) -> Performance[None]:
-    """Acquire, use, release: the clean-up never hides a failure of the body."""
+def acquired(acquire: Step, cleanup: Graph, scope: Scope, attempt: Attempt) -> Performance[None]:
+    """Acquire what a clean-up releases; release it at once if an abort leaves in doubt what is."""
     try:
-        yield from performed_step(step.acquire, scope, attempt)
+        yield from performed_step(acquire, scope, attempt)
     except Aborted as error:
         if error.unsure:
             # It may exist, its response having been lost: the same request again tells its name.
-            yield from performed_step(step.acquire, scope, attempt)
-            yield from performed(step.cleanup, scope.inner(), attempt)
+            yield from performed_step(acquire, scope, attempt)
+            yield from performed(cleanup, scope.inner(), attempt)
         raise
+
+
+def _guarded(step: Guarded, scope: Scope, attempt: Attempt) -> Performance[None]:
+    """Acquire, use, release: the clean-up never hides a failure of the body."""
+    yield from acquired(step.acquire, step.cleanup, scope, attempt)
     inner, ending = scope.inner(), cast(Ending, None)
     try:
         yield from performed(step.body, inner, attempt)

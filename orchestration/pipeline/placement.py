@@ -214,12 +214,20 @@ def _inside_guards(stages: Lowered) -> dict[str, frozenset[str]]:
         # What may be stopped by fewer gates lives around what may be stopped by more.
         key=lambda name: len(stages.gates[name]),
     )
+    if unused := [guard for guard in guards if not stages.readers[guard]]:
+        raise PipelineError([_unused(guard) for guard in unused])
     inside = {guard: stages.between(guard, stages.readers[guard]) for guard in guards}
     while (grown := _grown(inside, stages)) != inside:
         inside = grown
     for guard, members in inside.items():
         _check_runs_whenever(guard, members, stages)
     return inside
+
+
+def _unused(guard: str) -> Problem:
+    message = "creates a file system that no stage reads, only to delete it again"
+    remedy = f"give a channel {{kind: fsx_lustre, file_system: {{ref: {guard}.file_system}}}}"
+    return Problem("", f"{message}; {remedy}, or leave the stage out", stage=guard)
 
 
 def _grown(inside: Mapping[str, frozenset[str]], stages: Lowered) -> dict[str, frozenset[str]]:

@@ -33,6 +33,8 @@ class ScriptedAws:
     faults: list[tuple[str, int, str, bool]] = field(default_factory=list)
     """Operation, HTTP status, code, and whether the call takes effect; each happens once."""
     file_systems: dict[str, list[str]] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
+    """File systems by the token that they were asked for with."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> ScriptedAws:
@@ -56,7 +58,7 @@ class ScriptedAws:
 
     def clear(self) -> None:
         self.watcher = None
-        script = (self.jobs, self.statuses, self.objects, self.file_systems)
+        script = (self.jobs, self.statuses, self.objects, self.file_systems, self.tokens)
         for kept in (self.calls, self.faults, self.reasons, self.refusals, *script):
             kept.clear()
 
@@ -118,8 +120,9 @@ class ScriptedAws:
         return 200, {}
 
     def _CreateFileSystem(self, request: dict[str, Any]) -> Answer:
-        identity = f"fs-0123456789abcdef{len(self.file_systems)}"
-        self.file_systems[identity] = ["CREATING", "AVAILABLE"]
+        token = request.get("ClientRequestToken", "")
+        identity = self.tokens.setdefault(token, f"fs-0123456789abcdef{len(self.tokens)}")
+        self.file_systems.setdefault(identity, ["CREATING", "AVAILABLE"])
         return 200, {"FileSystem": {"FileSystemId": identity, "DNSName": f"{identity}.fsx"}}
 
     def _DescribeFileSystems(self, request: dict[str, Any]) -> Answer:

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from orchestration.airflow import dag
 from orchestration.expressions import Item, join
 from orchestration.graph import ForEach, Graph
-from tests.airflow.conftest import Attempt
+from tests.airflow.conftest import Attempt, TaskInstance
 from tests.airflow.scripted_aws import ScriptedAws
-from tests.airflow.workflows import training
+from tests.airflow.workflows import file_system, training, workflow
 
 STEP = training("train.job", job="base")
 
@@ -92,6 +93,39 @@ def test_what_is_killed_before_it_has_started_starts_nothing(
     with pytest.raises(AirflowFailException, match="Aborted"):
         attempt(STEP, during=lambda task: task.on_kill())
     assert aws.calls == []
+
+
+def test_a_setup_killed_in_doubt_releases_what_it_may_have_acquired(
+    reachable: None, aws: ScriptedAws
+) -> None:
+    """Airflow leaves the teardown out where the setup has failed."""
+    guard = file_system("fs.guard", Graph((training("train.job", job="base"),)))
+    asked = replace(
+        guard.acquire.operation,
+        request={**guard.acquire.operation.request, "ClientRequestToken": "run"},
+    )
+    acquire = replace(guard.acquire, operation=asked)
+    made = dag(workflow(replace(guard, acquire=acquire)))
+    task: Any = made.get_task("fs.guard.create").prepare_for_execution()
+    aws.faults.append(("CreateFileSystem", 500, "InternalServerError", True))
+    context: Any = {
+        "ti": TaskInstance(try_number=1, max_tries=2),
+        "task": task,
+        "dag": made,
+        "run_id": "r",
+        "params": {},
+    }
+
+    def killed(operation: str, request: dict[str, Any]) -> None:
+        aws.watcher = None
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    signal.signal(signal.SIGUSR1, lambda *_: task.on_kill())
+    aws.watcher = killed
+    with pytest.raises(AirflowFailException, match="Aborted"):
+        task.execute(context)
+    assert [*aws.file_systems] == [*aws.tokens.values()]
+    assert aws.count()["DeleteFileSystem"] == 1
 
 
 def test_a_loop_that_is_killed_starts_nothing_else(attempt: Attempt, aws: ScriptedAws) -> None:

@@ -151,7 +151,7 @@ def test_a_mounted_file_system_is_a_directory_below_its_mount_name() -> None:
 
 
 def test_a_new_file_system_is_deleted_by_the_guard() -> None:
-    [guard] = lowered(lustre("fs")).graph.steps
+    [guard] = lowered(lustre("fs"), reader("train", "fs")).graph.steps
     assert isinstance(guard, Guarded)
     *_, delete = guard.cleanup.steps
     assert isinstance(delete, Call)
@@ -160,6 +160,11 @@ def test_a_new_file_system_is_deleted_by_the_guard() -> None:
         "FileSystemId": "fs-1",
         "ClientRequestToken": "pipeline-fs-0123456789ab",
     }
+
+
+def test_a_new_file_system_without_a_reader_is_refused() -> None:
+    with pytest.raises(PipelineError, match="creates a file system that no stage reads"):
+        lowered(lustre("fs"))
 
 
 def test_an_existing_file_system_is_neither_created_nor_deleted() -> None:
