@@ -163,7 +163,7 @@ def parse(value: object) -> Expression[object]:
     if isinstance(value, Expression):
         return value
     if not isinstance(value, Mapping) or len(value) != 1:
-        raise ValueError(f"{value!r} is no reference; write one of {_FORMS}")
+        raise ValueError(f"expected a reference, got {value!r}; write one of {_FORMS}")
     [(form, argument)] = value.items()
     match form, argument:
         case "ref", str():
@@ -176,14 +176,14 @@ def parse(value: object) -> Expression[object]:
             return join(*(part if isinstance(part, str) else parse(part) for part in argument))
     forms = ("ref", "parameter", "run", "join")
     if form not in forms and get_close_matches(str(form), forms, n=1):
-        raise ValueError(f"{dict(value)!r} is no reference{near(str(form), forms)}")
-    raise ValueError(f"{dict(value)!r} is no reference; write one of {_FORMS}")
+        raise ValueError(f"expected a reference, got {dict(value)!r}{near(str(form), forms)}")
+    raise ValueError(f"expected a reference, got {dict(value)!r}; write one of {_FORMS}")
 
 
 def _ref(text: str) -> Ref[object]:
     stage, dot, output = text.partition(".")
     if not dot or not STAGE_NAME.fullmatch(stage) or not STAGE_NAME.fullmatch(output):
-        raise ValueError(f"{text!r} is no reference; write {{ref: <stage>.<output>}}")
+        raise ValueError(f"expected a reference, got {text!r}; write {{ref: <stage>.<output>}}")
     return Ref(stage, output)
 
 

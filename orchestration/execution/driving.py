@@ -65,7 +65,7 @@ class AsyncEdge(Protocol):
 
 
 # What is only told or looked up is answered after an abort too, so that a job whose creation was
-# under way is known by the time it has to be stopped.
+# under way is known by the time it must be stopped.
 _INTERRUPTIBLE = (Send, Pause, Follow, Rest, Together)
 
 Outcome: TypeAlias = Any

@@ -48,7 +48,7 @@ def encode(tree: Tree) -> Json:
     if isinstance(tree, Expression):
         kind = type(tree).__name__
         if kind not in _KINDS:
-            raise ExpressionError(f"{tree!r} can't be encoded; it is to be resolved first")
+            raise ExpressionError(f"{tree!r} can't be encoded; resolve it first")
         if isinstance(tree, Apply):
             return node(kind, [tree.function, *map(encode, tree.arguments)])
         values = [encode(getattr(tree, name)) for name in _FIELDS[kind]]

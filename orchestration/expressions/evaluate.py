@@ -192,7 +192,7 @@ def _url_path(value: Json) -> str:
 def _s3_parts(value: Json) -> tuple[str, str]:
     uri = _text(value)
     if not uri.startswith("s3://"):
-        raise ExpressionError(f"{uri!r} is no S3 URI (s3://bucket/key)")
+        raise ExpressionError(f"expected an S3 URI (s3://bucket/key), got {uri!r}")
     bucket, _, key = uri.removeprefix("s3://").partition("/")
     return bucket, key
 

@@ -155,7 +155,9 @@ def children(node: Expression[object]) -> tuple[Tree, ...]:
         case Apply(_, arguments):
             return arguments
         case _:
-            raise ExpressionError(f"{type(node).__name__} is no node of the expression language")
+            raise ExpressionError(
+                f"expected a node of the expression language, got {type(node).__name__}"
+            )
 
 
 def walk(tree: Tree) -> Iterator[Expression[object]]:

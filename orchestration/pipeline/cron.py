@@ -25,7 +25,10 @@ def problems(expression: str, timezone: str) -> Iterator[Problem]:
     try:
         ZoneInfo(timezone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        yield Problem("timezone", f"{timezone!r} is no IANA time zone; write Europe/Berlin or UTC")
+        yield Problem(
+            "timezone",
+            f"expected an IANA time zone, such as Europe/Berlin or UTC, got {timezone!r}",
+        )
 
 
 def _wrong(expression: str) -> Iterator[str]:
@@ -40,7 +43,7 @@ def _wrong(expression: str) -> Iterator[str]:
         yield from (sign for sign in signs if sign)
         return
     if not croniter.is_valid(expression):
-        yield f"{expression!r} is no cron expression ({', '.join(_FIELDS)})"
+        yield f"expected a cron expression ({', '.join(_FIELDS)}), got {expression!r}"
         return
     _, _, day, _, weekday = _expanded(expression)
     if day is not None and weekday is not None:

@@ -61,7 +61,7 @@ class Parameter(Model):
     @model_validator(mode="after")
     def _default_fits(self) -> Self:
         if self.default is not None and not self.fits(self.default):
-            raise ValueError(f"the default {self.default!r} is no {self.type}")
+            raise ValueError(f"expected a {self.type} as the default, got {self.default!r}")
         return self
 
 

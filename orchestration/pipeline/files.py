@@ -180,7 +180,7 @@ def _lock(path: Path) -> _Locked:
         return _locked(json.loads(lock_file.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         message = (
-            f"is no lock file; remove it, and write it again: `orchestrate lock {path.name}`, or "
+            f"is not a lock file; remove it and write it anew: `orchestrate lock {path.name}`, or "
             f"`orchestrate plan {path.name} --update` where it held a plan"
         )
         raise PipelineError([Problem(lock_file.name, message)]) from error

@@ -140,7 +140,7 @@ def _named(data: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
         else:
             own = name
             found.append(
-                Problem("", f"is {stage!r:.60}; it has to be a mapping with a kind", stage=place)
+                Problem("", f"expected a mapping with a kind, got {stage!r:.60}", stage=place)
             )
         if own != name:
             found.append(

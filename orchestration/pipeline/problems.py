@@ -150,7 +150,8 @@ def _of_pipeline(draft: Draft) -> Iterator[Problem]:
                 yield from _reference(field, node, {}, draft.parameters)
     if isinstance(draft.role, str) and not draft.role.startswith("arn:"):
         yield Problem(
-            "role", f"{draft.role!r} is no ARN; write arn:aws:iam::<account>:role/{draft.role}"
+            "role",
+            f"expected an ARN, got {draft.role!r}; write arn:aws:iam::<account>:role/{draft.role}",
         )
     yield from _tags(draft.tags)
     yield from _schedule(draft)

@@ -134,10 +134,10 @@ def _message(item: Any) -> str:
             kinds = (str(_kind(model)) for model in _models_at(item["loc"]))
             return f"there is no kind {context['tag']!r}{near(str(context['tag']), kinds)}"
         case "string_pattern_mismatch":
-            words = _PATTERNS.get(context["pattern"], f"what matches {context['pattern']}")
-            return f"is {_shown(given)}; it has to be {words}"
+            words = _PATTERNS.get(context["pattern"], f"text that matches {context['pattern']}")
+            return f"expected {words}, got {_shown(given)}"
         case "literal_error":
-            return f"is {_shown(given)}; it has to be {context['expected']}"
+            return f"expected {context['expected']}, got {_shown(given)}"
         case "value_error":
             return str(context["error"])
     if (bound := _bound(kind, context)) is not None:
@@ -146,7 +146,7 @@ def _message(item: Any) -> str:
     if expected is not None and kind.split("_")[-1] in ("type", "parsing", "float"):
         keys = _keys(item["loc"]) if expected == "a mapping" and kind.startswith("model") else []
         of = f" with the keys {', '.join(keys)}" if 0 < len(keys) <= 12 else ""
-        return f"is {_shown(given)}; it has to be {expected}{of}"
+        return f"expected {expected}{of}, got {_shown(given)}"
     return str(item["msg"])
 
 
@@ -161,7 +161,7 @@ def _bound(kind: str, context: Mapping[str, Any]) -> str | None:
         case "too_long" | "string_too_long":
             return f"the most is {context['max_length']}"
         case "multiple_of":
-            return f"it has to be a multiple of {context['multiple_of']}"
+            return f"it must be a multiple of {context['multiple_of']}"
         case _:
             return None
 

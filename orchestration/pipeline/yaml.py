@@ -50,7 +50,7 @@ def load(path: Path) -> dict[str, Any]:
     except yaml.MarkedYAMLError as error:
         raise _refused(path, _where(error)) from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise _refused(path, f"is no YAML: {error}") from error
+        raise _refused(path, f"is not YAML: {error}") from error
     if not isinstance(data, dict):
         raise _refused(path, "holds no mapping with name, workspace and stages")
     if _expanded(data) > _MOST_VALUES:
@@ -65,7 +65,7 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise _refused(path, f"can't be read: {error.strerror}") from error
     except ValueError as error:
-        raise _refused(path, f"is no path: {error}") from error
+        raise _refused(path, f"is not a path: {error}") from error
     if len(content) > _MOST_BYTES:
         raise _refused(path, f"has more than {_MOST_BYTES} bytes; a description has fewer")
     try:

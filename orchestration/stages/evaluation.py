@@ -178,7 +178,7 @@ class CheckpointEvaluation(Stage):
         cause = join(
             f"the best checkpoint's {self.metric} is ",
             cast("Expression[object]", metric),
-            f"; it has to be {needed} ",
+            f"; it must be {needed} ",
             apply(Function.TEXT, value),
         )
         return Require(

@@ -29,7 +29,7 @@ def _text(value: object) -> object:
     if isinstance(value, Mapping):
         return parse(value)
     quotes = "; put it in quotes" if isinstance(value, int | float) else ""
-    raise ValueError(f"is {value!r}; it has to be text or a reference{quotes}")
+    raise ValueError(f"expected text or a reference, got {value!r}{quotes}")
 
 
 def _count(value: object) -> object:
@@ -37,7 +37,7 @@ def _count(value: object) -> object:
         return parse(value)
     if isinstance(value, Expression) or (type(value) is int and value >= 1):
         return value
-    raise ValueError(f"is {value!r}; it has to be a whole number from 1 on, or a reference")
+    raise ValueError(f"expected a whole number from 1 on, or a reference, got {value!r}")
 
 
 def _scalar(value: object) -> object:
@@ -45,7 +45,7 @@ def _scalar(value: object) -> object:
         raise ValueError(f"is {value!r}, which JSON has no number for")
     if isinstance(value, str | int | float):
         return value
-    raise ValueError(f"is {value!r}; it has to be text, a number, true or false")
+    raise ValueError(f"expected text, a number, true or false, got {value!r}")
 
 
 def _value(value: object) -> object:
@@ -211,7 +211,7 @@ Extra: TypeAlias = Annotated[
 def s3_problem(path: str, value: object) -> Iterator[Problem]:
     """Yield the error of a place in S3, as far as the place is known."""
     if isinstance(value, str) and not re.match(r"s3://[^/]", value):
-        yield Problem(path, f"{value!r} is no S3 URI; write s3://bucket/prefix")
+        yield Problem(path, f"expected an S3 URI, got {value!r}; write s3://bucket/prefix")
     elif isinstance(value, str) and re.match(r"s3://[^/]*[${}<>\s]", value):
         yield Problem(
             path,

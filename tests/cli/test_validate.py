@@ -164,7 +164,7 @@ def test_mistakes_in_a_module_are_told_without_a_traceback(
     (modules / "bad_pipeline.py").write_text(MODULE.replace("s3://bucket/data", "bucket/data"))
     said = orchestrate("validate", "bad_pipeline:pipeline")
     assert said.status == 1
-    assert "stages.staging.source: 'bucket/data' is no S3 URI" in said.err
+    assert "stages.staging.source: expected an S3 URI, got 'bucket/data'" in said.err
 
 
 def test_only_the_backend_that_is_asked_for_is_tried(orchestrate: Command, tmp_path: Path) -> None:

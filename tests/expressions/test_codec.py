@@ -31,5 +31,5 @@ def test_a_mapping_that_looks_encoded_stays_a_mapping() -> None:
 
 
 def test_a_stage_reference_is_not_encoded() -> None:
-    with pytest.raises(ExpressionError, match=r"train\.checkpoints.*resolved first"):
+    with pytest.raises(ExpressionError, match=r"train\.checkpoints.*resolve it first"):
         codec.encode({"a": [Ref("train", "checkpoints")]})

@@ -13,7 +13,8 @@ import pytest
 _PACKAGE = Path(__file__).resolve().parents[2] / "orchestration"
 
 _PHRASES = re.compile(
-    r"\b(?:want of|is no (?:boolean|number|text|list|string)|what lies|of theirs|is to be had)\b",
+    r"\b(?:want of|what lies|of theirs|is to be had|it has to be"
+    r"|(?<!there )is no (?:ARN|boolean|list|lock|number|path|reference|S3|string|text|YAML))\b",
     re.IGNORECASE,
 )
 # A docstring begins with an imperative verb or a noun phrase.

@@ -130,7 +130,7 @@ def test_a_file_is_refused_in_a_sentence(tmp_path: Path, added: str, message: st
         (GOOD.encode() + b"# \xe9\n", "is not UTF-8"),
         (bytes(range(256)) * 50, "is not UTF-8"),
         (b"\x1f\x8b\x08\x00" + GOOD.encode(), "is not UTF-8"),
-        (GOOD.encode() + b"\0", "is no YAML: unacceptable character #x0000"),
+        (GOOD.encode() + b"\0", "is not YAML: unacceptable character #x0000"),
         (b"", "holds no mapping"),
         (b"42", "holds no mapping"),
     ],
@@ -145,7 +145,7 @@ def test_what_is_no_pipeline_file_says_so(tmp_path: Path, content: bytes, messag
         (".", "can't be read: Is a directory"),
         ("/dev/zero", "has more than 524288 bytes"),
         ("a" * 5000, "can't be read: File name too long"),
-        ("a\0b", "is no path: embedded null byte"),
+        ("a\0b", "is not a path: embedded null byte"),
     ],
 )
 def test_a_path_that_leads_to_no_file_is_refused(path: str, message: str) -> None:

@@ -127,8 +127,8 @@ def test_conversion(expression: str, theirs: str) -> None:
         ("0 6 ? * MON", "uses a sign"),
         ("H 6 * * *", "uses a sign"),
         ("0 6 15W * *", "uses a sign"),
-        ("60 6 * * *", "is no cron expression"),
-        ("0 6 * * FOO", "is no cron expression"),
+        ("60 6 * * *", "expected a cron expression"),
+        ("0 6 * * FOO", "expected a cron expression"),
         ("0 6 30 2 *", "names a day that no month has"),
     ],
 )

@@ -93,7 +93,9 @@ def test_a_folder_without_its_entry_point_is_reported(path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"sources": 3}', "{}"])
 def test_a_broken_lock_file_says_how_to_mend_it(path: Path, text: str) -> None:
     lock_path(path).write_text(text, encoding="utf-8")
-    with pytest.raises(PipelineError, match=r"p\.lock\.json: is no lock file.*orchestrate lock p"):
+    with pytest.raises(
+        PipelineError, match=r"p\.lock\.json: is not a lock file.*orchestrate lock p"
+    ):
         Pipeline.load(path)
 
 

@@ -194,10 +194,7 @@ def test_a_field_that_is_wrong_is_said_beside_a_plan(tmp_path: Path, field: str)
     pin(written(tmp_path, described()))
     data = described()
     data["stages"]["train"][field] = "large"
-    assert (
-        "'large'; it has to be a mapping"
-        in refusal(written(tmp_path, data))[f"stages.train.{field}"]
-    )
+    assert "expected a mapping" in refusal(written(tmp_path, data))[f"stages.train.{field}"]
 
 
 @pytest.mark.parametrize("broken", ["large", {}, {"strategy": "mpi"}, {"cluster": None}])

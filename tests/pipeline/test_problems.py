@@ -48,7 +48,7 @@ BOTH = {"entry_point": "a.py", "directory": "src", "archive": "a.tar.gz"}
         ({"instance_count": True}, "cluster.instance_count", "a whole number from 1 on"),
         ({"instance_count": "2"}, "cluster.instance_count", "a whole number from 1 on"),
         ({"instance_count": {"parametr": "n"}}, "cluster.instance_count", "mean 'parameter'?"),
-        ({"volume_gib": "30"}, "cluster.volume_gib", "it has to be a whole number"),
+        ({"volume_gib": "30"}, "cluster.volume_gib", "expected a whole number"),
         ({"instance_type": 5}, "cluster.instance_type", "put it in quotes"),
     ],
 )
@@ -71,9 +71,9 @@ def test_one_field_gives_one_message(wrong: Data, path: str, message: str) -> No
         ({"strategy": {}}, "strategy", "give it one of kind: "),
         ({"max_runtime_s": 0}, "max_runtime_s", "is 0; the least is 1"),
         ({"max_runtime_s": 30 * 86_400}, "max_runtime_s", "the most is 2419200"),
-        ({"input_mode": "Fast"}, "input_mode", "it has to be 'File', 'FastFile' or 'Pipe'"),
+        ({"input_mode": "Fast"}, "input_mode", "expected 'File', 'FastFile' or 'Pipe'"),
         ({"channels": {"a": {"kind": "s3"}}}, "channels.a.uri", "is required"),
-        ({"channels": {"none": {"kind": "s3", "uri": 5}}}, "channels.none.uri", "is 5"),
+        ({"channels": {"none": {"kind": "s3", "uri": 5}}}, "channels.none.uri", "got 5"),
         ({"channels": {"a": "bucket/x"}}, "channels.a.uri", "write s3://bucket/prefix"),
         ({"channels": {"a": "s3://${bucket}/x"}}, "channels.a.uri", "write {join: ['s3://', "),
         ({"channels": {"a": "s3://{{bucket}}"}}, "channels.a.uri", "no bucket can be called so"),
@@ -118,7 +118,7 @@ def test_mistakes_in_a_training_job(further: Data, path: str, message: str) -> N
         ({"deployment_type": "PERSISTENT_2"}, "throughput_mbps_per_tib", "is required for"),
         ({"throughput_mbps_per_tib": 125}, "throughput_mbps_per_tib", "PERSISTENT_2 only"),
         ({"extra_request": {"Tags": []}}, "extra_request", "is already set"),
-        ({"mount_path": "data"}, "mount_path", "it has to be what matches"),
+        ({"mount_path": "data"}, "mount_path", "expected text that matches"),
     ],
 )
 def test_mistakes_in_a_file_system(destination: Data, path: str, message: str) -> None:
@@ -196,11 +196,15 @@ def test_what_aws_would_refuse_is_reported_beside_other_mistakes() -> None:
         ({"workspace": {"ref": "a.checkpoints"}}, "workspace", "known too late"),
         ({"role": {"parameter": "rol"}}, "role", "there is no parameter 'rol'"),
         ({"tags": {"aws:x": "y"}}, "tags.aws:x", "AWS's own"),
-        ({"tags": {"n": 3}}, "tags.n", "it has to be text"),
+        ({"tags": {"n": 3}}, "tags.n", "expected text"),
         ({"stages": []}, "stages", "has 0 entries; the least is 1"),
-        ({"stages": {"a": "oops"}}, "stages.a", "has to be a mapping with a kind"),
+        ({"stages": {"a": "oops"}}, "stages.a", "expected a mapping with a kind"),
         ({"stages": {"a": job("b")}}, "stages.a", "has another name in it: 'b'"),
-        ({"parameters": {"n": {"type": "number", "default": "x"}}}, "parameters.n", "is no number"),
+        (
+            {"parameters": {"n": {"type": "number", "default": "x"}}},
+            "parameters.n",
+            "expected a number as the default",
+        ),
         ({"parameters": {"n": {"type": "int"}}}, "parameters.n.type", "'boolean'"),
         ({"schedule": {"cron": "0 6 * *"}}, "schedule.cron", "has 4 fields"),
         (

@@ -69,7 +69,7 @@ def test_merge_keys_work(tmp_path: Path) -> None:
         ("- a\n", "holds no mapping"),
         ("", "holds no mapping"),
         ("x: 1\n---\nx: 2\n", "expected a single document"),
-        ("x: \x07\n", "is no YAML"),
+        ("x: \x07\n", "is not YAML"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:

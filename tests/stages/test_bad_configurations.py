@@ -90,7 +90,6 @@ WAYS_OUT = (
     *("use ", "; give ", "write ", "; add ", "leave ", "did you mean", "; there is ", "keep "),
     *(
         "it must be",
-        "it has to be",
         "expected ",
         "the most is",
         "the least is",

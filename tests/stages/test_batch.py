@@ -67,7 +67,7 @@ def test_the_trainer_s_own_names_are_known() -> None:
         (
             {"per_replica": "bs", "global_batch": 100},
             "batch.global_batch",
-            "make 64; it has to be a multiple of 16",
+            "make 64; it must be a multiple of 16",
         ),
         (
             {"per_replica": "bz"},

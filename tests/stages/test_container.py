@@ -111,10 +111,10 @@ def test_an_algorithm_brings_its_container() -> None:
         (
             {"framework": {"name": "pytorch", "model_dir": "s3://b/m"}},
             "framework.model_dir",
-            "told to TensorFlow scripts only",
+            "only TensorFlow scripts receive this",
         ),
         ({"metrics": {"loss": "loss=.*"}}, "metrics.loss", "has no group"),
-        ({"metrics": {"loss": "loss=("}}, "metrics.loss", "is no regular expression"),
+        ({"metrics": {"loss": "loss=("}}, "metrics.loss", "expected a regular expression"),
     ],
 )
 def test_what_can_not_be_run(given: dict[str, Any], path: str, message: str) -> None:

@@ -49,7 +49,7 @@ class NewFileSystem(Model):
         capacity, throughput = self.storage_capacity_gib, self.throughput_mbps_per_tib
         if capacity != 1200 and capacity % 2400:
             yield Problem(
-                "storage_capacity_gib", f"is {capacity}; it has to be 1200 or a multiple of 2400"
+                "storage_capacity_gib", f"expected 1200 or a multiple of 2400, got {capacity}"
             )
         if self.deployment_type == "PERSISTENT_2" and throughput is None:
             yield Problem("throughput_mbps_per_tib", "is required for PERSISTENT_2: 125 to 1000")

@@ -20,7 +20,7 @@ from orchestration.stages.values import Model
 def _amount(value: object) -> object:
     if isinstance(value, str) or (type(value) is int and value >= 1):
         return value
-    raise ValueError(f"is {value!r}; it has to be a whole number from 1 on, or a hyperparameter")
+    raise ValueError(f"expected a whole number from 1 on, or a hyperparameter, got {value!r}")
 
 
 Amount: TypeAlias = Annotated[int | str, BeforeValidator(_amount)]
@@ -125,7 +125,7 @@ def problems(
     way = (
         f"; {wanted // each} per replica would make it so"
         if wanted % each == 0
-        else f"; it has to be a multiple of {each}"
+        else f"; it must be a multiple of {each}"
     )
     where = batch.global_batch
     yield Problem(

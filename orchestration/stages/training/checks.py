@@ -157,7 +157,7 @@ def _container(job: TrainingFields) -> Iterator[Problem]:
     if job.algorithm is not None and job.source is not None:
         yield Problem("source", "an algorithm brings its own code; leave it out")
     if framework is not None and framework.name != "tensorflow" and framework.model_dir is not None:
-        yield Problem("framework.model_dir", "is told to TensorFlow scripts only; leave it out")
+        yield Problem("framework.model_dir", "only TensorFlow scripts receive this; remove it")
     if job.entrypoint:
         yield from _without_toolkit(job)
 
@@ -192,7 +192,9 @@ def _metrics(job: TrainingFields) -> Iterator[Problem]:
         try:
             groups = re.compile(regex).groups
         except re.error as error:
-            yield Problem(f"metrics.{name}", f"{regex!r} is no regular expression: {error}")
+            yield Problem(
+                f"metrics.{name}", f"expected a regular expression, got {regex!r}: {error}"
+            )
         else:
             if groups == 0:
                 yield Problem(

@@ -214,14 +214,14 @@ def _type_problem(path: str, name: object) -> Iterator[Problem]:
     if not name.startswith("ml."):
         whole = f"ml.{name}"
         way = f"write {whole}" if whole in training_types() else "they begin with ml."
-        yield Problem(path, f"{name!r} is no SageMaker instance type; {way}")
+        yield Problem(path, f"{name!r} is not a SageMaker instance type; {way}")
     else:
         yield Problem(
-            path, f"{name!r} is no instance type for training{near(name, training_types())}"
+            path, f"{name!r} is not an instance type for training{near(name, training_types())}"
         )
 
 
 def _count_problem(path: str, count: object) -> Iterator[Problem]:
     """Yield the error of a count, which may be a parameter's default."""
     if not isinstance(count, Expression) and not (type(count) is int and count >= 1):
-        yield Problem(path, f"is {count!r}; it has to be a whole number from 1 on")
+        yield Problem(path, f"expected a whole number from 1 on, got {count!r}")

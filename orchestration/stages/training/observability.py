@@ -122,7 +122,7 @@ class Profiler(Model):
                 *most, last = map(str, _INTERVALS_MS)
                 yield Problem(
                     "profiler.interval_ms",
-                    f"is {self.interval_ms}; it has to be {', '.join(most)} or {last}",
+                    f"expected {', '.join(most)} or {last}, got {self.interval_ms}",
                 )
 
 
