@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -67,6 +68,11 @@ def node_tool(*command: str) -> Iterator[NodeTool]:
         tool.close()
 
 
+# asl-validator 4.0.0 takes the elements of a list in a list for objects; the language has no such
+# rule, and requests such as `{"instances": [[0.5]]}` need them.
+_IN_NESTED_LIST = re.compile(r"/Arguments/.+/\d+/\d+ is invalid. must be object")
+
+
 class AslValidators:
     """Call it with a definition: the list of what `asl-validator` and the language service say.
 
@@ -77,8 +83,8 @@ class AslValidators:
         self._tool = tool
 
     def __call__(self, definition: Mapping[str, Any]) -> list[dict[str, str]]:
-        found: list[dict[str, str]] = self._tool.ask(definition)
-        return found
+        problems: list[dict[str, str]] = self._tool.ask(definition)
+        return [problem for problem in problems if not _IN_NESTED_LIST.search(problem["message"])]
 
 
 class JsonataError(Exception):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
 from botocore.exceptions import BotoCoreError, ClientError
 
-from orchestration.execution.clients import keep_copy_source, method, one_attempt
+from orchestration.execution.clients import keep_copy_source, one_attempt, send
 from orchestration.execution.effects import Request
 from orchestration.execution.sending import native, service_error
 from orchestration.expressions import Json
@@ -39,7 +39,7 @@ class Clients:
         Raises :class:`~orchestration.execution.effects.ServiceError`.
         """
         try:
-            return native(method(self._client(request.service), request)(**request.parameters))
+            return native(send(self._client(request.service), request))
         except (ClientError, BotoCoreError) as error:
             meaning = service_error(error)
             if meaning.expired:

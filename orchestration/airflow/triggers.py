@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from orchestration.airflow.clients import client
 from orchestration.airflow.watches import verdict_to_json, watch_from_json
-from orchestration.execution.clients import method
+from orchestration.execution.clients import send
 from orchestration.execution.driving import driven_async
 from orchestration.execution.effects import (
     Deadline,
@@ -142,7 +142,7 @@ class _TriggerEdge:
     async def _send(self, request: Request) -> Any:
         try:
             connection = await self._client(request.service)
-            return native(await method(connection, request)(**request.parameters))
+            return native(await send(connection, request))
         except (ClientError, BotoCoreError) as error:
             meaning = service_error(error)
             if meaning.expired:

@@ -88,6 +88,24 @@ def _places(shape: Shape, value: Tree, path: str) -> Iterator[tuple[str, str, Ex
             yield from _places(shape.member, item, f"{path}[{index}]")
 
 
+def texts_for_bytes(service: str, operation: str, request: Mapping[str, Tree]) -> Iterator[str]:
+    """Yield where a request has text and the API takes bytes, by the paths."""
+    model = operation_model(service, operation)
+    if model is not None and model.input_shape is not None:
+        yield from _texts(model.input_shape, request, "")
+
+
+def _texts(shape: Shape, value: Tree, path: str) -> Iterator[str]:
+    if shape.type_name == "blob":
+        if isinstance(value, str | bytes | Join):
+            yield path
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            inner = _member(shape, key)
+            if inner is not None:
+                yield from _texts(inner, item, f"{path}.{key}" if path else key)
+
+
 def unknown_fields(service: str, operation: str, request: Mapping[str, Tree]) -> Iterator[str]:
     """Yield the fields of a request that the installed botocore does not know, by their paths.
 
@@ -142,8 +160,8 @@ def _value(  # noqa: C901 - one arm for each type of shape
             if not isinstance(value, bool):
                 yield _wrong(path, "true or false", value)
         case "blob":
-            if not isinstance(value, str | bytes):
-                yield _wrong(path, "text", value)
+            # Text or bytes as they are, anything else as its JSON.
+            pass
         case "timestamp":
             if not isinstance(value, str | int | float) or isinstance(value, bool):
                 yield _wrong(path, "a time", value)

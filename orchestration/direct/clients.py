@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any, Protocol
 
-from orchestration.execution.clients import keep_copy_source, method, one_attempt
+from orchestration.execution.clients import keep_copy_source, one_attempt, send
 from orchestration.execution.driving import MOST_THREADS
 from orchestration.execution.effects import Request, ServiceError
 from orchestration.execution.sending import native, service_error
@@ -68,6 +68,6 @@ def _sent(client: Any, request: Request) -> Json:
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        return native(method(client, request)(**request.parameters))
+        return native(send(client, request))
     except (ClientError, BotoCoreError) as error:
         raise service_error(error) from error

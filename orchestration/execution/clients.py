@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from orchestration.execution import wording
@@ -32,11 +34,34 @@ def keep_copy_source(client: Any) -> None:
     client.meta.events.unregister(event, handle_copy_source_param)
 
 
-def method(client: Any, request: Request) -> Any:
-    """Return the client's method for a request's operation."""
+def send(client: Any, request: Request) -> Any:
+    """Send a request with a client; returns the response, or what an async client awaits.
+
+    Where the API takes bytes, a request holds text, or the JSON of any other value: Step Functions
+    sends the same for all but text.
+    """
     from botocore import xform_name
 
-    return getattr(client, xform_name(request.operation))
+    shape = client.meta.service_model.operation_model(request.operation).input_shape
+    parameters = {} if shape is None else _encoded(request.parameters, shape)
+    return getattr(client, xform_name(request.operation))(**parameters)
+
+
+def _encoded(value: Any, shape: Any) -> Any:
+    kind = shape.type_name
+    if kind == "structure" and isinstance(value, Mapping):
+        members = shape.members
+        return {
+            key: _encoded(item, members[key]) if key in members else item
+            for key, item in value.items()
+        }
+    if kind == "map" and isinstance(value, Mapping):
+        return {key: _encoded(item, shape.value) for key, item in value.items()}
+    if kind == "list" and isinstance(value, list):
+        return [_encoded(item, shape.member) for item in value]
+    if kind == "blob" and not isinstance(value, str | bytes):
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    return value
 
 
 def mismatch(pipeline: str, region: str | None, *, place: str, other: str | None) -> str | None:

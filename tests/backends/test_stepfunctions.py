@@ -411,3 +411,15 @@ def test_the_limit_counts_what_is_sent() -> None:
     definition["Comment"] = "y" * 40
     [problem] = exceeded(definition)
     assert f"at most {MAX_DEFINITION}" in problem.message
+
+
+def test_text_for_bytes_is_refused_and_json_for_them_is_not() -> None:
+    def sending(body: Tree) -> Workflow:
+        request: dict[str, Tree] = {"EndpointName": "e", "ContentType": "text/csv", "Body": body}
+        asked = Operation("sagemaker-runtime", "InvokeEndpoint", request)
+        return workflow(Call(name="ask", operation=asked))
+
+    with pytest.raises(UnsupportedError, match="Body is text, which Step Functions sends as JSON"):
+        stepfunctions.render(sending("1,2,3"))
+    made: Any = stepfunctions.render(sending({"instances": [[1, "x"]]}))
+    assert made["States"]["ask"]["Arguments"]["Body"] == {"instances": [[1, "x"]]}

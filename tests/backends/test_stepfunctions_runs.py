@@ -115,7 +115,8 @@ def store(aws: EmbeddedAws, key: str, value: Any) -> None:
 
 def stored(aws: EmbeddedAws, key: str) -> str:
     body: bytes = aws.client("s3").get_object(Bucket=BUCKET, Key=key)["Body"].read()
-    return body.decode()
+    value: str = json.loads(body)["value"]
+    return value
 
 
 # --- input and output ----------------------------------------------------------------------------

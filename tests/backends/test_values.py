@@ -49,14 +49,14 @@ def gate(name: str, *after: str) -> Require:
 def test_what_parameters_give_is_assigned_once_the_input_is_checked() -> None:
     made = states(writing("one"), writing("two", "one"))
     assert "is not an S3 URI" in assigned(made["CheckInput"])["token__Bucket"]
-    assert made["one"]["Arguments"]["Body"] == "{% $token__Bucket %}"
-    assert made["two"]["Arguments"]["Body"] == "{% $token__Bucket %}"
+    assert made["one"]["Arguments"]["Body"]["value"] == "{% $token__Bucket %}"
+    assert made["two"]["Arguments"]["Body"]["value"] == "{% $token__Bucket %}"
 
 
 def test_what_is_needed_once_stays_where_it_is() -> None:
     made = states(writing("one"))
     assert assigned(made["CheckInput"]) == {}
-    assert "is not an S3 URI" in made["one"]["Arguments"]["Body"]
+    assert "is not an S3 URI" in made["one"]["Arguments"]["Body"]["value"]
 
 
 def test_no_check_comes_before_a_step_that_may_end_the_run_on_purpose() -> None:
@@ -80,7 +80,7 @@ def test_what_only_a_branch_needs_is_checked_there() -> None:
     )
     made = states(branch)
     assert assigned(made["CheckInput"]) == {}
-    assert "is not an S3 URI" in made["one"]["Arguments"]["Body"]
+    assert "is not an S3 URI" in made["one"]["Arguments"]["Body"]["value"]
 
 
 def test_the_best_of_a_list_is_assigned_when_the_list_is_whole() -> None:
@@ -116,7 +116,7 @@ def test_a_response_gives_values_together_with_the_outputs() -> None:
     digest = apply(Function.HASH, Result("one", "etag"))
     made = states(put("one"), writing("two", body=digest), writing("three", "two", body=digest))
     assert "$states.result.ETag" in assigned(made["one"])["one__Hash"]
-    assert made["three"]["Arguments"]["Body"] == "{% $one__Hash %}"
+    assert made["three"]["Arguments"]["Body"]["value"] == "{% $one__Hash %}"
 
 
 def test_an_outer_variable_is_read_inside_and_its_name_is_not_given_twice() -> None:

@@ -34,7 +34,12 @@ def workflow(*steps: Step, outputs: dict[str, Tree] | None = None, **more: Any) 
 
 def put(name: str, body: Tree = "x", *, key: Tree | None = None, **more: Any) -> Call:
     """Write an object; its key is the step's name."""
-    request: dict[str, Tree] = {"Bucket": BUCKET, "Key": name if key is None else key, "Body": body}
+    # An object: Step Functions would put text into quotes.
+    request: dict[str, Tree] = {
+        "Bucket": BUCKET,
+        "Key": name if key is None else key,
+        "Body": {"value": body},
+    }
     return Call(
         name=name,
         operation=Operation("s3", "PutObject", request),

@@ -11,6 +11,7 @@ from typing import Final
 
 from orchestration.backends.stepfunctions.calls import recognition, services
 from orchestration.backends.stepfunctions.names import MAX_NAME
+from orchestration.checks.requests import texts_for_bytes
 from orchestration.errors import Problem
 from orchestration.expressions import Json
 from orchestration.graph import (
@@ -111,6 +112,13 @@ def _operation(name: str, operation: Operation) -> Iterator[Problem]:
     elif operation.name in services.service(operation.service).refuses:
         yield Problem(
             name, f"Step Functions has no integration for {operation.service}:{operation.name}"
+        )
+    for path in texts_for_bytes(operation.service, operation.name, operation.request):
+        # Recorded with S3's PutObject on AWS, November 2025: 9 characters were stored as 11 bytes.
+        yield Problem(
+            name,
+            f"{path} is text, which Step Functions sends as JSON, in quotes; give JSON instead"
+            " (an object, a list or a number), or run it on Airflow",
         )
     lower = sorted(key for key in operation.request if key[:1].islower())
     if lower:

@@ -19,23 +19,31 @@ def install(clock: Clock, activity: Activity, endpoint_url: str) -> None:
 
     loading.import_engine()
     from orchestration.local.engine import (
-        clients,
+        checks,
         definitions,
+        failures,
+        fields,
         history,
-        integrations,
         jsonata,
         lifecycle,
         matching,
+        quotas,
         timing,
     )
+    from orchestration.local.engine.tasks import clients, optimised
 
     default_user_config["stepfunctions"] = {"execute_state_machine": True}
     loading.install()
     history.install()
+    failures.install()
     jsonata.install()
+    checks.install()
     matching.install()
+    quotas.install()
     lifecycle.install()
+    # Around what the others have replaced.
+    fields.install()
     timing.install(clock)
     definitions.install()
-    integrations.install(activity)
+    optimised.install(activity)
     clients.install(endpoint_url)

@@ -23,6 +23,7 @@ from moto.stepfunctions.parser.asl.component.common.query_language import QueryL
 from moto.stepfunctions.parser.asl.component.common.string import string_expression
 from moto.stepfunctions.parser.asl.component.state.choice.comparison import comparison
 
+from orchestration.local.engine import fields
 from orchestration.local.engine.failures import query_failure
 from orchestration.local.engine.seams import replace
 
@@ -37,12 +38,27 @@ _LONGEST_RANGE = 1000
 _LARGEST_EXACT = 2**53
 
 
+_TYPES = {
+    type(None): "null",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+
+
 class JsonataError(ValueError):
     """An expression could not be compiled or evaluated."""
 
 
 class Undefined(JsonataError):
     """An expression has no value."""
+
+
+class Unsupported(JsonataError):
+    """An expression has a value that JSON cannot hold."""
 
 
 def evaluate(expression: str, variables: Mapping[str, Any]) -> Any:
@@ -60,10 +76,26 @@ def evaluate(expression: str, variables: Mapping[str, Any]) -> Any:
         except RecursionError as error:
             raise JsonataError("it recurses too deeply") from error
         except Exception as error:
-            raise JsonataError(str(error) or type(error).__name__) from error
+            raise JsonataError(_message(error)) from error
     if value is None:
-        raise Undefined("returned nothing (undefined).")
+        raise Undefined("returned nothing (undefined)")
     return _json_value(value)
+
+
+def syntax_error(expression: str) -> str | None:
+    """Return what is wrong with the syntax of an expression, if anything is."""
+    with _ONE_AT_A_TIME:
+        try:
+            _compile(expression)
+        except Exception as error:
+            return _message(error)
+    return None
+
+
+def _message(error: Exception) -> str:
+    code = getattr(error, "error", None)
+    text = str(error) or type(error).__name__
+    return f"{code}: {text}" if code else text
 
 
 # The library's parser and evaluator share state between expressions.
@@ -94,7 +126,7 @@ def _json_value(value: Any) -> Any:
         return {str(key): _json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_json_value(item) for item in value]
-    raise JsonataError("returned an unsupported result type.")
+    raise Unsupported("returned an unsupported result type")
 
 
 def _partition(values: Any, size: Any, *_: Any) -> Any:
@@ -174,10 +206,18 @@ def _states(env: Any) -> dict[str, Any]:
 def _evaluate_in(env: Any, expression: str, variables: Mapping[str, Any]) -> None:
     try:
         env.stack.append(evaluate(expression, variables))
-    except Undefined as error:
-        raise query_failure(env, expression, str(error)) from error
+    except (Undefined, Unsupported) as error:
+        raise expression_failure(env, expression, f"{error}.") from error
     except JsonataError as error:
-        raise query_failure(env, expression, f"failed: {error}") from error
+        why = f"threw an error during evaluation. {error}"
+        raise expression_failure(env, expression, why) from error
+
+
+def expression_failure(env: Any, expression: str, why: str) -> Exception:
+    """Return the failure of a state one of whose expressions has no value, or a wrong one."""
+    name = fields.current()
+    where = f" specified for the field '{name}'" if name else ""
+    return query_failure(env, f"The JSONata expression '{expression}'{where} {why}", name)
 
 
 def _string_jsonata(self: Any, env: Any) -> None:
@@ -192,11 +232,22 @@ def _variable_sample(self: Any, env: Any) -> None:
 
 
 def _condition(self: Any, env: Any) -> None:
-    self.string_jsonata.eval(env=env)
-    result = env.stack[-1]
-    if not isinstance(result, bool):
-        why = f"is a condition and returned {json.dumps(result)}, which is neither true nor false."
-        raise query_failure(env, self.string_jsonata.expression, why)
+    with fields.inside("Condition"):
+        self.string_jsonata.eval(env=env)
+        check_type(env, self.string_jsonata.expression, "boolean")
+
+
+def check_type(env: Any, expression: str, expected: str) -> None:
+    """Fail a state whose expression has a value of another type than its field takes."""
+    value = env.stack[-1]
+    actual = _TYPES[type(value)]
+    if actual != expected:
+        raise expression_failure(
+            env,
+            expression,
+            f"returned an unexpected result type. Expected '{expected}', but was '{actual}' "
+            f"for value: {json.dumps(value, separators=(',', ':'), ensure_ascii=False)}",
+        )
 
 
 def install() -> None:

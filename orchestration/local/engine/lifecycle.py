@@ -2,8 +2,9 @@
 
 In moto 5.2.5 the query language of a definition is kept on a class, so that one bad definition
 spoils later ones; an Assign takes effect before the state's Output; StartExecution needs a name;
-and an execution that is stopped at once has no environment yet. Tests in
-`tests/local/engine/test_engine.py` (query languages, variables, names) fail without this module.
+an execution that is stopped at once has no environment yet; and SendTaskFailure loses the cause.
+Tests in `tests/local/engine/test_engine.py` (query languages, variables, names, tokens) fail
+without this module.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 import uuid
 from typing import Any
 
+from moto.core.responses import EmptyResult
 from moto.stepfunctions.exceptions import InvalidExecutionInput
 from moto.stepfunctions.parser.asl.component.common.assign.assign_decl import AssignDecl
 from moto.stepfunctions.parser.asl.component.state import state as state_module
@@ -19,10 +21,11 @@ from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
 from moto.stepfunctions.parser.backend.execution import Execution
 from moto.stepfunctions.parser.backend.execution_worker import ExecutionWorker
 from moto.stepfunctions.parser.models import StepFunctionsParserBackend
-from moto.stepfunctions.parser.quotas import is_within_size_quota
+from moto.stepfunctions.responses import StepFunctionResponse
 
+from orchestration.local.engine.quotas import LARGEST_BYTES, check_variables
 from orchestration.local.engine.seams import replace
-from orchestration.local.engine.values import iso
+from orchestration.local.engine.tasks.values import iso
 
 _STARTS_WITHIN_S = 60.0
 _PENDING = "_pending_assignments"
@@ -47,6 +50,7 @@ def _assign(self: Any, env: Any) -> None:
     for binding in self.declaration_bindings:
         binding.eval(env=env)
         values.update(env.stack.pop())
+    check_variables(env, values)
     setattr(env.variable_store, _PENDING, values)
 
 
@@ -87,7 +91,7 @@ def _start(method: Any) -> Any:
         execution_input: str | None = None,
         trace_header: Any = None,
     ) -> Any:
-        if execution_input and not is_within_size_quota(execution_input):
+        if execution_input and len(execution_input.encode()) > LARGEST_BYTES:
             raise InvalidExecutionInput("The input is longer than 262144 bytes")
         return method(
             self, state_machine_arn, name or str(uuid.uuid4()), execution_input, trace_header
@@ -104,8 +108,16 @@ def _stop(self: Any, stop_date: Any, error: str | None, cause: str | None) -> No
     self.env.set_stop(stop_date=stop_date, cause=cause, error=error)
 
 
+def _send_task_failure(self: Any) -> Any:
+    self.stepfunction_backend.send_task_failure(
+        self._get_param("taskToken"), self._get_param("error"), self._get_param("cause")
+    )
+    return EmptyResult()
+
+
 def install() -> None:
     """Repair the engine's executions."""
+    replace(StepFunctionResponse, "send_task_failure", _send_task_failure)
     replace(Preprocessor, "_query_language_per_scope", _PerInstance())
     replace(AssignDecl, "_eval_body", _assign)
     for cls in _subclasses(state_module.CommonStateField):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import time
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,48 +13,18 @@ from botocore.exceptions import ClientError
 
 from orchestration.local import EmbeddedAws, Fault
 from tests.local.conftest import BUCKET, ROLE, put, tar_gz, training_request, wait
+from tests.local.engine.machines import (
+    SDK,
+    created,
+    ended,
+    jsonata,
+    output_of,
+    passing,
+    run_of,
+    started,
+)
 
-SDK = "arn:aws:states:::aws-sdk:"
 SLOW = tar_gz({"train.py": "import time; print('ready', flush=True); time.sleep(60)"})
-
-
-def _machine(aws: EmbeddedAws, definition: dict[str, Any]) -> str:
-    arn: str = aws.client("stepfunctions").create_state_machine(
-        name=f"m-{uuid.uuid4().hex[:12]}", definition=json.dumps(definition), roleArn=ROLE
-    )["stateMachineArn"]
-    return arn
-
-
-def _start(aws: EmbeddedAws, definition: dict[str, Any], data: Any = None) -> str:
-    started: str = aws.client("stepfunctions").start_execution(
-        stateMachineArn=_machine(aws, definition), input=json.dumps({} if data is None else data)
-    )["executionArn"]
-    return started
-
-
-def _end(aws: EmbeddedAws, execution: str) -> dict[str, Any]:
-    return wait(
-        lambda: aws.client("stepfunctions").describe_execution(executionArn=execution),
-        lambda run: run["status"] != "RUNNING",
-    )
-
-
-def _run(aws: EmbeddedAws, definition: dict[str, Any], data: Any = None) -> dict[str, Any]:
-    return _end(aws, _start(aws, definition, data))
-
-
-def _output(aws: EmbeddedAws, definition: dict[str, Any], data: Any = None) -> Any:
-    run = _run(aws, definition, data)
-    assert run["status"] == "SUCCEEDED", (run.get("error"), run.get("cause"))
-    return json.loads(run["output"])
-
-
-def _jsonata(first: str = "A", **states: Any) -> dict[str, Any]:
-    return {"QueryLanguage": "JSONata", "StartAt": first, "States": states}
-
-
-def _pass(output: Any) -> dict[str, Any]:
-    return _jsonata(A={"Type": "Pass", "Output": output, "End": True})
 
 
 @pytest.mark.parametrize(
@@ -80,21 +49,21 @@ def test_expressions_have_the_value_that_aws_gives(
     aws: EmbeddedAws, expression: str, value: Any
 ) -> None:
     data = {"none": None, "list": [1, 2, 3], "text": 'a "quoted" \\ line\n\u00e9 {{ x }} {% y %}'}
-    assert _output(aws, _pass({"v": f"{{% {expression} %}}"}), data) == {"v": value}
+    assert output_of(aws, passing({"v": f"{{% {expression} %}}"}), data) == {"v": value}
 
 
 @pytest.mark.parametrize(
-    "expression", ["$states.input.missing", "$nope", "1 +", "$eval('1')", "$hash('a', 'x')", "$sum"]
+    "expression", ["$states.input.missing", "$nope", "$eval('1')", "$hash('a', 'x')", "$sum"]
 )
 def test_what_has_no_value_is_a_query_evaluation_error(aws: EmbeddedAws, expression: str) -> None:
-    run = _run(aws, _pass({"v": f"{{% {expression} %}}"}))
+    run = run_of(aws, passing({"v": f"{{% {expression} %}}"}))
     assert (run["status"], run["error"]) == ("FAILED", "States.QueryEvaluationError")
 
 
 def test_a_condition_must_be_true_or_false(aws: EmbeddedAws) -> None:
     choice = {"Type": "Choice", "Choices": [{"Condition": "{% 'yes' %}", "Next": "B"}]}
-    definition = _jsonata(A=choice | {"Default": "B"}, B={"Type": "Succeed"})
-    assert _run(aws, definition)["error"] == "States.QueryEvaluationError"
+    definition = jsonata(A=choice | {"Default": "B"}, B={"Type": "Succeed"})
+    assert run_of(aws, definition)["error"] == "States.QueryEvaluationError"
 
 
 def test_variables_keep_every_character_and_count_from_the_next_state(aws: EmbeddedAws) -> None:
@@ -115,7 +84,7 @@ def test_variables_keep_every_character_and_count_from_the_next_state(aws: Embed
         },
         "End": True,
     }
-    assert _output(aws, _jsonata(A=first, B=second), text) == {
+    assert output_of(aws, jsonata(A=first, B=second), text) == {
         "v": text,
         "old": False,
         "n": None,
@@ -127,10 +96,10 @@ def test_query_languages_do_not_leak_between_definitions(aws: EmbeddedAws) -> No
     path = {"StartAt": "A", "States": {"A": {"Type": "Pass", "OutputPath": "$.a", "End": True}}}
     bad = {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": {"Type": "Nonsense"}}}
     with pytest.raises(ClientError, match="InvalidDefinition"):
-        _machine(aws, bad)
-    jobs = [path, _pass("{% $states.input.a %}")] * 4
+        created(aws, bad)
+    jobs = [path, passing("{% $states.input.a %}")] * 4
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda one: _output(aws, one, {"a": 7}), jobs)) == [7] * 8
+        assert list(pool.map(lambda one: output_of(aws, one, {"a": 7}), jobs)) == [7] * 8
 
 
 def test_waits_and_retries_keep_simulated_time(aws: EmbeddedAws) -> None:
@@ -147,11 +116,9 @@ def test_waits_and_retries_keep_simulated_time(aws: EmbeddedAws) -> None:
         "End": True,
     }
     before = time.monotonic()
-    output = _output(
+    output = output_of(
         aws,
-        _jsonata(
-            "W", W={"Type": "Wait", "Seconds": 100, "Next": "A"}, A=get, B={"Type": "Succeed"}
-        ),
+        jsonata("W", W={"Type": "Wait", "Seconds": 100, "Next": "A"}, A=get, B={"Type": "Succeed"}),
     )
     assert output["Error"] == "S3.NoSuchKeyException"
     # 100 s + 30 s + 60 s at 0.005 is 0.95 s.
@@ -176,7 +143,7 @@ def test_errors_of_the_sdk_integrations_have_aws_s_names(
     aws: EmbeddedAws, resource: str, arguments: dict[str, Any], error: str
 ) -> None:
     task = {"Type": "Task", "Resource": SDK + resource, "Arguments": arguments, "End": True}
-    assert _run(aws, _jsonata(A=task))["error"] == error
+    assert run_of(aws, jsonata(A=task))["error"] == error
 
 
 def test_a_body_is_a_string_and_times_are_iso(aws: EmbeddedAws) -> None:
@@ -191,7 +158,7 @@ def test_a_body_is_a_string_and_times_are_iso(aws: EmbeddedAws) -> None:
         },
         "End": True,
     }
-    output = _output(aws, _jsonata(A=task))
+    output = output_of(aws, jsonata(A=task))
     assert output["loss"] == 0.5
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", output["at"])
 
@@ -211,17 +178,17 @@ def test_sync_retries_catch_the_error_and_return_the_job(aws: EmbeddedAws) -> No
     aws.inject(Fault("sagemaker", "CreateTrainingJob", "ThrottlingException", "Rate exceeded"))
     retry = [{"ErrorEquals": ["SageMaker.AmazonSageMakerException"], "IntervalSeconds": 1}]
     task = _training_task("sync-retry", script, Retry=retry)
-    output = _output(aws, _jsonata(A=task))
+    output = output_of(aws, jsonata(A=task))
     assert output["TrainingJobStatus"] == "Completed"
     assert isinstance(output["CreationTime"], int)
 
 
 def test_a_failed_job_and_a_taken_name_have_different_errors(aws: EmbeddedAws) -> None:
     script = put(aws, "code/fails.tar.gz", tar_gz({"train.py": "raise SystemExit(4)"}))
-    run = _run(aws, _jsonata(A=_training_task("sync-fails", script)))
+    run = run_of(aws, jsonata(A=_training_task("sync-fails", script)))
     assert run["error"] == "States.TaskFailed"
     assert json.loads(run["cause"])["TrainingJobStatus"] == "Failed"
-    again = _run(aws, _jsonata(A=_training_task("sync-fails", script)))
+    again = run_of(aws, jsonata(A=_training_task("sync-fails", script)))
     assert again["error"] == "SageMaker.ResourceInUseException"
 
 
@@ -229,13 +196,13 @@ def test_a_failed_job_and_a_taken_name_have_different_errors(aws: EmbeddedAws) -
 def test_a_job_is_stopped_with_its_execution(aws: EmbeddedAws, how: str) -> None:
     script = put(aws, "code/slow.tar.gz", SLOW)
     task = _training_task(f"sync-{how}", script)
-    fails = _jsonata("W", W={"Type": "Wait", "Seconds": 100, "Next": "F"}, F={"Type": "Fail"})
+    fails = jsonata("W", W={"Type": "Wait", "Seconds": 100, "Next": "F"}, F={"Type": "Fail"})
     branches = [
         {"StartAt": "A", "States": {"A": task}},
         {key: fails[key] for key in ("StartAt", "States")},
     ]
-    parallel = _jsonata(P={"Type": "Parallel", "Branches": branches, "End": True}, first="P")
-    execution = _start(aws, parallel if how == "sibling" else _jsonata(A=task))
+    parallel = jsonata(P={"Type": "Parallel", "Branches": branches, "End": True}, first="P")
+    execution = started(aws, parallel if how == "sibling" else jsonata(A=task))
     sagemaker = aws.client("sagemaker")
     wait(
         lambda: {"jobs": sagemaker.list_training_jobs(NameContains=f"sync-{how}")},
@@ -243,7 +210,7 @@ def test_a_job_is_stopped_with_its_execution(aws: EmbeddedAws, how: str) -> None
     )
     if how == "stopped":
         aws.client("stepfunctions").stop_execution(executionArn=execution)
-    assert _end(aws, execution)["status"] == ("ABORTED" if how == "stopped" else "FAILED")
+    assert ended(aws, execution)["status"] == ("ABORTED" if how == "stopped" else "FAILED")
     job = wait(
         lambda: sagemaker.describe_training_job(TrainingJobName=f"sync-{how}"),
         lambda job: job["TrainingJobStatus"] == "Stopped",
@@ -252,14 +219,14 @@ def test_a_job_is_stopped_with_its_execution(aws: EmbeddedAws, how: str) -> None
 
 
 def test_wildcards_match_what_aws_says_they_match(aws: EmbeddedAws) -> None:
-    big = _jsonata(
+    big = jsonata(
         A={
             "Type": "Pass",
             "Output": "{% $join($map([1..30000], function($i) { '0123456789' })) %}",
             "End": True,
         }
     )
-    run = _run(aws, big)
+    run = run_of(aws, big)
     assert run["error"] == "States.DataLimitExceeded"
     query = {
         "Type": "Task",
@@ -268,7 +235,7 @@ def test_wildcards_match_what_aws_says_they_match(aws: EmbeddedAws) -> None:
         "Catch": [{"ErrorEquals": ["States.TaskFailed"], "Next": "B"}],
         "End": True,
     }
-    assert _run(aws, _jsonata(A=query, B={"Type": "Succeed"}))["status"] == "SUCCEEDED"
+    assert run_of(aws, jsonata(A=query, B={"Type": "Succeed"}))["status"] == "SUCCEEDED"
 
 
 def test_a_token_that_never_comes_is_a_timeout(aws: EmbeddedAws) -> None:
@@ -287,11 +254,11 @@ def test_a_token_that_never_comes_is_a_timeout(aws: EmbeddedAws) -> None:
         "TimeoutSeconds": 100,
         "End": True,
     }
-    assert _run(aws, _jsonata(A=put_events))["error"] == "States.Timeout"
+    assert run_of(aws, jsonata(A=put_events))["error"] == "States.Timeout"
 
 
 def test_an_execution_can_start_another_and_have_no_name(aws: EmbeddedAws) -> None:
-    inner = _machine(aws, _pass({"doubled": "{% $states.input.n * 2 %}"}))
+    inner = created(aws, passing({"doubled": "{% $states.input.n * 2 %}"}))
     outer = {
         "Type": "Task",
         "Resource": "arn:aws:states:::states:startExecution.sync:2",
@@ -299,20 +266,20 @@ def test_an_execution_can_start_another_and_have_no_name(aws: EmbeddedAws) -> No
         "Output": "{% $states.result.Output %}",
         "End": True,
     }
-    assert _output(aws, _jsonata(A=outer)) == {"doubled": 42}
+    assert output_of(aws, jsonata(A=outer)) == {"doubled": 42}
 
 
 @pytest.mark.parametrize(
     ("definition", "message"),
     [
-        (_jsonata(A={"Type": "Pass", "Next": "Gone"}), "MISSING_TRANSITION_TARGET"),
-        (_jsonata("Z", A={"Type": "Succeed"}), "MISSING_TRANSITION_TARGET"),
-        (_jsonata("x" * 81, **{"x" * 81: {"Type": "Succeed"}}), "longer than 80"),
-        (_jsonata(A={"Type": "Task", "Resource": SDK + "sagemakr:createModel", "End": True}),
+        (jsonata(A={"Type": "Pass", "Next": "Gone"}), "MISSING_TRANSITION_TARGET"),
+        (jsonata("Z", A={"Type": "Succeed"}), "MISSING_TRANSITION_TARGET"),
+        (jsonata("x" * 81, **{"x" * 81: {"Type": "Succeed"}}), "longer than 80"),
+        (jsonata(A={"Type": "Task", "Resource": SDK + "sagemakr:createModel", "End": True}),
          "not recognized"),
-        (_jsonata(A={"Type": "Task", "Resource": SDK + "s3:getObjekt", "End": True}),
+        (jsonata(A={"Type": "Task", "Resource": SDK + "s3:getObjekt", "End": True}),
          "not recognized"),
-        (_jsonata(A={"Type": "Task", "Resource": "arn:aws:states:::sagemaker:createEndpoint.sync",
+        (jsonata(A={"Type": "Task", "Resource": "arn:aws:states:::sagemaker:createEndpoint.sync",
                      "End": True}), "not recognized"),
     ],
 )  # fmt: skip
@@ -320,14 +287,14 @@ def test_bad_definitions_are_refused(
     aws: EmbeddedAws, definition: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ClientError) as raised:
-        _machine(aws, definition)
+        created(aws, definition)
     assert message in raised.value.response["Error"]["Message"]
 
 
 def test_a_map_runs_its_items_and_keeps_their_order(aws: EmbeddedAws) -> None:
-    each = _jsonata(A={"Type": "Pass", "Output": "{% $states.input * $factor %}", "End": True})
+    each = jsonata(A={"Type": "Pass", "Output": "{% $states.input * $factor %}", "End": True})
     processor = {key: each[key] for key in ("StartAt", "States")}
-    definition = _jsonata(
+    definition = jsonata(
         "F",
         F={"Type": "Pass", "Assign": {"factor": 3}, "Next": "M"},
         M={
@@ -338,4 +305,4 @@ def test_a_map_runs_its_items_and_keeps_their_order(aws: EmbeddedAws) -> None:
             "End": True,
         },
     )
-    assert _output(aws, definition) == [3, 6, 9]
+    assert output_of(aws, definition) == [3, 6, 9]

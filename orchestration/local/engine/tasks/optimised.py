@@ -1,4 +1,4 @@
-"""Service integrations: `aws-sdk:*`, the optimised SageMaker ones with `.sync`, and `states`."""
+"""The optimised integrations: SageMaker's, with `.sync`, and those of nested executions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name
 )
 from moto.stepfunctions.parser.asl.component.state.exec.state_task import state_task_factory
 from moto.stepfunctions.parser.asl.component.state.exec.state_task.service import (
-    state_task_service_aws_sdk,
     state_task_service_callback,
     state_task_service_sfn,
 )
@@ -35,17 +34,11 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.resou
 from moto.stepfunctions.parser.asl.eval.program_state import ProgramEnded, ProgramRunning
 
 from orchestration.local.account.activity import Activity
-from orchestration.local.engine import calls
-from orchestration.local.engine.calls import LONGEST_POLL_S, Call, await_end, with_blobs
-from orchestration.local.engine.clients import client
 from orchestration.local.engine.seams import replace
-from orchestration.local.engine.services import ERROR_PREFIXES, SYNC_JOBS, api_name, boto_name
-from orchestration.local.engine.values import (
-    from_member_names,
-    json_value,
-    milliseconds,
-    to_member_names,
-)
+from orchestration.local.engine.tasks.aws_sdk import AwsSdk
+from orchestration.local.engine.tasks.calls import ACTIVITY, Call, await_end
+from orchestration.local.engine.tasks.services import SYNC_JOBS, api_name
+from orchestration.local.engine.tasks.values import json_value, milliseconds
 
 # How soon the end of a job or of a nested execution is noticed.
 _POLL_S = 0.05
@@ -90,44 +83,6 @@ class _Plain(state_task_service_callback.StateTaskServiceCallback):
 
     def _abandon(self, env: Any, resource_runtime_part: Any, parameters: Any) -> None:
         """Stop the job of an execution that was stopped."""
-
-
-class AwsSdk(state_task_service_aws_sdk.StateTaskServiceAwsSdk):
-    """`arn:aws:states:::aws-sdk:service:operation`."""
-
-    @staticmethod
-    def _normalise_service_error_name(service_name: str) -> str:
-        return error_prefix(service_name)
-
-    def _eval_service_task(
-        self,
-        env: Any,
-        resource_runtime_part: Any,
-        normalised_parameters: dict[str, Any],
-        state_credentials: Any,
-    ) -> None:
-        call = Call(
-            boto_name(self.resource.api_name),
-            api_name(self.resource.api_action),
-            resource_runtime_part.region,
-        )
-        request = to_member_names(normalised_parameters, call.model.input_shape)
-        if len(request) == 1:
-            (name,) = request.values()
-            await_end(env, (call.operation, str(name)), LONGEST_POLL_S)
-        response = call.send(with_blobs(request, call.model.input_shape))
-        answer = from_member_names(response, call.model.output_shape)
-        env.stack.append(json_value(answer))
-
-
-def error_prefix(service_name: str) -> str:
-    """Return the service's name in error names: `S3`, `SageMakerRuntime`, `FSx`."""
-    known = ERROR_PREFIXES.get(service_name.lower())
-    if known:
-        return known
-    identifier: str = client(boto_name(service_name), "us-east-1").meta.service_model.service_id
-    words = identifier.replace("-", " ").split()
-    return "".join(word.capitalize() if word.isupper() else word for word in words)
 
 
 class SageMaker(_Plain):
@@ -266,7 +221,7 @@ def _capitalised(response: dict[str, Any]) -> dict[str, Any]:
 
 def install(activity: Activity) -> None:
     """Make the engine use these integrations; polls wait for the work that runs in an account."""
-    calls.ACTIVITY[:] = [activity]
+    ACTIVITY[:] = [activity]
     ours: dict[str, Callable[[], Any]] = {
         "aws-sdk": AwsSdk,
         "sagemaker": SageMaker,

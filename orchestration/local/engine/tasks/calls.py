@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 from botocore import xform_name
 
 from orchestration.local.account.activity import Activity, Key
-from orchestration.local.engine.clients import client
+from orchestration.local.engine.tasks.clients import client
 
 # A state machine limits what it polls by counting its polls: 120 polls, 30 s apart, are an hour.
 # Waits are scaled and work is not, so a poll of a resource that is at work is answered when the
@@ -50,17 +49,3 @@ def await_end(env: Any, resource: Key, longest_s: float = math.inf) -> None:
     while env.is_running() and time.monotonic() < end:
         if not ACTIVITY[0].wait(resource, _NOTICES_STOP_S):
             return
-
-
-def with_blobs(request: dict[str, Any], shape: Any) -> dict[str, Any]:
-    """Encode strings and JSON where the API takes bytes, which a state cannot write."""
-    members = shape.members if shape else {}
-    return {
-        key: _bytes(value) if key in members and members[key].type_name == "blob" else value
-        for key, value in request.items()
-    }
-
-
-def _bytes(value: Any) -> bytes:
-    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-    return text.encode()

@@ -1,0 +1,1 @@
+"""The requests of tasks: their integrations, and the JSON that states see."""
