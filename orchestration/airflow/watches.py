@@ -54,4 +54,4 @@ def verdict_from_json(document: Mapping[str, Any]) -> Verdict:
     """Return the end that :func:`verdict_to_json` wrote down."""
     if "outputs" in document:
         return Ended(document["outputs"])
-    return Failed(document["error"], document["cause"], document["lacking"])
+    return Failed(**document)

@@ -171,7 +171,7 @@ class _Calling:
         """Return whether an earlier attempt's job ended badly, and a person has cleared since."""
         adopt = self.call.adopt
         renamable = adopt is not None and adopt.name_field is not None
-        failed = isinstance(verdict, Failed) and verdict.error == JOB_FAILED
+        failed = isinstance(verdict, Failed) and (verdict.limited or verdict.error == JOB_FAILED)
         wished = self.attempt.cleared if retry else self.attempt.first_since_cleared
         return adopted and renamable and failed and wished
 

@@ -85,6 +85,8 @@ class Failed:
     cause: str
     lacking: bool = False
     """True if no capacity was available, so that an alternative may have some."""
+    limited: bool = False
+    """True if a limit of its own on its time ended it."""
 
 
 Verdict: TypeAlias = Ended | Failed

@@ -80,6 +80,12 @@ def judged(
         except RunError as error:
             return Failed(error.error, error.cause)
     if status in until.failure:
+        limit = MISSING if until.limit is None else at(response, until.limit)
+        if limit in until.limits:
+            cause = wording.filled(
+                wording.ENDED_WITH_REASON, subject=subject, status=status, reason=limit
+            )
+            return Failed(TIMED_OUT, cause, limited=True)
         reason = MISSING if until.reason is None else at(response, until.reason)
         if reason is MISSING:
             cause = wording.filled(wording.ENDED, subject=subject, status=status)
@@ -88,7 +94,7 @@ def judged(
                 wording.ENDED_WITH_REASON, subject=subject, status=status, reason=reason
             )
         lacking = fallback is not None and fallback.lacks(reason)
-        return Failed(JOB_FAILED, cause, lacking)
+        return Failed(JOB_FAILED, cause, lacking=lacking)
     if status is MISSING:
         path = ".".join(map(str, until.status))
         return Failed(

@@ -107,6 +107,10 @@ class Until:
     """Any status in neither set is waited on."""
     reason: Path | None = None
     """The place of a failure's reason."""
+    limit: Path | None = None
+    """The place where a job that failed says which limit on its own time ended it."""
+    limits: frozenset[str] = frozenset()
+    """The words there that mean so; the step then fails with :data:`TIMED_OUT`."""
     interval_s: float = 30.0
     timeout_s: float = 86_400.0
     """After so long it is stopped (``stop``) and the step fails with :data:`TIMED_OUT`."""

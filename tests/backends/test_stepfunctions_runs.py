@@ -42,7 +42,7 @@ from tests.backends.workflows import (
     read,
     workflow,
 )
-from tests.local.conftest import ROLE, training_request, wait
+from tests.local.conftest import ROLE, tar_gz, training_request, wait
 
 pytestmark = pytest.mark.slow  # starts the embedded AWS
 
@@ -440,12 +440,41 @@ def training(name: str, **request: Any) -> Call:
             success=frozenset(["Completed"]),
             failure=frozenset(["Failed", "Stopped"]),
             reason=("FailureReason",),
+            limit=("SecondaryStatus",),
+            limits=frozenset(["MaxRuntimeExceeded", "MaxWaitTimeExceeded"]),
             stop=Operation("sagemaker", "StopTrainingJob", described),
+            interval_s=5,
         ),
     )
 
 
-@pytest.mark.parametrize("request_", [{}, {"RemoteDebugConfig": {"EnableRemoteDebug": True}}])
+POLLED = pytest.mark.parametrize(
+    "request_", [{}, {"RemoteDebugConfig": {"EnableRemoteDebug": True}}], ids=["sync", "polled"]
+)
+
+
+@POLLED
+def test_a_job_over_its_time_timed_out_polled_or_not(
+    execute: Execute, aws: EmbeddedAws, request_: dict[str, Any]
+) -> None:
+    script = tar_gz({"train.py": "import time; time.sleep(60)"})
+    aws.client("s3").put_object(Bucket=BUCKET, Key="code/slow.tar.gz", Body=script)
+    slow = {
+        "HyperParameters": {
+            "sagemaker_program": "train.py",
+            "sagemaker_submit_directory": f"s3://{BUCKET}/code/slow.tar.gz",
+        },
+        "OutputDataConfig": {"S3OutputPath": f"s3://{BUCKET}/output"},
+        "StoppingCondition": {"MaxRuntimeInSeconds": 1},
+        **request_,
+    }
+    ended = execute(workflow(training("late", **slow), parameters=(TOKEN,)), fresh())
+    assert ended.error == "TimedOut", ended.cause
+    assert ended.cause.startswith("CreateTrainingJob late")
+    assert ended.cause.endswith(" ended as Stopped: MaxRuntimeExceeded")
+
+
+@POLLED
 def test_a_job_that_failed_says_the_same_polled_or_not(
     execute: Execute, aws: EmbeddedAws, request_: dict[str, Any]
 ) -> None:

@@ -107,6 +107,8 @@ class TrainingJob(TrainingFields):
                 success=frozenset(["Completed"]),
                 failure=frozenset(["Failed", "Stopped"]),
                 reason=("FailureReason",),
+                limit=("SecondaryStatus",),
+                limits=frozenset(["MaxRuntimeExceeded", "MaxWaitTimeExceeded"]),
                 interval_s=self.poll_interval_s,
                 timeout_s=limit + (self.cluster.max_pending_s or 0) + _PROVISIONING_S,
                 stop=first.stop,

@@ -16,7 +16,7 @@ from orchestration.backends.stepfunctions.states import Rule, State, States, cho
 from orchestration.backends.stepfunctions.wording import MESSAGE, Raw, Words, worded
 from orchestration.execution import wording
 from orchestration.expressions import Json, Tree
-from orchestration.graph import Call, Retry, Until
+from orchestration.graph import Call, Path, Retry, Until
 from orchestration.refs import Expression
 
 
@@ -91,14 +91,23 @@ class Polling:
         cause = worded(text, self.scope, subject=self.subject, seconds=seconds)
         return {"Error": wording.TIMED_OUT, "Cause": enclosed(cause)}
 
-    def _broken(self, root: str) -> Json:
+    def _limited(self, root: str) -> list[Rule]:
+        """Return the rule for a job that ran out of its own time, described at ``root``."""
+        limit = self._until.limit
+        if limit is None:
+            return []
+        met = _among(path(root, limit), self._until.limits)
+        error = self._error(wording.TIMED_OUT, root, limit)
+        return [Rule(met, self.states.failed(), output=error)]
+
+    def _error(self, error: str, root: str, reason: Path | None) -> Json:
         """Return the error of a job that failed, described at ``root``."""
         ended = self._words(path(root, self._until.status))
-        error = {"Error": wording.JOB_FAILED, "Cause": enclosed(ended)}
-        if self._until.reason is None:
-            return error
+        named: State = {"Error": error, "Cause": enclosed(ended)}
+        if reason is None:
+            return named
         # A list, since an expression must have a value, and a job may give no reason.
-        return {**error, "Reason": enclosed(f"[{path(root, self._until.reason)}]")}
+        return {**named, "Reason": enclosed(f"[{path(root, reason)}]")}
 
     def _ended(self, root: str) -> str:
         """Return JSONata of how a job ended that is described at ``root``, with the reason."""
@@ -152,10 +161,12 @@ class Polling:
             rules.append(Rule(_among(status, until.success), self.following, assigned))
         if until.failure:
             among = _among(status, until.failure)
+            rules += self._limited(root)
             if self.way is not None:
                 lacks = f"{among} and ({self.way.lacks(root)})"
                 rules.append(self.way.lacking(lacks, self._words(self._ended(root))))
-            rules.append(Rule(among, self.states.failed(), output=self._broken(root)))
+            error = self._error(wording.JOB_FAILED, root, until.reason)
+            rules.append(Rule(among, self.states.failed(), output=error))
         if until.gone is not None and not self._gone_by_name():
             gone = recognition.matches(until.gone, until.poll)
             outputs = given(defaults(until.outputs), self.step.name, self.scope)

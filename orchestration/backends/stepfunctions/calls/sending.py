@@ -73,9 +73,14 @@ class _Sending:
             sending["Assign"] = assigned
         if self._counts:
             self.states.counters[self._tries] = 0
-        polled = self.step.until is not None and not self._sync
-        after = self._poll.write() if polled else self.following
-        return self.states.add(self._name(), sending, after)
+        return self.states.add(self._name(), sending, self._after())
+
+    def _after(self) -> str:
+        """Write what follows an answer to the call."""
+        if self.step.until is None:
+            return self.following
+        # A job that somebody stopped may come as a result: what describes it is looked at anyway.
+        return self._poll.judging() if self._sync else self._poll.write()
 
     def _name(self, helper: str = "") -> str:
         number = 0 if self.way is None else self.way.number
@@ -112,7 +117,7 @@ class _Sending:
     def _assigned(self) -> dict[str, Json]:
         step, root = self.step, "$states.result"
         if self._sync:
-            return self._poll.assigned(root)
+            return self._poll.begun
         if step.until is None:
             return taken(step.outputs, root, step.name, self.scope)
         # What its end gives is not known yet.
