@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import pickle
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from orchestration.errors import LocalError
 from orchestration.expressions import Json
 from orchestration.local.processes.environment import environment, refuse_real_aws
+from orchestration.local.processes.scratch import Scratch
 
 if TYPE_CHECKING:
     from typing import Self
@@ -112,6 +112,7 @@ class LocalAirflow:
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
         self._home: Path | None = None
+        self._scratch: Scratch | None = None
 
     def __enter__(self) -> Self:
         # Each run brings the address of its AWS; before the first one there is none.
@@ -139,9 +140,9 @@ class LocalAirflow:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        if self._home is not None:
-            shutil.rmtree(self._home, ignore_errors=True)
-            self._home = None
+        if self._scratch is not None:
+            self._scratch.close()
+            self._scratch = self._home = None
 
     def run(
         self,
@@ -190,7 +191,8 @@ class LocalAirflow:
     def _started(self, variables: Mapping[str, str]) -> tuple[subprocess.Popen[str], Path]:
         if self._process is not None and self._home is not None:
             return self._process, self._home
-        home = self._home = Path(tempfile.mkdtemp(prefix="orchestration-airflow-"))
+        self._scratch = Scratch("orchestration-airflow-")
+        home = self._home = self._scratch.path
         (home / "dags").mkdir()
         reading, writing = os.pipe()
         with (home / "airflow.log").open("wb") as log:
@@ -231,6 +233,7 @@ def _environment(base: Mapping[str, str], home: Path) -> dict[str, str]:
         **_SETTINGS,
         "PYTHONPATH": path,
         "AIRFLOW_HOME": str(home),
+        "TMPDIR": str(home / "tmp"),
         "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
     }
 

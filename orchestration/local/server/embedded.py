@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import urllib.request
 from pathlib import Path
 from types import TracebackType
@@ -17,13 +16,13 @@ from urllib.parse import quote
 
 from orchestration.errors import LocalError
 from orchestration.local.account.records import Fault, RecordedCall
-from orchestration.local.processes.children import remove
 from orchestration.local.processes.environment import (
     ACCESS_KEY,
     SECRET_KEY,
     environment,
     refuse_real_aws,
 )
+from orchestration.local.processes.scratch import Scratch
 
 if TYPE_CHECKING:
     from typing import Self
@@ -60,6 +59,7 @@ class EmbeddedAws:
         self._parent_directory = directory
         self._process: subprocess.Popen[bytes] | None = None
         self._directory: Path | None = None
+        self._scratch: Scratch | None = None
         self._port = 0
         self._client = functools.lru_cache(maxsize=None)(self._new_client)
 
@@ -79,16 +79,15 @@ class EmbeddedAws:
         """Start the server; `with` does it. A second start does nothing."""
         if self._process:
             return
-        if self._parent_directory:
-            self._parent_directory.mkdir(parents=True, exist_ok=True)
-        self._directory = Path(tempfile.mkdtemp(prefix="embedded-aws-", dir=self._parent_directory))
+        self._scratch = Scratch("embedded-aws-", self._parent_directory)
+        self._directory = self._scratch.path
         with (self._directory / "server.log").open("wb") as log:
             self._process = subprocess.Popen(
                 self._command(self._directory),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=_with_this_package(os.environ),
+                env=_with_this_package(os.environ) | {"TMPDIR": str(self._scratch.temporary)},
                 # Control-C must reach the user's process only: the server ends when that one does.
                 start_new_session=True,
             )
@@ -110,8 +109,8 @@ class EmbeddedAws:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        if self._directory:
-            remove(self._directory)
+        if self._scratch:
+            self._scratch.close()
 
     @property
     def endpoint_url(self) -> str:
