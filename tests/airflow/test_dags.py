@@ -97,7 +97,9 @@ def test_a_schedule_gives_the_params_their_defaults() -> None:
 
 
 def test_a_scheduled_dag_has_a_value_for_every_parameter() -> None:
-    with pytest.raises(PipelineError, match="a scheduled run can't ask for it"):
+    with pytest.raises(
+        PipelineError, match=r"can't ask for it; give it a value in `dag\(parameters=…\)`"
+    ):
         dag(scheduled(bucket=None, role=None))
     assert dag(scheduled(bucket=None, role=None), schedule=None).params.dump()["role"] is None
 

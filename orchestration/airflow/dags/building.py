@@ -117,7 +117,8 @@ def _check_scheduled(
             [
                 Problem(
                     f"parameters.{name}",
-                    "a scheduled run can't ask for it; give a default, or a value in the schedule",
+                    "a scheduled run can't ask for it; give it a value in `dag(parameters=…)`, "
+                    "in the schedule, or as its default",
                 )
                 for name in missing
             ]
