@@ -20,12 +20,14 @@ import psutil
 
 from orchestration.local import EmbeddedAws
 from tools.installation.postgres import Postgres
-from tools.installation.processes import descendants, free_port, kill, reap
+from tools.installation.processes import descendants, end_orphans, free_port, kill, reap
 from tools.installation.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPONENTS = ("api-server", "scheduler", "triggerer", "dag-processor")
 _PARALLELISM = 4
+_OF_NO_USE = ("LocalExecutor: <idle>", "airflow serve-logs")
+"""Titles of a scheduler's children that have nothing more to do when it is gone."""
 
 
 class Airflow:
@@ -109,6 +111,9 @@ class Airflow:
         """Wait for something, and return it."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
+            # A scheduler's connection to the database, and what it has locked there, lives on in
+            # the processes that it has forked.
+            end_orphans(*_OF_NO_USE)
             reap()
             if result := done():
                 return result

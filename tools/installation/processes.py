@@ -51,6 +51,15 @@ def reap() -> None:
                 os.waitpid(process.pid, os.WNOHANG)
 
 
+def end_orphans(*titles: str) -> None:
+    """End processes that have lost their parent, where their title has one of some texts."""
+    for process in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            name = " ".join(process.cmdline())
+            if any(title in name for title in titles):
+                kill(process)
+
+
 def owner(port: int) -> psutil.Process | None:
     """Return the descendant that calls from a port of the loopback."""
     for process in descendants():
