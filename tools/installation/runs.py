@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestration import Pipeline
+from orchestration.expressions.evaluate import run_token
 from orchestration.local.run.preparation import prepare
 from tools.installation.airflow import ROOT, Airflow
 
@@ -126,12 +127,12 @@ class Run:
         return +counts
 
     def calls(self) -> Iterator[Any]:
-        """Yield the calls of Airflow since the run began that change something."""
+        """Yield the calls of Airflow, since the run began, that name it by its identity."""
+        token = run_token(f"{self.dag_id}/{self.run_id}")
         for call in self.airflow.aws.calls():
             if call.sequence <= self.before or call.origin != "airflow":
                 continue
-            ours = self.dag_id in json.dumps(call.request)
-            if ours or (call.service == "fsx" and self.dag_id == "lustre"):
+            if token in json.dumps(call.request):
                 yield call
 
     def left(self) -> list[str]:
