@@ -2,7 +2,7 @@
 
 from orchestration.stages.deployment import Deployment, SmokeTest
 from orchestration.stages.evaluation import CheckpointEvaluation, Threshold
-from orchestration.stages.lustre import ExistingFileSystem, NewFileSystem
+from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
 from orchestration.stages.stage import Context, Fragment, Gate, Guard, Stage
 from orchestration.stages.staging import DataStaging, S3Destination
 from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
@@ -39,6 +39,7 @@ __all__ = [
     "Gate",
     "Guard",
     "InstanceGroup",
+    "LustreLink",
     "Machines",
     "ManagedSpot",
     "ModelOutput",

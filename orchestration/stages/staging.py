@@ -74,6 +74,8 @@ class DataStagingOutputs:
     """Bytes copied (S3 destinations)."""
     file_system: Ref[dict[str, str]] = output(exists=_is_on_lustre, otherwise=_USE_LOCATION)
     """The file system, for a channel of a :class:`TrainingJob` (Lustre destinations)."""
+    file_system_root: Ref[dict[str, str]] = output(exists=_is_on_lustre, otherwise=_USE_LOCATION)
+    """The same with all its directories, for a channel of a further link: ``path: /vocabulary``."""
     file_system_id: Ref[str] = output(
         exists=_is_on_lustre,
         otherwise=_USE_LOCATION,
@@ -112,7 +114,7 @@ class DataStaging(Stage):
             case S3Destination(uri=uri):
                 yield from s3_problem("destination.uri", uri)
             case NewFileSystem():
-                for problem in self.destination.check():
+                for problem in self.destination.check(self.source):
                     yield problem.within("destination")
             case ExistingFileSystem():
                 pass

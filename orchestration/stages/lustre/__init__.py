@@ -3,7 +3,8 @@
 https://docs.aws.amazon.com/fsx/latest/LustreGuide/
 """
 
+from orchestration.stages.lustre.asking import LustreLink
 from orchestration.stages.lustre.existing import ExistingFileSystem
 from orchestration.stages.lustre.new import NewFileSystem
 
-__all__ = ["ExistingFileSystem", "NewFileSystem"]
+__all__ = ["ExistingFileSystem", "LustreLink", "NewFileSystem"]

@@ -12,9 +12,9 @@ from typing import Any
 from orchestration.expressions import All, Compare, Function, Result, Tree, apply, join
 from orchestration.graph import Call, Operation, Output, Path, Require, Step, Until
 from orchestration.stages.listing import listing
+from orchestration.stages.lustre.asking import LustreLink
 from orchestration.stages.lustre.waiting import USABLE
 from orchestration.stages.stage import Context
-from orchestration.stages.values import Text
 
 _TASK: Path = ("DataRepositoryTasks", 0)
 
@@ -26,30 +26,35 @@ class Linking:
     stage: str
     context: Context
     system: Result
-    uri: Text
-    path: str
+    link: LustreLink
+    number: int
+    """1: the stage's own source; further links are counted on."""
     timeout_s: int
     import_timeout_s: int
-    after: str
-    """The step before the first one of these."""
 
     @property
     def last(self) -> str:
         """The step after which everything is there."""
         return self._name("verified")
 
-    def listing(self) -> Call:
-        """The source's objects: those of the first page, which is what one answer may hold."""
-        return listing(self._name("list"), self.uri, numbers=())
+    def listing(self, after: tuple[str, ...]) -> Call:
+        """List the source's objects: those of the first page, as many as one answer may hold."""
+        return listing(self._name("list"), self.link.uri, numbers=(), after=after)
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self, after: tuple[str, ...]) -> tuple[Step, ...]:
         """Link, import, wait until all is visible, and compare."""
-        return (self._associate(), self._import(), self._imported(), self._verified())
+        return (self._associate(after), self._import(), self._imported(), self._verified())
 
     def _name(self, step: str) -> str:
-        return f"{self.stage}.{step}"
+        return f"{self.stage}.{step}{f'_{self.number}' if self.number > 1 else ''}"
 
-    def _associate(self) -> Call:
+    def _token(self, what: str) -> Tree:
+        # Another request than that of the file system, so mostly another token.
+        end = f"{what}{self.number if self.number > 1 else ''}"
+        name = self.context.resource_name(self.stage)
+        return join(name, f"-{end}") if end else name
+
+    def _associate(self, after: tuple[str, ...]) -> Call:
         name = self._name("associate")
         described = Operation(
             "fsx",
@@ -62,10 +67,10 @@ class Linking:
                 "fsx",
                 "CreateDataRepositoryAssociation",
                 {
-                    "ClientRequestToken": self.context.resource_name(self.stage),
+                    "ClientRequestToken": self._token(""),
                     "FileSystemId": self.system,
-                    "FileSystemPath": self.path,
-                    "DataRepositoryPath": apply(Function.DIRECTORY, self.uri),
+                    "FileSystemPath": self.link.path,
+                    "DataRepositoryPath": apply(Function.DIRECTORY, self.link.uri),
                     "Tags": self.context.tag_list(self.stage),
                 },
             ),
@@ -78,18 +83,20 @@ class Linking:
                 reason=("Associations", 0, "FailureDetails", "Message"),
                 timeout_s=self.timeout_s,
             ),
-            after=(self.after,),
+            after=after,
         )
 
     def _import(self) -> Call:
         request: dict[str, Any] = {
-            # Another request than that of the association, so another token.
-            "ClientRequestToken": join(self.context.resource_name(self.stage), "-in"),
+            "ClientRequestToken": self._token("in"),
             "FileSystemId": self.system,
             "Type": "IMPORT_METADATA_FROM_REPOSITORY",
             "Report": {"Enabled": False},
             "Tags": self.context.tag_list(self.stage),
         }
+        if self.number > 1:
+            # Without paths, all links are gone through.
+            request["Paths"] = [apply(Function.DIRECTORY, self.link.uri)]
         return Call(
             name=self._name("import"),
             operation=Operation("fsx", "CreateDataRepositoryTask", request),

@@ -9,7 +9,9 @@ from pydantic import Field
 
 from orchestration.errors import Problem
 from orchestration.expressions import Result
-from orchestration.graph import Call, Operation, Output
+from orchestration.graph import Call, Operation, Output, Step
+from orchestration.stages.lustre import asking
+from orchestration.stages.lustre.asking import DeploymentType, LustreLink, Throughput
 from orchestration.stages.lustre.deleting import PERSISTENT, deletion
 from orchestration.stages.lustre.linking import Linking
 from orchestration.stages.lustre.waiting import available, outputs
@@ -31,10 +33,22 @@ class NewFileSystem(Model):
     """They let Lustre traffic (TCP 988, 1018-1023) through from the training job's."""
     storage_capacity_gib: int = Field(default=1200, ge=1200, multiple_of=1200)
     """1,200, or a multiple of 2,400."""
-    deployment_type: Literal["SCRATCH_2", "PERSISTENT_2"] = "SCRATCH_2"
+    deployment_type: DeploymentType = "SCRATCH_2"
     """The kind of storage; scratch is cheaper, and enough for data that only the run needs."""
-    throughput_mbps_per_tib: Literal[125, 250, 500, 1000] | None = None
-    """``PERSISTENT_2`` only: MB/s for each TiB of storage."""
+    throughput_mbps_per_tib: Throughput | None = None
+    """MB/s for each TiB of storage: 50, 100 or 200 for ``PERSISTENT_1``, 125, 250, 500 or 1,000 for
+    ``PERSISTENT_2``; both need it."""
+    compression: Literal["LZ4"] | None = None
+    """Compression of files as they are written."""
+    metadata_iops: int | Literal["automatic"] | None = None
+    """``PERSISTENT_2`` only: 1,500, 3,000, 6,000, a multiple of 12,000 up to 192,000, or as many as
+    FSx finds right for the capacity."""
+    efa: bool = False
+    """EFA and GPUDirect Storage; for ``PERSISTENT_2`` with ``metadata_iops`` only. The security
+    groups must let all traffic from and to themselves through."""
+    links: tuple[LustreLink, ...] = Field(default=(), max_length=7)
+    """Further S3 prefixes, each in a directory of its own; channels mount them by
+    ``file_system_root``."""
     mount_path: str = Field(default="/data", pattern=r"^(/[A-Za-z0-9._-]+)+$", max_length=200)
     """The directory of the file system in which the S3 data appears."""
     timeout_s: int = Field(default=3600, ge=300)
@@ -44,17 +58,13 @@ class NewFileSystem(Model):
     extra_request: Extra = {}
     """Further fields of ``CreateFileSystem``."""
 
-    def check(self) -> Iterator[Problem]:
+    def check(self, source: Text | None = None) -> Iterator[Problem]:
         """Yield what FSx would refuse beyond single fields."""
-        capacity, throughput = self.storage_capacity_gib, self.throughput_mbps_per_tib
-        if capacity != 1200 and capacity % 2400:
-            yield Problem(
-                "storage_capacity_gib", f"expected 1200 or a multiple of 2400, got {capacity}"
-            )
-        if self.deployment_type == "PERSISTENT_2" and throughput is None:
-            yield Problem("throughput_mbps_per_tib", "is required for PERSISTENT_2: 125 to 1000")
-        if self.deployment_type == "SCRATCH_2" and throughput is not None:
-            yield Problem("throughput_mbps_per_tib", "is for PERSISTENT_2 only; leave it out")
+        yield from asking.capacity(self.storage_capacity_gib)
+        yield from asking.throughput(self.deployment_type, self.throughput_mbps_per_tib)
+        yield from asking.metadata(self.deployment_type, self.metadata_iops, efa=self.efa)
+        yield from asking.further(self.extra_request)
+        yield from asking.links(self.mount_path, source, self.links)
         try:
             self._create("stage", SAMPLE)
         except ValueError as error:
@@ -64,23 +74,32 @@ class NewFileSystem(Model):
         """Create, wait, link the S3 data, import it; and the deletion."""
         system = Result(f"{stage}.create", "file_system_id")
         ready = f"{stage}.available"
-        linking = Linking(
-            stage=stage,
-            context=context,
-            system=system,
-            uri=source,
-            path=self.mount_path,
-            timeout_s=self.timeout_s,
-            import_timeout_s=self.import_timeout_s,
-            after=ready,
-        )
-        listed = linking.listing()
+        linkings = [
+            Linking(
+                stage=stage,
+                context=context,
+                system=system,
+                link=link,
+                number=number,
+                timeout_s=self.timeout_s,
+                import_timeout_s=self.import_timeout_s,
+            )
+            for number, link in enumerate(
+                (LustreLink(path=self.mount_path, uri=source), *self.links), 1
+            )
+        ]
+        steps, before = list[Step](), tuple[str, ...]()
+        for linking in linkings:
+            steps.append(listed := linking.listing(before))
+            before = (listed.name,)
+        steps.append(available(ready, system, self.timeout_s, after=before))
+        before = (ready,)
+        for linking in linkings:
+            # FSx works on one request for a file system at a time.
+            steps += linking.steps(before)
+            before = (linking.last,)
         return Fragment(
-            steps=(
-                listed,
-                available(ready, system, self.timeout_s, after=(listed.name,)),
-                *linking.steps(),
-            ),
+            steps=tuple(steps),
             guard=Guard(
                 acquire=self._create(stage, context),
                 cleanup=deletion(stage, system, context.resource_name(stage), self.timeout_s),
@@ -89,9 +108,6 @@ class NewFileSystem(Model):
         )
 
     def _create(self, stage: str, context: Context) -> Call:
-        lustre: dict[str, Any] = {"DeploymentType": self.deployment_type}
-        if self.throughput_mbps_per_tib is not None:
-            lustre["PerUnitStorageThroughput"] = self.throughput_mbps_per_tib
         request = {
             # The token makes a second attempt of the same run find the file system of the first.
             "ClientRequestToken": context.resource_name(stage),
@@ -100,7 +116,7 @@ class NewFileSystem(Model):
             "StorageCapacity": self.storage_capacity_gib,
             "SubnetIds": [self.subnet],
             "SecurityGroupIds": list(self.security_groups),
-            "LustreConfiguration": lustre,
+            "LustreConfiguration": self._configuration(),
             "Tags": context.tag_list(stage),
         }
         return Call(
@@ -111,3 +127,18 @@ class NewFileSystem(Model):
             outputs={"file_system_id": Output(("FileSystem", "FileSystemId"), kind="string")},
             retry=PERSISTENT,
         )
+
+    def _configuration(self) -> dict[str, Any]:
+        lustre: dict[str, Any] = {"DeploymentType": self.deployment_type}
+        if self.throughput_mbps_per_tib is not None:
+            lustre["PerUnitStorageThroughput"] = self.throughput_mbps_per_tib
+        if self.compression is not None:
+            lustre["DataCompressionType"] = self.compression
+        if self.metadata_iops == "automatic":
+            lustre["MetadataConfiguration"] = {"Mode": "AUTOMATIC"}
+        elif self.metadata_iops is not None:
+            iops = {"Mode": "USER_PROVISIONED", "Iops": self.metadata_iops}
+            lustre["MetadataConfiguration"] = iops
+        if self.efa:
+            lustre["EfaEnabled"] = True
+        return lustre

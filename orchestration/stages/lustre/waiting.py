@@ -44,5 +44,6 @@ def outputs(system: Tree, mount_name: Result, mount_path: str) -> dict[str, Tree
     path = mount_path.rstrip("/")
     return {
         "file_system": {"id": system, "directory": join("/", mount_name, path)},
+        "file_system_root": {"id": system, "directory": join("/", mount_name)},
         "file_system_id": system,
     }

@@ -82,6 +82,9 @@ class S3Channel(Model):
             )
 
 
+_MOUNTED = ("file_system", "file_system_root")
+
+
 class FileSystemChannel(Model):
     """A channel mounted from FSx for Lustre; the job then needs a :class:`Vpc`."""
 
@@ -108,7 +111,7 @@ class FileSystemChannel(Model):
         if (self.file_system is None) == (self.file_system_id is None):
             yield Problem(path, "takes file_system ({ref: <stage>.file_system}), or file_system_id")
         system = self.file_system
-        if system is not None and not (isinstance(system, Ref) and system.output == "file_system"):
+        if system is not None and not (isinstance(system, Ref) and system.output in _MOUNTED):
             yield Problem(
                 f"{path}.file_system",
                 "takes the file system of a staging stage: {ref: <stage>.file_system}",

@@ -134,3 +134,59 @@ def test_the_same_token_makes_one_file_system(aws: EmbeddedAws) -> None:
     with pytest.raises(ClientError, match="IncompatibleParameterError"):
         _create(aws, "same", StorageType="HDD")
     aws.client("fsx").delete_file_system(FileSystemId=first["FileSystemId"])
+
+
+def _task(aws: EmbeddedAws, identifier: str) -> dict[str, Any]:
+    tasks = aws.client("fsx").describe_data_repository_tasks(
+        Filters=[{"Name": "file-system-id", "Values": [identifier]}]
+    )["DataRepositoryTasks"]
+    return {} if not tasks else dict(tasks[-1])
+
+
+def test_files_appear_when_the_import_is_over_and_not_when_the_link_is_available(
+    aws: EmbeddedAws,
+) -> None:
+    identifier = _create(aws, "imports")["FileSystemId"]
+    _available(aws, identifier)
+    for key in ("lustre/a", "lustre/a/b", "lustre/c", "lustre/d/"):
+        put(aws, key, "x")
+    link = _association(aws, identifier)["AssociationId"]
+    task = wait(lambda: _task(aws, identifier), bool)
+    assert task["Type"] == "IMPORT_METADATA_FROM_REPOSITORY"
+    ended = wait(lambda: _task(aws, identifier), lambda t: "EndTime" in t)
+    # An object cannot be a file and a directory; directories are not counted.
+    counts = {"TotalCount": ended["Status"]["SucceededCount"] + 1, "FailedCount": 1}
+    assert counts.items() <= ended["Status"].items()
+    assert ended["Lifecycle"] == "FAILED"
+    filters = [{"Name": "data-repository-association-id", "Values": [link]}]
+    found = aws.client("fsx").describe_data_repository_tasks(Filters=filters)
+    assert [each["TaskId"] for each in found["DataRepositoryTasks"]] == [ended["TaskId"]]
+    aws.client("fsx").delete_file_system(FileSystemId=identifier)
+
+
+def test_an_import_that_is_cancelled_brings_nothing_and_then_lets_the_system_go(
+    aws: EmbeddedAws,
+) -> None:
+    fsx = aws.client("fsx")
+    identifier = _create(aws, "cancelled")["FileSystemId"]
+    _available(aws, identifier)
+    put(aws, "lustre/a-file", "x")
+    fsx.create_data_repository_association(
+        FileSystemId=identifier, FileSystemPath="/data", DataRepositoryPath=f"s3://{BUCKET}/lustre"
+    )
+    wait(
+        lambda: fsx.describe_data_repository_associations()["Associations"][-1],
+        lambda each: each["Lifecycle"] == "AVAILABLE",
+    )
+    task = fsx.create_data_repository_task(
+        FileSystemId=identifier,
+        Type="IMPORT_METADATA_FROM_REPOSITORY",
+        Paths=[f"s3://{BUCKET}/lustre/"],
+        Report={"Enabled": False},
+    )["DataRepositoryTask"]["TaskId"]
+    assert fsx.cancel_data_repository_task(TaskId=task)["Lifecycle"] == "CANCELING"
+    with pytest.raises(fsx.exceptions.BadRequest, match="CANCELING"):
+        fsx.delete_file_system(FileSystemId=identifier)
+    ended = wait(lambda: _task(aws, identifier), lambda t: t["Lifecycle"] == "CANCELED")
+    assert ended["Status"]["SucceededCount"] == 0
+    assert fsx.delete_file_system(FileSystemId=identifier)["Lifecycle"] == "DELETING"

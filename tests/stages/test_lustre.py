@@ -1,0 +1,111 @@
+"""What a new file system may be asked to be, and what it is asked for then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestration import LustreLink, NewFileSystem
+from orchestration.checks.requests import violations
+from orchestration.expressions import evaluate
+from orchestration.expressions.evaluate import Values
+from orchestration.graph import Call
+from orchestration.stages.stage import SAMPLE
+
+PERSISTENT = {"deployment_type": "PERSISTENT_2", "throughput_mbps_per_tib": 250}
+
+
+def new(**fields: Any) -> NewFileSystem:
+    return NewFileSystem.model_validate(
+        {"subnet": "subnet-0123abcd", "security_groups": ("sg-0123abcd",), **fields}
+    )
+
+
+def asked(**fields: Any) -> Any:
+    guard = new(**fields).lower("fs", "s3://source/set", SAMPLE).guard
+    assert guard is not None
+    request = evaluate(guard.acquire.operation.request, Values({}, {}))
+    assert [*violations("fsx", "CreateFileSystem", request)] == []  # type: ignore[arg-type]  # an object
+    return request
+
+
+def problems(**fields: Any) -> list[str]:
+    return [str(problem) for problem in new(**fields).check("s3://source/set")]
+
+
+def link(path: str, uri: str = "s3://other/words") -> LustreLink:
+    return LustreLink(path=path, uri=uri)
+
+
+@pytest.mark.parametrize(
+    ("fields", "lustre"),
+    [
+        ({}, {"DeploymentType": "SCRATCH_2"}),
+        (
+            {"deployment_type": "PERSISTENT_1", "throughput_mbps_per_tib": 50},
+            {"DeploymentType": "PERSISTENT_1", "PerUnitStorageThroughput": 50},
+        ),
+        (
+            {**PERSISTENT, "compression": "LZ4", "metadata_iops": "automatic", "efa": True},
+            {
+                "DeploymentType": "PERSISTENT_2",
+                "PerUnitStorageThroughput": 250,
+                "DataCompressionType": "LZ4",
+                "MetadataConfiguration": {"Mode": "AUTOMATIC"},
+                "EfaEnabled": True,
+            },
+        ),
+        (
+            {**PERSISTENT, "metadata_iops": 24_000},
+            {
+                "DeploymentType": "PERSISTENT_2",
+                "PerUnitStorageThroughput": 250,
+                "MetadataConfiguration": {"Mode": "USER_PROVISIONED", "Iops": 24_000},
+            },
+        ),
+    ],
+)
+def test_every_kind_is_asked_for_with_a_version_that_links(fields: Any, lustre: Any) -> None:
+    assert problems(**fields) == []
+    request = asked(**fields)
+    assert request["LustreConfiguration"] == lustre
+    assert request["FileSystemTypeVersion"] == "2.15"
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"storage_capacity_gib": 3600}, "multiple of 2400"),
+        ({"throughput_mbps_per_tib": 125}, "not SCRATCH_2; remove it"),
+        ({"deployment_type": "PERSISTENT_1"}, "is required for PERSISTENT_1: 50, 100, 200"),
+        ({"deployment_type": "PERSISTENT_2"}, "is required for PERSISTENT_2: 125, 250"),
+        ({**PERSISTENT, "throughput_mbps_per_tib": 200}, "is 200; PERSISTENT_2 takes 125"),
+        ({"metadata_iops": "automatic"}, "is for PERSISTENT_2 only, not SCRATCH_2"),
+        ({**PERSISTENT, "metadata_iops": 7000}, "is 7000; FSx takes 1500"),
+        ({**PERSISTENT, "efa": True}, "needs deployment_type: PERSISTENT_2 and metadata_iops"),
+        ({"extra_request": {"StorageType": "INTELLIGENT_TIERING"}}, "INTELLIGENT_TIERING with S3"),
+        ({"links": [link("/data/words")]}, "/data/words and /data overlap"),
+        ({"links": [link("/words", "s3://source/set/a")]}, "s3://source/set/a and"),
+        ({"links": [link("/a", "s3://a/b"), link("/a/b", "s3://c")]}, "/a/b and /a overlap"),
+        ({"links": [link("words")]}, "expected a directory, /name, got 'words'"),
+    ],
+)
+def test_what_fsx_refuses_is_refused_in_words(fields: Any, words: str) -> None:
+    [problem] = problems(**fields)
+    assert words in problem
+
+
+def test_further_links_are_made_one_after_the_other_each_with_a_token_of_its_own() -> None:
+    fragment = new(links=[link("/words")]).lower("fs", "s3://source/set", SAMPLE)
+    calls = {step.name: step for step in fragment.steps if isinstance(step, Call)}
+    assert calls["fs.associate_2"].after == ("fs.verified",)
+    env = Values({"fs.create": {"file_system_id": "fs-1"}}, {})
+    tokens = [
+        evaluate(calls[f"fs.{step}"].operation.request["ClientRequestToken"], env)
+        for step in ("associate", "associate_2", "import", "import_2")
+    ]
+    assert len(set(tokens)) == 4
+    imported: Any = evaluate(calls["fs.import_2"].operation.request, env)
+    assert imported["Paths"] == ["s3://other/words/"]
+    assert fragment.outputs["file_system_root"] != fragment.outputs["file_system"]
