@@ -46,7 +46,8 @@ _PASSING = frozenset(
 )
 _EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
 _METADATA = "ResponseMetadata"
-_LONGEST_PAUSE_S = 60.0
+LONGEST_PAUSE_S = 60.0
+"""The longest pause between two attempts of a call, on every backend."""
 READING = ("BatchGet", "Describe", "Get", "Head", "List", "Search")
 """The beginnings of the names of operations that change nothing."""
 
@@ -76,7 +77,7 @@ def sent(request: Request, retry: Retry) -> Performance[Json]:
 def backoff(retry: Retry) -> Iterator[float]:
     """Yield the longest pause before each further attempt, in seconds."""
     for attempt in range(retry.attempts - 1):
-        yield min(retry.interval_s * retry.backoff_rate**attempt, _LONGEST_PAUSE_S)
+        yield min(retry.interval_s * retry.backoff_rate**attempt, LONGEST_PAUSE_S)
 
 
 def passes(error: ServiceError, retry: Retry) -> bool:

@@ -16,6 +16,7 @@ from orchestration.backends.stepfunctions.limits import MAX_DEFINITION, exceeded
 from orchestration.backends.stepfunctions.names import state, variable
 from orchestration.checks.rules import problems
 from orchestration.errors import UnsupportedError
+from orchestration.execution.sending import backoff
 from orchestration.expressions import Compare, Json, Result, Tree, join, parameter
 from orchestration.graph import (
     Adopt,
@@ -426,3 +427,12 @@ def test_text_for_bytes_is_refused_and_json_for_them_is_not() -> None:
         stepfunctions.render(sending("1,2,3"))
     made: Any = stepfunctions.render(sending({"instances": [[1, "x"]]}))
     assert made["States"]["ask"]["Arguments"]["Body"] == {"instances": [[1, "x"]]}
+
+
+def test_no_pause_between_attempts_is_longer_than_on_the_other_backends() -> None:
+    request: dict[str, Tree] = {"FileSystemId": "fs-1"}
+    asked = Operation("fsx", "DescribeFileSystems", request)
+    call = Call(name="ask", operation=asked, retry=Retry(attempts=10))
+    made: Any = stepfunctions.render(workflow(call))
+    (retrier,) = made["States"]["ask"]["Retry"]
+    assert (retrier["MaxAttempts"], retrier["MaxDelaySeconds"]) == (9, max(backoff(call.retry)))

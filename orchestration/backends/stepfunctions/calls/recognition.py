@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from orchestration.backends.jsonata import quote
 from orchestration.backends.stepfunctions.calls.services import service
 from orchestration.errors import UnsupportedError
+from orchestration.execution.sending import LONGEST_PAUSE_S
 from orchestration.expressions import Json
 from orchestration.graph import Call, ErrorPattern, Operation, Retry
 
@@ -57,6 +58,7 @@ def retriers(operation: Operation, retry: Retry, *, unnamed: bool) -> list[Json]
         "IntervalSeconds": max(1, math.ceil(retry.interval_s)),
         "BackoffRate": retry.backoff_rate,
         "MaxAttempts": retry.attempts - 1,
+        "MaxDelaySeconds": math.ceil(LONGEST_PAUSE_S),
         "JitterStrategy": "FULL",
     }
     return [*early, retrier]

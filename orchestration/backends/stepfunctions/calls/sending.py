@@ -16,6 +16,7 @@ from orchestration.backends.stepfunctions.calls.polling import Polling
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, alternative, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice
+from orchestration.execution.sending import LONGEST_PAUSE_S
 from orchestration.expressions import Json
 from orchestration.graph import Call, ErrorPattern, Recovery, Retry, candidates
 
@@ -196,7 +197,8 @@ class _Sending:
         either = " or ".join([recognition.PASSES, *passing])
         condition = f"${self._tries} < {retry.attempts - 1} and "
         condition += f"({either})" if passing else either
-        seconds = f"$ceil({retry.interval_s:g} * $power({retry.backoff_rate:g}, ${self._tries}))"
+        pause = f"{retry.interval_s:g} * $power({retry.backoff_rate:g}, ${self._tries})"
+        seconds = f"$ceil($min([{pause}, {LONGEST_PAUSE_S:g}]))"
         wait: State = {
             "Type": "Wait",
             "Seconds": enclosed(seconds),
