@@ -62,6 +62,7 @@ _FIELDS: list[tuple[Any, str]] = [
 ]
 
 
+_ESCAPES = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _PATHS = (
     ASLParser.String_jsonpathContext,
     ASLParser.String_context_pathContext,
@@ -146,7 +147,8 @@ def _text_or_null(parser_rule_context: Any) -> str | None:
 
 
 def _intrinsic(_: Any, ctx: Any) -> Any:
-    derivation = _text(ctx.STRINGINTRINSICFUNC())
+    # The language of these functions has escapes of its own for what ends a line.
+    derivation = _text(ctx.STRINGINTRINSICFUNC()).translate(_ESCAPES)
     function, _tree = preprocessor.IntrinsicParser.parse(derivation)
     return string_expression.StringIntrinsicFunction(derivation, function)
 

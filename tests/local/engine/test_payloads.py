@@ -90,3 +90,11 @@ def test_states_pass_on_256_kib_and_no_more(
     assert run["status"] == status, run.get("cause")
     if status == "FAILED":
         assert run["error"] == "States.DataLimitExceeded"
+
+
+def test_an_intrinsic_function_takes_the_characters_of_its_json(aws: EmbeddedAws) -> None:
+    split = "States.StringSplit('a\nb\tc', '\n')"
+    parsed = """States.StringToJson('{"a": 1}')"""
+    state = {"Type": "Pass", "Parameters": {"s.$": split, "p.$": parsed}, "End": True}
+    definition = {"StartAt": "A", "States": {"A": state}}
+    assert output_of(aws, definition) == {"s": ["a", "b\tc"], "p": {"a": 1}}
