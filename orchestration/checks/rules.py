@@ -57,17 +57,11 @@ def acyclic(workflow: Workflow) -> Iterator[Problem]:
     yield from each(workflow.graph)
 
 
-def loops_do_not_nest(workflow: Workflow) -> Iterator[Problem]:
-    """No ``ForEach`` stands inside another: mapped task groups of Airflow can't."""
+def concurrency(workflow: Workflow) -> Iterator[Problem]:
+    """Every loop has room for an element."""
     for step in all_steps(workflow.graph):
-        if isinstance(step, ForEach):
-            for inner in all_steps(step.body):
-                if isinstance(inner, ForEach):
-                    yield Problem(
-                        "", f"a loop inside the loop {step.name!r}; flatten it", step=inner.name
-                    )
-            if step.max_concurrency < 1:
-                yield Problem("", "max_concurrency is at least 1", step=step.name)
+        if isinstance(step, ForEach) and step.max_concurrency < 1:
+            yield Problem("", "max_concurrency is at least 1", step=step.name)
 
 
 def requests(workflow: Workflow) -> Iterator[Problem]:
@@ -168,7 +162,7 @@ RULES: tuple[Callable[[Workflow], Iterator[Problem]], ...] = (
     names,
     acyclic,
     references,
-    loops_do_not_nest,
+    concurrency,
     requests,
     reports,
     parameter_types,

@@ -220,35 +220,35 @@ def nested(draw: st.DrawFn) -> Workflow:
         read = draw(st.lists(st.sampled_from(seen), max_size=2)) if seen else []
         return put(name(), join("x", *(Result(step, "etag") for step in read)))
 
-    def graph(seen: list[str], depth: int, *, looping: bool) -> Graph:
+    def graph(seen: list[str], depth: int) -> Graph:
         steps: list[Step] = []
         seen = list(seen)
         for _ in range(draw(st.integers(1, 2))):
-            steps.append(step(seen, depth, looping=looping))
+            steps.append(step(seen, depth))
             seen += [n for n in visible(steps[-1]) if n in written(steps[-1])]
         return Graph(tuple(steps))
 
-    def step(seen: list[str], depth: int, *, looping: bool) -> Step:
-        kinds = ["put", "choose", "parallel", "guarded"] + ([] if looping else ["loop"])
+    def step(seen: list[str], depth: int) -> Step:
+        kinds = ("put", "choose", "parallel", "guarded", "loop")
         kind = draw(st.sampled_from(kinds)) if depth else "put"
         if kind == "put":
             return writing(seen)
         label = name()
-        inner = graph(seen, depth - 1, looping=looping or kind == "loop")
+        inner = graph(seen, depth - 1)
         match kind:
             case "choose":
                 empty = Graph()
                 condition = Compare("eq", parameter("token"), "t")
                 return Choose(name=label, condition=condition, then=inner, otherwise=empty)
             case "parallel":
-                other = graph(seen, depth - 1, looping=looping)
+                other = graph(seen, depth - 1)
                 return Parallel(name=label, branches=(inner, other))
             case "guarded":
                 return guarded(label, inner)
         made = loop(label, [{"key": "a"}])
         return replace(made, body=Graph((*made.body.steps, *inner.steps)))
 
-    top = graph([], 2, looping=False)
+    top = graph([], 2)
     seen = {n for each in top.steps for n in visible(each) if n in written(each)}
     outputs: dict[str, Tree] = {n: Result(n, "etag") for n in sorted(seen)}
     return workflow(*top.steps, outputs=outputs, parameters=(TOKEN,))

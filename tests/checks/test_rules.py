@@ -141,7 +141,6 @@ SHAPES: list[tuple[Step, str, str]] = [
         "b",
         "output 'n': expected a field of the report",
     ),
-    (each(each(get("b"))), "l", "a loop inside the loop 'l'; flatten it"),
     (each(get("b"), max_concurrency=0), "l", "max_concurrency is at least 1"),
     (each(), "l", "the loop's body is empty"),
     (Choose(name="b", condition=YES, then=Graph(), otherwise=Graph()), "b", "both branches"),

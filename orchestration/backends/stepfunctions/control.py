@@ -285,7 +285,7 @@ def _iteration(step: ForEach, scope: Scope) -> dict[str, Json]:
     writing = Writing(step.body, scope, states, step.collect, opens=True)
     output: Json = {"item": tree(step.collect, writing.after)}
     last = states.add(f"{name}-Result", {"Type": "Pass", "Output": output}, None)
-    assigned: dict[str, Json] = {"item": "{% $states.input %}"}
+    assigned: dict[str, Json] = {scope.item_variable: "{% $states.input %}"}
     start = writing.write(last)
     assigned |= scope.reading_item().assigned(writing.first_values)
     begin: State = {"Type": "Pass", "Assign": {**assigned, **states.begun}}

@@ -9,7 +9,7 @@ from typing import Final
 from orchestration.backends import jsonata
 from orchestration.backends.jsonata import Code, Kind, Leaf, Part
 from orchestration.errors import GraphError, Problem
-from orchestration.expressions import Item, Json, Parameter, Result, Run
+from orchestration.expressions import Item, Json, Parameter, Result, Run, walk
 
 MAX_NAME: Final = 80
 """Characters of a state's or a variable's name."""
@@ -181,8 +181,16 @@ class Scope:
 
     def looping(self, loop: str, fields: Mapping[str, Kind] | None) -> Scope:
         """Return a scope inside a loop; ``fields``: those of each element, if all are objects."""
-        item = Code("$item", "any" if fields is None else "object", "item", fields=fields)
-        return replace(self, item=item, loop=loop)
+        # A variable must not have the name of one around it.
+        name = variable(loop, "Item") if self.loop else "item"
+        item = Code(f"${name}", "any" if fields is None else "object", "item", fields=fields)
+        outer = {part: code for part, code in self.values.items() if not _of_item(part)}
+        return replace(self, item=item, loop=loop, values=outer)
+
+    @property
+    def item_variable(self) -> str:
+        """The variable of the element that the loop is at, without its ``$``."""
+        return self.item.text.removeprefix("$")
 
     def reading_item(self) -> Scope:
         """Return the scope of the state that assigns the element of the loop."""
@@ -243,3 +251,8 @@ class Scope:
         kind = self.facts.kinds.get((step, output), "any")
         rows = self.facts.rows.get((step, output))
         return Code(text, kind, f"{step}.{output}", fields=rows)
+
+
+def _of_item(part: Part) -> bool:
+    """Return whether a part is of the element of the loop that it stands in."""
+    return any(isinstance(node, Item) for node in walk(part.node))
