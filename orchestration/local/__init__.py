@@ -10,8 +10,10 @@ A job can tell in these ways that it is not on AWS:
 * Whatever its image, it runs with this interpreter and these packages: a training job in the
   PyTorch training toolkit (or its own `ContainerEntrypoint`), a processing job by its
   `ContainerEntrypoint`, a model under the PyTorch inference toolkit's contract.
-* `/opt/ml` is a directory of its own, which `SAGEMAKER_BASE_DIR` names; such paths in the
-  request's hyperparameters, environment, entry point and arguments are rewritten.
+* `/opt/ml` is a directory of its own, which `SAGEMAKER_BASE_DIR` names too; such paths in the
+  request's hyperparameters, environment, entry point and arguments are rewritten. Where the system
+  has no mount namespaces (macOS, many containers), a script that names `/opt/ml` itself reaches
+  this machine's; the job then fails, and its reason says what to use.
 * Each host is a process tree with an address of 127.0.0.0/8; an accelerated instance type has
   `devices_per_host` accelerators in the toolkit's eyes, and CPUs in fact.
 * Pauses are shorter. Limits on what really runs (`MaxRuntimeInSeconds`, a task's

@@ -26,7 +26,7 @@ class ChildProcess:
     """A process in a session of its own, with everything that it starts.
 
     It runs under `orchestration.local.processes.leash`, which kills the whole tree when this
-    process dies without a word.
+    process dies without a word. It sees the directory `opt_ml`, if any, as `/opt/ml`.
     """
 
     def __init__(
@@ -36,10 +36,12 @@ class ChildProcess:
         environment: Mapping[str, str],
         directory: Path,
         log: Path,
+        opt_ml: Path | None = None,
     ) -> None:
         self._log = log.open("ab")
+        options = ["--opt-ml", str(opt_ml)] if opt_ml else []
         self._popen = subprocess.Popen(
-            [sys.executable, "-m", "orchestration.local.processes.leash", *command],
+            [sys.executable, "-m", "orchestration.local.processes.leash", *options, *command],
             cwd=directory,
             env=dict(environment),
             stdin=subprocess.PIPE,
@@ -119,12 +121,15 @@ class Children:
         environment: Mapping[str, str],
         directory: Path,
         log: Path,
+        opt_ml: Path | None = None,
     ) -> ChildProcess:
         """Start a process; raise `RuntimeError` once the embedded AWS shuts down."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the embedded AWS is shutting down")
-            child = ChildProcess(command, environment=environment, directory=directory, log=log)
+            child = ChildProcess(
+                command, environment=environment, directory=directory, log=log, opt_ml=opt_ml
+            )
             self._running = {other for other in self._running if other.exit_status is None}
             self._running.add(child)
             return child

@@ -1,8 +1,9 @@
 """Run a command, and kill it with all its descendants when its parent dies.
 
-`python -m orchestration.local.processes.leash COMMAND...`: standard input is the leash: it ends
-when the embedded AWS dies, for whatever reason. SIGTERM goes to every descendant, as when a
-container is stopped; what is left after the command is killed, as when a container is removed.
+`python -m orchestration.local.processes.leash [--opt-ml DIRECTORY] COMMAND...`: standard input is
+the leash: it ends when the embedded AWS dies, for whatever reason. SIGTERM goes to every
+descendant, as when a container is stopped; what is left after the command is killed, as when a
+container is removed. With `--opt-ml`, the command sees DIRECTORY as `/opt/ml`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from types import FrameType
 
 import psutil
 
+from orchestration.local.processes import opt_ml
 from orchestration.local.processes.working_time import WorkingTime
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -27,6 +29,9 @@ _POLL_S = 0.1
 
 def main(command: list[str]) -> int:
     """Run the command and return its exit status, 128 + n if signal n ended it."""
+    if command[0] == "--opt-ml":
+        opt_ml.enter(command[1])
+        command = command[2:]
     _adopt_orphans()
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     stopped: list[psutil.Process] = []

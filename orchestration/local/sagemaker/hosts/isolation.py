@@ -4,7 +4,7 @@ The toolkit starts an SSH daemon on port 22 of every host of an mpirun job, take
 home, looks for a host's processes by their names, and has every process read `/opt/ml`; TensorFlow
 has fixed ports. So each host of such a job gets its own network, file system view, process numbers
 and name (`algo-1`, as on SageMaker) by namespaces, like a container without an image. That takes
-root on Linux. All other jobs run as ordinary processes.
+root on Linux. All other jobs run as ordinary processes, with an `/opt/ml` of their own if possible.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The mapping of a container's paths to a job's own directory.
 
-A job's processes share this machine's file system, so they cannot have `/opt/ml/...`. Wherever a
-request names such a path (hyperparameters, environment, entry point, arguments), the job gets a
-path below its own directory instead. An isolated host has its own `/opt/ml`; there, only paths
-elsewhere are replaced.
+Not every system can give a job's processes an `/opt/ml` of their own. Wherever a request names
+such a path (hyperparameters, environment, entry point, arguments), the job gets a path below its
+own directory instead. An isolated host (:mod:`.isolation`) always has its own `/opt/ml`; there,
+only paths elsewhere are replaced.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, now
 from orchestration.local.account.storage import Location
 from orchestration.local.processes.children import ChildProcess, read_log
+from orchestration.local.sagemaker.hosts import host_opt_ml
 from orchestration.local.sagemaker.hosts.cluster import Host, cluster
 from orchestration.local.sagemaker.hosts.environment import interpreter, job_environment
 from orchestration.local.sagemaker.hosts.paths import ContainerPaths
@@ -37,6 +38,7 @@ class ProcessingJob(Job):
         check_processing_request(request)
         super().__init__(account, request)
         self._cluster = cluster(request["ProcessingResources"]["ClusterConfig"], self.directory)
+        self._watch: host_opt_ml.Watch | None = None
         self._processes: list[ChildProcess] = []
         self._streams: list[LogStream] = []
 
@@ -55,6 +57,9 @@ class ProcessingJob(Job):
                 process.stop()
             for stream in self._streams:
                 stream.copy(final=True)
+        change = self._watch.change() if self._watch else None
+        if change:
+            raise JobFailed(f"AlgorithmError: {change}")
         self._upload()
 
     def describe(self) -> JsonObject:
@@ -105,6 +110,7 @@ class ProcessingJob(Job):
         }
 
     def _process(self) -> None:
+        self._watch = host_opt_ml.watch(has_toolkit=False)
         for host in self._cluster.hosts:
             log = host.directory / "log"
             rewrite = self._paths(host).rewrite
@@ -122,6 +128,7 @@ class ProcessingJob(Job):
                 ),
                 directory=host.directory,
                 log=log,
+                opt_ml=host_opt_ml.own(host.directory),
             )
             self._processes.append(process)
             stream = f"{self.name}/algo-{host.index + 1}-{int(time.time())}"
@@ -150,7 +157,8 @@ class ProcessingJob(Job):
         status = next((p.exit_status for p in self._processes if p.exit_status), 0)
         if status:
             message = self.describe()["ExitMessage"] or "See job logs for more information"
-            raise JobFailed(f"AlgorithmError: {message}, exit code: {status}")
+            advice = self._watch.advice(message + self.logs()) if self._watch else ""
+            raise JobFailed(f"AlgorithmError: {message}, exit code: {status}{advice}")
 
     def _upload(self) -> None:
         for each in self._outputs():

@@ -12,6 +12,7 @@ from orchestration.local.account.protocol import JsonObject, now
 from orchestration.local.account.storage import Location
 from orchestration.local.processes.children import ChildProcess, read_log
 from orchestration.local.sagemaker import archive
+from orchestration.local.sagemaker.hosts import host_opt_ml
 from orchestration.local.sagemaker.hosts.cluster import Cluster, Host, cluster
 from orchestration.local.sagemaker.hosts.isolation import need
 from orchestration.local.sagemaker.hosts.launching import Launch, container_paths
@@ -53,6 +54,8 @@ class TrainingJob(Job):
         self._cluster: Cluster = cluster(
             request["ResourceConfig"], self.directory, isolated=need(request) is not None
         )
+        self._has_toolkit = "ContainerEntrypoint" not in request["AlgorithmSpecification"]
+        self._watch: host_opt_ml.Watch | None = None
         self._processes: list[ChildProcess] = []
         self._companions: list[ChildProcess] = []
         self._pipes: list[Pipe] = []
@@ -92,6 +95,7 @@ class TrainingJob(Job):
         finally:
             self._end_processes()
         if stopped is None:
+            self._check_opt_ml()
             self.enter("Uploading", "Uploading generated training model")
         self._upload()
         if stopped:
@@ -179,6 +183,8 @@ class TrainingJob(Job):
             self._syncs.append(sync)
 
     def _train(self) -> None:
+        if need(self.request) is None:
+            self._watch = host_opt_ml.watch(has_toolkit=self._has_toolkit)
         launch = Launch(self.account, self.request, self._cluster, self.directory)
         for host in self._cluster.hosts:
             self._processes.append(launch.start(host))
@@ -205,15 +211,24 @@ class TrainingJob(Job):
 
     def _judge(self) -> None:
         """Raise `JobFailed` if a host failed; the toolkit's exit status alone is not enough."""
-        uses_toolkit = "ContainerEntrypoint" not in self.request["AlgorithmSpecification"]
         for host, process in zip(self._cluster.hosts, self._processes, strict=True):
             output = host.directory / "output"
-            succeeded = (output / "success").exists() if uses_toolkit else not process.exit_status
+            succeeded = (
+                (output / "success").exists() if self._has_toolkit else not process.exit_status
+            )
             if process.exit_status is None or succeeded:
                 continue
             reason = read_log(output / "failure") or "See job logs for more information"
             code = process.exit_status
-            raise JobFailed(f"AlgorithmError: {reason.strip()[:900]}, exit code: {code}")
+            text = reason if self._has_toolkit else reason + self.logs()
+            advice = self._watch.advice(text) if self._watch else ""
+            cause = reason.strip()[: 900 - len(advice)]
+            raise JobFailed(f"AlgorithmError: {cause}, exit code: {code}{advice}")
+
+    def _check_opt_ml(self) -> None:
+        change = self._watch.change() if self._watch else None
+        if change:
+            raise JobFailed(f"AlgorithmError: {change}")
 
     def _end_processes(self) -> None:
         for process in (*self._processes, *self._companions):

@@ -13,6 +13,7 @@ from orchestration.local.account.protocol import Answer, JsonObject, ServiceErro
 from orchestration.local.processes.children import ChildProcess, read_log
 from orchestration.local.processes.working_time import WorkingTime
 from orchestration.local.sagemaker import archive
+from orchestration.local.sagemaker.hosts import host_opt_ml
 from orchestration.local.sagemaker.hosts.environment import job_environment
 from orchestration.local.sagemaker.serving.models import model_data
 
@@ -98,14 +99,20 @@ def start_model_host(
             "SAGEMAKER_REGION": account.region,
         },
     )
+    watch = host_opt_ml.watch(has_toolkit=False)
     process = account.children.start(
         [sys.executable, "-m", "orchestration.local.sagemaker.serving.hosting", str(directory)],
         environment=environment,
         directory=directory,
         log=directory / "log",
+        opt_ml=host_opt_ml.own(directory),
     )
     host = ModelHost(process, directory)
     host.wait_until_ready()
+    change = watch.change() if watch else None
+    if change:
+        host.stop()
+        raise ModelHostFailed(change, host.logs())
     return host
 
 
