@@ -180,8 +180,8 @@ def _lock(path: Path) -> _Locked:
         return _locked(json.loads(lock_file.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         message = (
-            f"is not a lock file; remove it and write it anew: `orchestrate lock {path.name}`, or "
-            f"`orchestrate plan {path.name} --update` where it held a plan"
+            "is not a lock file; remove it, and write it again: "
+            f"`orchestrate lock {path.name}`, or `orchestrate plan {path.name} --update` where it held a plan"
         )
         raise PipelineError([Problem(lock_file.name, message)]) from error
 

@@ -55,9 +55,6 @@ from orchestration.stages.values import (
     s3_problem,
 )
 
-MOST_CHECKPOINTS = 500
-"""Checkpoints that one evaluation handles: each writes 21 of the 25,000 events that Step Functions
-allows an execution, and a staged object 15."""
 _INPUT = "/opt/ml/processing/input"
 _OUTPUT = "/opt/ml/processing/output"
 _REPORT = "evaluation.json"
@@ -107,6 +104,9 @@ class CheckpointEvaluation(Stage):
     """The evaluation script and what it imports."""
     arguments: tuple[Text, ...] = Field(default=(), max_length=90)
     """Further arguments of the script."""
+    max_checkpoints: int = Field(default=100, ge=1, le=500)
+    """Most checkpoints to evaluate; with more, the stage fails before it starts a job. Each may write
+    25 of the 25,000 events that Step Functions allows an execution."""
     instance_type: Text
     volume_gib: Gibibytes = 30
     max_concurrency: int = Field(default=4, ge=1, le=40)
@@ -209,7 +209,7 @@ class CheckpointEvaluation(Stage):
                     "Bucket": apply(Function.S3_BUCKET, self.checkpoints),
                     "Prefix": join(prefix_of(self.checkpoints), self.checkpoint_prefix),
                     "Delimiter": "/",
-                    "MaxKeys": MOST_CHECKPOINTS,
+                    "MaxKeys": self.max_checkpoints,
                 },
             ),
             outputs={
@@ -233,7 +233,7 @@ class CheckpointEvaluation(Stage):
             )
         )
         cause = join(
-            f"between 1 and {MOST_CHECKPOINTS} checkpoints are wanted below ",
+            f"between 1 and {self.max_checkpoints} checkpoints are wanted below ",
             self.checkpoints,
             f", named {self.checkpoint_prefix}*; found ",
             apply(Function.COUNT, found),

@@ -49,7 +49,7 @@ def test_what_may_write_too_many_events_is_refused_with_the_loop() -> None:
     [problem] = refused.value.problems
     assert problem.path == "copy1.copy"
     assert "ends an execution at 25000" in problem.message
-    assert "up to 500 elements; divide the pipeline into two" in problem.message
+    assert "up to 500 elements; let it hold fewer, divide the pipeline into two" in problem.message
 
 
 def test_long_jobs_are_polled_less_often_where_there_are_several() -> None:

@@ -109,7 +109,7 @@ def exceeded(count: Count) -> Iterator[Problem]:
     yield Problem(
         name,
         f"{ending}; {events} of them are this loop's, whose list holds up to {limit} elements; "
-        f"{advice}, or run it on Airflow or directly",
+        f"let it hold fewer, {advice}, or run it on Airflow or directly",
     )
 
 
