@@ -181,7 +181,8 @@ def _lock(path: Path) -> _Locked:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         message = (
             "is not a lock file; remove it, and write it again: "
-            f"`orchestrate lock {path.name}`, or `orchestrate plan {path.name} --update` where it held a plan"
+            f"`orchestrate lock {path.name}`, or "
+            f"`orchestrate plan {path.name} --update` where it held a plan"
         )
         raise PipelineError([Problem(lock_file.name, message)]) from error
 

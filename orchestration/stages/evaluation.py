@@ -105,8 +105,8 @@ class CheckpointEvaluation(Stage):
     arguments: tuple[Text, ...] = Field(default=(), max_length=90)
     """Further arguments of the script."""
     max_checkpoints: int = Field(default=100, ge=1, le=500)
-    """Most checkpoints to evaluate; with more, the stage fails before it starts a job. Each may write
-    25 of the 25,000 events that Step Functions allows an execution."""
+    """Most checkpoints to evaluate; with more, the stage fails before it starts a job. Each one may
+    write 25 of the 25,000 events that Step Functions allows an execution."""
     instance_type: Text
     volume_gib: Gibibytes = 30
     max_concurrency: int = Field(default=4, ge=1, le=40)
