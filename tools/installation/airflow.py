@@ -62,10 +62,15 @@ class Airflow:
 
     def start_component(self, name: str) -> None:
         """Start a component that does not run."""
-        arguments = [name, "--port", str(self._port), "--workers", "1"]
+        # Everything listens on loopback only; the server of logs knows no address.
+        options = {
+            "api-server": ["--host", "127.0.0.1", "--port", str(self._port), "--workers", "1"],
+            "scheduler": ["--skip-serve-logs"],
+            "triggerer": ["--skip-serve-logs"],
+        }
         with (self.folder / f"{name}.log").open("ab") as log:
             self._running[name] = subprocess.Popen(
-                [sys.executable, "-m", "airflow", *(arguments if name == "api-server" else [name])],
+                [sys.executable, "-m", "airflow", name, *options.get(name, [])],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
