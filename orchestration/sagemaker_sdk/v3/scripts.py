@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from orchestration.errors import PipelineError
 from orchestration.sagemaker_sdk import sources
 from orchestration.sagemaker_sdk.findings import Findings
 from orchestration.sagemaker_sdk.v3.shapes import plain, setting
@@ -132,10 +133,15 @@ def _source(
 
 
 def _ignored(folder: Path, patterns: Sequence[str]) -> bool:
-    """Return whether patterns exclude files that would be sent otherwise."""
+    """Return whether patterns exclude files that would be sent, or refused, otherwise."""
+    try:
+        sent = list(files(folder))
+    except PipelineError:
+        # The patterns may exclude what is refused; what they leave is looked at again.
+        return bool(patterns)
     return any(
         fnmatch.fnmatch(part, pattern)
-        for name, _ in files(folder)
+        for name, _ in sent
         for part in Path(name).parts
         for pattern in patterns
     )
