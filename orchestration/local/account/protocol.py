@@ -110,6 +110,8 @@ class Service:
     """A simulated service: operations by name, requests checked against botocore's model."""
 
     name = ""
+    malformed = "BadRequest"
+    """The error of a request that does not have the form of the service's model."""
 
     def __init__(self, operations: Mapping[str, Operation]) -> None:
         self.operations = dict(operations)
@@ -131,7 +133,7 @@ class Service:
         if problems:
             word = "validation error" if len(problems) == 1 else "validation errors"
             raise ServiceError(
-                "ValidationException" if self.name == "sagemaker" else "BadRequest",
+                self.malformed,
                 f"{len(problems)} {word} detected: {'; '.join(problems)}",
             )
 

@@ -34,6 +34,7 @@ class SageMaker(Service):
     """SageMaker: training, processing, models and endpoints; moto answers the rest."""
 
     name = "sagemaker"
+    malformed = "ValidationException"
 
     def __init__(self, account: Account, lustre_directory: LustreDirectory) -> None:
         mounts = Mounts(account, lustre_directory)

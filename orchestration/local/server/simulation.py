@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import Service
+from orchestration.local.datasync.service import DataSync
 from orchestration.local.fsx.service import FileSystems
 from orchestration.local.sagemaker.service import SageMaker
 
@@ -15,9 +16,11 @@ class Simulation:
         self.account = account
         self.file_systems = FileSystems(account)
         self.sagemaker = SageMaker(account, self.file_systems.mounted)
+        self.datasync = DataSync(account)
         self.services: dict[str, Service] = {
             "sagemaker": self.sagemaker,
             "fsx": self.file_systems,
+            "datasync": self.datasync,
         }
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ def snapshot(simulation: Simulation) -> dict[str, Any]:
     return {
         "sagemaker": simulation.sagemaker.state(),
         "fsx": simulation.file_systems.state(),
+        "datasync": simulation.datasync.state(),
         "s3": _buckets(),
         "stepfunctions": _state_machines(simulation.account.region),
         "scheduler": _schedules(simulation.account.region),

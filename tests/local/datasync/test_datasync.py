@@ -1,0 +1,118 @@
+"""DataSync of the embedded AWS moves real objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from orchestration.local import EmbeddedAws, Fault
+from tests.local.conftest import wait
+from tests.local.datasync.transfers import BUCKET, Transfers
+
+
+@pytest.fixture(scope="module")
+def transfers() -> Iterator[Transfers]:
+    with EmbeddedAws(time_scale=0.002) as aws:
+        yield Transfers(aws)
+
+
+def test_a_task_copies_what_its_source_has(transfers: Transfers) -> None:
+    transfers.put("copied/a.csv", "copied/deep/b ü.csv", "copied-not/c.csv")
+    ended = transfers.ended(transfers.start(transfers.task("/copied/", "/to/copied")))
+    assert ended["Status"] == "SUCCESS"
+    assert transfers.keys("to/copied/") == ["to/copied/a.csv", "to/copied/deep/b ü.csv"]
+    counts = [ended[f"Files{each}"] for each in ("Prepared", "Transferred", "Verified", "Skipped")]
+    assert counts == [2, 2, 2, 0]
+    assert ended["FilesListed"]["AtSource"] == 2
+    assert ended["BytesTransferred"] == len(b"copied/a.csv") + len("copied/deep/b ü.csv".encode())
+    assert set(ended["FilesFailed"].values()) == {0}
+
+
+def test_a_second_execution_copies_only_what_changed(transfers: Transfers) -> None:
+    transfers.put("again/a", "again/b")
+    task = transfers.task("again", "to/again")
+    transfers.ended(transfers.start(task))
+    transfers.s3.put_object(Bucket=BUCKET, Key="again/b", Body=b"new")
+    ended = transfers.ended(transfers.start(task))
+    assert (ended["FilesTransferred"], ended["FilesSkipped"]) == (1, 1)
+    body = transfers.s3.get_object(Bucket=BUCKET, Key="to/again/b")["Body"].read()
+    assert body == b"new"
+
+
+def test_filters_choose_what_is_copied(transfers: Transfers) -> None:
+    transfers.put("chosen/a/1.csv", "chosen/a/2.tmp", "chosen/ab/3.csv", "chosen/c/4.csv")
+    task = transfers.task(
+        "chosen",
+        "to/chosen",
+        Includes=[{"FilterType": "SIMPLE_PATTERN", "Value": "/a*|/d"}],
+        Excludes=[{"FilterType": "SIMPLE_PATTERN", "Value": "*.tmp"}],
+    )
+    ended = transfers.ended(transfers.start(task))
+    assert transfers.keys("to/chosen/") == ["to/chosen/a/1.csv", "to/chosen/ab/3.csv"]
+    # With an exclude filter, everything that the include filter lets through is listed.
+    assert (ended["FilesListed"]["AtSource"], ended["FilesTransferred"]) == (3, 2)
+
+
+def test_a_destination_has_its_storage_class_and_may_be_cleaned(transfers: Transfers) -> None:
+    transfers.put("classed/a", "to/classed/old")
+    target = transfers.location("to/classed", S3StorageClass="STANDARD_IA")
+    task = transfers.task(
+        "classed",
+        "elsewhere",
+        DestinationLocationArn=target,
+        Options={"PreserveDeletedFiles": "REMOVE"},
+    )
+    ended = transfers.ended(transfers.start(task))
+    assert ended["FilesDeleted"] == 1
+    assert transfers.keys("to/classed/") == ["to/classed/a"]
+    head = transfers.s3.head_object(Bucket=BUCKET, Key="to/classed/a")
+    assert head["StorageClass"] == "STANDARD_IA"
+
+
+def test_a_second_start_waits_in_the_queue(transfers: Transfers) -> None:
+    transfers.put("queued/a")
+    task = transfers.task("queued", "to/queued")
+    first, second = transfers.start(task), transfers.start(task)
+    assert transfers.status(second) == "QUEUED"
+    assert transfers.api.describe_task(TaskArn=task)["Status"] == "RUNNING"
+    assert transfers.ended(first)["FilesTransferred"] == 1
+    assert transfers.ended(second)["FilesSkipped"] == 1
+    assert transfers.api.describe_task(TaskArn=task)["CurrentTaskExecutionArn"] == second
+
+
+def test_a_cancelled_execution_ends_as_an_error(transfers: Transfers) -> None:
+    transfers.put("cancelled/a")
+    slow = Fault.job("slow", operation="StartTaskExecution")
+    transfers.aws.inject(replace(slow, delay_s=36_000))
+    task = transfers.task("cancelled", "to/cancelled", Name="slow")
+    execution = transfers.start(task)
+    wait(lambda: {"is": transfers.status(execution)}, lambda s: s["is"] == "TRANSFERRING")
+    transfers.api.cancel_task_execution(TaskExecutionArn=execution)
+    assert transfers.ended(execution)["Status"] == "ERROR"
+    assert transfers.api.describe_task(TaskArn=task)["Status"] == "AVAILABLE"
+
+
+def test_a_failure_has_its_reason(transfers: Transfers) -> None:
+    transfers.put("failing/a")
+    transfers.aws.inject(Fault.job("broken", operation="StartTaskExecution", reason="no route"))
+    ended = transfers.ended(transfers.start(transfers.task("failing", "to/x", Name="broken")))
+    assert ended["Status"] == "ERROR"
+    assert ended["Result"]["ErrorDetail"] == "no route"
+
+
+def test_keys_that_datasync_refuses_fail_the_execution(transfers: Transfers) -> None:
+    transfers.put("odd/a//b", "odd/c")
+    ended = transfers.ended(transfers.start(transfers.task("odd", "to/odd")))
+    assert (ended["Status"], ended["FilesFailed"]["Prepare"]) == ("ERROR", 1)
+    assert transfers.keys("to/odd/") == ["to/odd/c"]
+
+
+def test_tasks_are_listed_by_their_locations(transfers: Transfers) -> None:
+    task = transfers.task("listed", "to/listed", Tags=[{"Key": "run", "Value": "1"}])
+    target = transfers.api.describe_task(TaskArn=task)["DestinationLocationArn"]
+    filters = [{"Name": "LocationId", "Operator": "Equals", "Values": [target]}]
+    assert [t["TaskArn"] for t in transfers.api.list_tasks(Filters=filters)["Tasks"]] == [task]
+    tags = transfers.api.list_tags_for_resource(ResourceArn=task)["Tags"]
+    assert tags == [{"Key": "run", "Value": "1"}]
