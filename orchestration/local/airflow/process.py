@@ -37,6 +37,7 @@ def main(descriptor: int) -> None:
     # Every task creates its own clients, and each would parse megabytes of service models again.
     botocore.session.create_loader = functools.cache(botocore.session.create_loader)
     initdb()
+    _warm_up()
     with os.fdopen(descriptor, "w", encoding="utf-8", buffering=1) as channel:
 
         def emit(event: Mapping[str, Any]) -> None:
@@ -44,6 +45,20 @@ def main(descriptor: int) -> None:
 
         while True:
             _serve(json.loads(requests.get()), emit)
+
+
+def _warm_up() -> None:
+    """Load what the first task of a run would load: seconds that nobody waits for yet."""
+    import httpx
+    from airflow.sdk.execution_time.supervisor import in_process_api_server
+
+    import orchestration.airflow
+    import orchestration.local.airflow.loop  # noqa: F401  # loaded before it is needed
+
+    # Airflow builds the routes of its API at the first request.
+    transport = in_process_api_server().transport
+    with httpx.Client(transport=transport, base_url="http://in-process.invalid") as client:
+        client.get("/health")
 
 
 def _read(requests: queue.Queue[str]) -> None:

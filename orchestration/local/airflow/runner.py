@@ -186,7 +186,7 @@ class LocalAirflow:
             elif "end" in event:
                 return _ended(event["end"], _tail(log, offset))
         process.wait(_STOP_TIMEOUT_S)
-        raise LocalError(f"Airflow ended before the run:\n{_tail(log, offset)}")
+        raise LocalError(f"Airflow ended before the run:\n{_tail(log, 0)}")
 
     def _started(self, variables: Mapping[str, str]) -> tuple[subprocess.Popen[str], Path]:
         if self._process is not None and self._home is not None:
