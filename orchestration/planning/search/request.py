@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from orchestration.catalog import instances
 from orchestration.errors import PipelineError, Problem, near
 from orchestration.planning.model.configuration import Kernels, Optimizer
-from orchestration.planning.model.hugging_face import from_config
 from orchestration.planning.model.shapes import ModelError, ModelShape, Targets
 from orchestration.planning.model.typical_shapes import of_size, transformer
 from orchestration.planning.search.objective import Aim, Objective
@@ -67,6 +66,9 @@ class ModelRequest(_Request):
 
     def shape(self) -> ModelShape:
         """Return the model's shape."""
+        # Imported on use: every pipeline loads this module, and few ask for a plan.
+        from orchestration.planning.model.hugging_face import from_config
+
         if isinstance(self.config, str):
             raise ModelError(
                 f"model.config: expected the content of a file, got a path: {self.config}"
