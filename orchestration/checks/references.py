@@ -138,6 +138,8 @@ class _Readers:
             yield from self._candidate(step, others, looping=looping)
             if step.fallback is not None:
                 yield from self.tree(step.name, step.fallback.label, others, looping=looping)
+        if call.failure is not None:
+            yield from self.tree(call.name, call.failure.remedy, others, looping=looping)
 
     def _candidate(self, step: Call, others: _Scope, *, looping: bool) -> Iterator[Problem]:
         yield from self.tree(step.name, step.operation.request, others, looping=looping)

@@ -127,13 +127,16 @@ def parameter_types(workflow: Workflow) -> Iterator[Problem]:
 
 
 def adoption(workflow: Workflow) -> Iterator[Problem]:
-    """A call that may find its work done declares no output of a response it may never see."""
+    """A call says one thing of an error: adopted, recovered with all outputs, or a failure."""
     for step in all_steps(workflow.graph):
         if isinstance(step, Call):
             if step.adopt is not None and step.outputs:
                 yield Problem(
                     "", "adopts what exists, so its own response has no outputs", step=step.name
                 )
+            if step.failure is not None and (step.adopt or step.fallback or step.recoveries):
+                message = "reports its failures as an error of ours, so no error is an answer to it"
+                yield Problem("", message, step=step.name)
             for recovery in step.recoveries:
                 if set(recovery.outputs) != outputs_of(step):
                     yield Problem("", "a recovery gives exactly the step's outputs", step=step.name)

@@ -224,6 +224,15 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
             source=_FSX,
         ),
     ),
+    ("fsx", "TagResource"): (
+        Grant(
+            sid="MarkOwnFileSystems",
+            actions=("fsx:TagResource",),
+            resources=(_FILE_SYSTEM,),
+            condition=_OWN_RESOURCE,
+            source=_FSX,
+        ),
+    ),
     ("fsx", "DeleteFileSystem"): (
         Grant(
             sid="DeleteOwnFileSystems",

@@ -34,7 +34,7 @@ from orchestration.execution.outputs import taken
 from orchestration.execution.places import Attempt, Standing, exhausted, refused, resumed
 from orchestration.execution.sending import passes, sent
 from orchestration.execution.verdicts import judged, polled
-from orchestration.expressions import Environment, Json
+from orchestration.expressions import Environment, Json, evaluate
 from orchestration.graph import JOB_FAILED, Call, Until, candidates
 
 
@@ -44,7 +44,15 @@ def called(call: Call, values: Environment, attempt: Attempt, path: str) -> Perf
     Raises :class:`~orchestration.errors.RunError`; where trying the whole step again may help,
     :class:`~orchestration.execution.effects.Trouble`.
     """
-    return (yield from _Calling(call, values, attempt, path).perform())
+    try:
+        return (yield from _Calling(call, values, attempt, path).perform())
+    except RunError as error:
+        if call.failure is None:
+            raise
+        remedy = evaluate(call.failure.remedy, values)
+        cause = wording.filled(wording.REMEDIED, cause=error.cause, remedy=remedy)
+        kind = Trouble if isinstance(error, Trouble) else RunError
+        raise kind(call.failure.error, cause) from error
 
 
 @dataclass(frozen=True, slots=True)

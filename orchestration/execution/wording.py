@@ -55,6 +55,8 @@ REFUSED_BEFORE: Final = "{subject} was refused before"
 LACKING: Final = "{label}: {words}"
 """The failure of one of several requests, after the machines that it requested."""
 NOTHING_HAD_CAPACITY: Final = "nothing had capacity: {requests}"
+REMEDIED: Final = "{cause}; {remedy}"
+"""The cause of a failure that says what is left, and what to do about it."""
 SEPARATOR: Final = "; "
 """Between what several requests met, and between several problems of an input."""
 

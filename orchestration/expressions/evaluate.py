@@ -210,6 +210,16 @@ def _count_files(items: Json) -> int:
     return sum(not key.endswith("/") for key in keys)
 
 
+def _tag(items: Json, key: Json) -> str:
+    name = _text(key)
+    for item in _objects(items):
+        if isinstance(item, Mapping) and item.get("Key") == name:
+            value = item.get("Value")
+            if isinstance(value, str):
+                return value
+    return ""
+
+
 def _numbered(items: Json, key: Json) -> list[Json]:
     def numbered(item: Json) -> bool:
         value = item.get(_text(key)) if isinstance(item, Mapping) else None
@@ -224,6 +234,7 @@ _FUNCTIONS: dict[Function, Callable[..., Json]] = {
     Function.COUNT_FILES: _count_files,
     Function.SUM: _sum,
     Function.NUMBERED: _numbered,
+    Function.TAG: _tag,
     Function.REMOVE_PREFIX: _remove_prefix,
     Function.URL_PATH: _url_path,
     Function.DIRECTORY: lambda value: _text(value).removesuffix("/") + "/",

@@ -39,6 +39,9 @@ class Function(StrEnum):
     """``list of objects, key -> number``: the sum of one field."""
     NUMBERED = "numbered"
     """``list of objects, key -> list``: those whose field is a number."""
+    TAG = "tag"
+    """``list of objects with Key and Value, key -> text``: the value of the tag, empty where there
+    is none."""
     REMOVE_PREFIX = "remove_prefix"
     """``text, prefix -> text``: an error where the text does not start with the prefix."""
     URL_PATH = "url_path"

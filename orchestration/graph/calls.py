@@ -186,6 +186,15 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """The error that every failure of a call is reported as, whatever AWS calls it."""
+
+    error: str
+    remedy: Tree
+    """Words behind the cause: what is left now, and what to do about it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
     """Retrying a call (never a job) on errors that pass: throttling, 5xx, connection lost."""
 

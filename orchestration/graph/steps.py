@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from orchestration.expressions import Tree
 from orchestration.graph.calls import (
     Adopt,
+    Failure,
     Fallback,
     Operation,
     Output,
@@ -34,6 +35,7 @@ class Call:
     recoveries: tuple[Recovery, ...] = ()
     retry: Retry = field(default_factory=Retry)
     fallback: Fallback | None = None
+    failure: Failure | None = None
     after: tuple[str, ...] = ()
 
 

@@ -75,6 +75,8 @@ def trees(step: Step) -> Iterator[Tree]:
         case Call():
             yield from (operation.request for operation in operations(step))
             yield from (c.fallback.label for c in candidates(step) if c.fallback is not None)
+            if step.failure is not None:
+                yield step.failure.remedy
         case Read():
             yield step.uri
         case Choose():
@@ -182,7 +184,16 @@ def _rewrite_call(call: Call, tree: Callable[[Any], Any]) -> Call:
     if fallback is not None:
         others = tuple(alternative(other) for other in fallback.alternatives)
         fallback = replace(fallback, label=tree(fallback.label), alternatives=others)
-    return replace(call, operation=operation(call.operation), until=until, fallback=fallback)
+    failure = call.failure
+    if failure is not None:
+        failure = replace(failure, remedy=tree(failure.remedy))
+    return replace(
+        call,
+        operation=operation(call.operation),
+        until=until,
+        fallback=fallback,
+        failure=failure,
+    )
 
 
 def reads(step: Step) -> frozenset[str]:

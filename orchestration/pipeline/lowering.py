@@ -132,8 +132,11 @@ def _resolved(fragment: Fragment, known: Mapping[str, Fragment]) -> Fragment:
         gate = replace(gate, condition=tree(gate.condition))
     if guard is not None:
         acquire = cast(Call, rewrite(guard.acquire, tree))
-        cleanup = Graph(tuple(rewrite(step, tree) for step in guard.cleanup.steps))
-        guard = replace(guard, acquire=acquire, cleanup=cleanup)
+        cleanup, saving = (
+            Graph(tuple(rewrite(step, tree) for step in graph.steps))
+            for graph in (guard.cleanup, guard.saving)
+        )
+        guard = replace(guard, acquire=acquire, cleanup=cleanup, saving=saving)
     return replace(
         fragment,
         steps=tuple(rewrite(step, tree) for step in fragment.steps),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from orchestration.errors import PipelineError, Problem
@@ -130,11 +130,12 @@ class Placement:
         if fragment.guard is None:
             return fragment.steps
         inner = self._graph(self.guarded[name], passed)
+        body = Graph((*fragment.steps, *inner.steps))
         return (
             Guarded(
                 name=f"{name}.guard",
                 acquire=fragment.guard.acquire,
-                body=Graph((*fragment.steps, *inner.steps)),
+                body=saved(body, fragment.guard.saving),
                 cleanup=fragment.guard.cleanup,
             ),
         )
@@ -189,6 +190,15 @@ class Placement:
         return [self.stages.ordered(heads) for heads, _, _ in groups]
 
 
+def saved(body: Graph, saving: Graph) -> Graph:
+    """The body with steps that wait for all of its others."""
+    read = frozenset[str]().union(*upstream(body).values())
+    ends = tuple(step.name for step in body.steps if step.name not in read)
+    before = upstream(saving)
+    steps = (s if before[s.name] else replace(s, after=(*s.after, *ends)) for s in saving.steps)
+    return Graph((*body.steps, *steps))
+
+
 def leaves(fragment: Fragment, before: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
     """The steps of a stage that none of its other steps waits for: when they are over, it is."""
     read = {name for names in before.values() for name in names}
@@ -216,6 +226,8 @@ def _inside_guards(stages: Lowered) -> dict[str, frozenset[str]]:
     )
     if unused := [guard for guard in guards if not stages.readers[guard]]:
         raise PipelineError([_unused(guard) for guard in unused])
+    if stopped := [problem for guard in guards for problem in _unsaved(guard, stages)]:
+        raise PipelineError(stopped)
     inside = {guard: stages.between(guard, stages.readers[guard]) for guard in guards}
     while (grown := _grown(inside, stages)) != inside:
         inside = grown
@@ -228,6 +240,18 @@ def _unused(guard: str) -> Problem:
     message = "creates a file system that no stage reads, only to delete it again"
     remedy = f"give a channel {{kind: fsx_lustre, file_system: {{ref: {guard}.file_system}}}}"
     return Problem("", f"{message}; {remedy}, or leave the stage out", stage=guard)
+
+
+def _unsaved(guard: str, stages: Lowered) -> Iterator[Problem]:
+    """Yield the guard that saves what perhaps nobody has written."""
+    fragment, own = stages.fragments[guard], frozenset(stages.gates[guard])
+    if fragment.guard is None or not fragment.guard.saving.steps:
+        return
+    stopped = [frozenset(stages.gates[name]) - own for name in stages.readers[guard]]
+    if gates := frozenset[str]().union(*stopped) if all(stopped) else frozenset():
+        names = ", ".join(sorted(gates))
+        message = f"{names} may stop every stage that reads it, and then there is nothing to save"
+        yield Problem("", f"{message}; add after: [{names}]", stage=guard)
 
 
 def _grown(inside: Mapping[str, frozenset[str]], stages: Lowered) -> dict[str, frozenset[str]]:

@@ -34,6 +34,18 @@ def _of_stages(draft: Draft) -> Iterator[Problem]:
     for written in draft.stages:
         for problem in _of_stage(written, stages, draft):
             yield replace(problem, stage=written.name)
+        if written.stage is not None:
+            for problem in written.stage.check_readers(_readers(written.name, draft)):
+                yield replace(problem, stage=written.name)
+
+
+def _readers(name: str, draft: Draft) -> list[Stage]:
+    return [
+        other.stage
+        for other in draft.stages
+        if other.stage is not None
+        and any(isinstance(node, Ref) and node.stage == name for _, node in other.references)
+    ]
 
 
 def _of_stage(written: Written, stages: Mapping[str, Written], draft: Draft) -> Iterator[Problem]:
@@ -136,6 +148,8 @@ def _output(path: str, of: Written, output: str) -> Iterator[Problem]:
     elif output not in available:
         hint = outputs.otherwise(output)
         yield Problem(path, f"stage {of.name!r} gives no output {output!r}; {hint}")
+    elif reason := outputs.unreadable(output):
+        yield Problem(path, f"no stage can refer to {output!r} of {of.name!r}: {reason}")
 
 
 def _of_pipeline(draft: Draft) -> Iterator[Problem]:

@@ -32,6 +32,7 @@ class _Description:
     otherwise: str = ""
     shown: Condition = _never
     written: Condition = _never
+    unreadable: str = ""
 
 
 _PLAIN = _Description()
@@ -44,12 +45,14 @@ def output(
     otherwise: str = "",
     shown: Condition | bool = False,
     written: bool = False,
+    unreadable: str = "",
 ) -> Any:
     """Describe an output of a stage, as the value of its dataclass field.
 
     ``exists`` says which stages have it, ``otherwise`` what to do about one that has not; ``shown``
     says whether (or for which stages) a run shows it at its end. ``written`` marks the S3 URI of
-    data or a model that the stage writes; on Airflow it is an asset.
+    data or a model that the stage writes; on Airflow it is an asset. ``unreadable`` says why no
+    stage can refer to it.
     """
     condition = shown if callable(shown) else (_always if shown else _never)
     description = _Description(
@@ -57,6 +60,7 @@ def output(
         otherwise=otherwise,
         shown=condition,
         written=_always if written else _never,
+        unreadable=unreadable,
     )
     return field(metadata={_KEY: description})
 
@@ -98,6 +102,10 @@ class Outputs(Generic[O]):
     def written(self, stage: object) -> tuple[str, ...]:
         """The outputs of a stage that are the S3 URIs of what it writes."""
         return tuple(name for name in self.of(stage) if self._described[name].written(stage))
+
+    def unreadable(self, name: str) -> str:
+        """Return why no stage can refer to an output; empty: stages can."""
+        return self._described[name].unreadable
 
     def otherwise(self, name: str) -> str:
         """Return the advice for a stage that lacks an output of its kind."""

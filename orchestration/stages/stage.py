@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -28,6 +28,9 @@ class Guard:
 
     acquire: Call
     cleanup: Graph
+    saving: Graph = field(default_factory=Graph)
+    """Steps after all readers have succeeded and before the clean-up; nobody reads their results
+    but the run's own outputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +119,10 @@ class Stage(Model):
 
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:  # noqa: ARG002 - the shape all stages share
         """Yield the errors beyond the types of the fields, with paths inside the stage."""
+        yield from ()
+
+    def check_readers(self, readers: Sequence[Stage]) -> Iterator[Problem]:  # noqa: ARG002 - the shape all stages share
+        """Yield the errors that show only beside the stages that refer to this one."""
         yield from ()
 
     def warnings(self) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
@@ -24,8 +24,10 @@ from orchestration.graph import Call, ForEach, Graph, Operation, Require
 from orchestration.refs import Ref
 from orchestration.stages.listing import MOST_OBJECTS, listing, prefix_of
 from orchestration.stages.lustre import ExistingFileSystem, NewFileSystem
+from orchestration.stages.lustre.exporting import within
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
+from orchestration.stages.training.channels import writable
 from orchestration.stages.values import Model, Text, s3_problem
 
 
@@ -56,6 +58,10 @@ def _is_on_lustre(stage: DataStaging) -> bool:
     return not _is_copy(stage)
 
 
+def _exports(stage: DataStaging) -> bool:
+    return isinstance(stage.destination, NewFileSystem) and bool(stage.destination.export)
+
+
 _USE_LOCATION = "its destination is S3, so use location"
 _USE_FILE_SYSTEM = "its destination is a file system, so use file_system"
 
@@ -83,6 +89,14 @@ class DataStagingOutputs:
         shown=lambda stage: isinstance(stage.destination, ExistingFileSystem),
     )
     """``fs-0123456789abcdef0`` (Lustre destinations)."""
+
+    exported_files: Ref[int] = output(
+        exists=_exports,
+        otherwise="its destination exports nothing; give it export",
+        shown=True,
+        unreadable="it is known after the last reader of the file system only",
+    )
+    """Files written back to S3 (new Lustre file systems with ``export``)."""
 
 
 class DataStaging(Stage):
@@ -118,6 +132,25 @@ class DataStaging(Stage):
                     yield problem.within("destination")
             case ExistingFileSystem():
                 pass
+
+    @override
+    def check_readers(self, readers: Sequence[Stage]) -> Iterator[Problem]:
+        system = self.destination
+        if not isinstance(system, NewFileSystem):
+            return
+        written = [
+            directory
+            for reader in readers
+            for directory in writable(reader, self.name, system.mount_path)
+        ]
+        for number, path in enumerate(system.export):
+            if not any(within(path, other) or within(other, path) for other in written):
+                message = (
+                    f"no job can write to {path}: no channel with access: rw mounts it; add one, "
+                    f"for example {{kind: fsx_lustre, file_system: {{ref: "
+                    f"{self.name}.file_system_root}}, path: {path}, access: rw}}"
+                )
+                yield Problem(f"destination.export[{number}]", message)
 
     @override
     def lower(self, context: Context) -> Fragment:

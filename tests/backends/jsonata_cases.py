@@ -38,6 +38,7 @@ TEXT = st.text(max_size=6)
 URIS = st.builds(
     "{}{}".format, st.sampled_from(["s3://", "s3:/", "/"]), st.text("ab/%é", max_size=6)
 )
+TAGS = st.sampled_from(["one", "two"])
 # jsonata-python 0.7.1 writes whole numbers from 1e15 on, and others from 1e14 on, in another way
 # than JSONata does.
 NUMBERS = st.integers(1 - 10**15, 10**15 - 1) | st.floats(-9e13, 9e13)
@@ -65,7 +66,7 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     mixed = inner | SCALARS | st.lists(inner | SCALARS, max_size=2)
     texts = inner | TEXT | URIS
     of_lists = st.sampled_from([Function.SUM, Function.NUMBERED])
-    two = (Function.SUM, Function.NUMBERED, Function.REMOVE_PREFIX)
+    two = (Function.SUM, Function.NUMBERED, Function.TAG, Function.REMOVE_PREFIX)
     one = st.sampled_from([f for f in Function if f not in two])
     return st.one_of(
         st.builds(lambda f, a: Apply(f, (a,)), one, mixed | texts),
@@ -78,6 +79,11 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         st.builds(
             lambda rows: Apply(Function.COUNT_FILES, (rows,)),
             st.lists(st.fixed_dictionaries({"Key": TEXT | URIS | inner}), max_size=3),
+        ),
+        st.builds(
+            lambda tags, key: Apply(Function.TAG, (tags, key)),
+            mixed | st.lists(st.fixed_dictionaries({"Key": TAGS, "Value": TEXT | inner})),
+            TAGS | inner,
         ),
         st.builds(lambda a, p: Apply(Function.REMOVE_PREFIX, (a, p)), texts, texts),
         st.builds(

@@ -18,6 +18,7 @@ from orchestration.graph import (
     Choose,
     ErrorPattern,
     Fail,
+    Failure,
     Fallback,
     ForEach,
     Graph,
@@ -155,6 +156,15 @@ SHAPES: list[tuple[Step, str, str]] = [
         replace(get("b"), recoveries=(Recovery(ErrorPattern("X"), {"other": 1}),)),
         "b",
         "a recovery gives exactly the step's outputs",
+    ),
+    (
+        replace(
+            get("b"),
+            recoveries=(Recovery(ErrorPattern("X"), {"tag": 1}),),
+            failure=Failure(error="X", remedy=""),
+        ),
+        "b",
+        "no error is an answer to it",
     ),
     (
         get("b", until=poll(success=frozenset(["Failed"]))),

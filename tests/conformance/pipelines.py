@@ -13,6 +13,7 @@ from orchestration import (
     Deployment,
     ExistingFileSystem,
     FileSystemChannel,
+    LustreLink,
     NewFileSystem,
     NoStrategy,
     Parameter,
@@ -148,6 +149,33 @@ def file_system(fail: str = "") -> Pipeline:
         hyperparameters={"fail": fail, "scores": "0.5"},
     )
     return pipeline("file-system", staged, train, evaluation("evaluate", train))
+
+
+def exporting(fail: str = "", **destination: Any) -> Pipeline:
+    """Training that writes to a file system, whose results are exported before it is deleted."""
+    staged = DataStaging(
+        name="staging",
+        source=parameter("data"),
+        destination=NewFileSystem(
+            subnet="subnet-0123abcd",
+            security_groups=("sg-0123abcd",),
+            links=(LustreLink(path="/results"),),
+            export=("/results",),
+            **destination,
+        ),
+    )
+    results = FileSystemChannel(
+        file_system=staged.outputs.file_system_root, path="/results", access="rw"
+    )
+    train = training(
+        "train",
+        FileSystemChannel(file_system=staged.outputs.file_system, path="/train"),
+        vpc=Vpc(subnets=("subnet-0123abcd",), security_groups=("sg-0123abcd",)),
+        strategy=NoStrategy(),
+        hyperparameters={"fail": fail, "scores": "0.5"},
+    )
+    channels = {**train.channels, "results": results}
+    return pipeline("exporting", staged, train.model_copy(update={"channels": channels}))
 
 
 def attached(file_system_id: str) -> Pipeline:

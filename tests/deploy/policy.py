@@ -158,6 +158,8 @@ def _fsx(operation: str, request: Mapping[str, Any], place: str, account: str) -
             yield Need("fsx:TagResource", task, tags)
         case "CancelDataRepositoryTask":
             yield Need("fsx:CancelDataRepositoryTask", task)
+        case "TagResource":
+            yield Need("fsx:TagResource", str(request["ResourceARN"]), tags)
         case "DeleteFileSystem":
             yield Need("fsx:DeleteFileSystem", system)
         case (

@@ -12,7 +12,7 @@ import pytest
 from orchestration import Pipeline
 from orchestration.deploy import Deployment, step_functions
 from orchestration.local import EmbeddedAws, RecordedCall
-from tests.conformance.pipelines import PARAMETERS, candidates, file_system, served
+from tests.conformance.pipelines import PARAMETERS, candidates, exporting, file_system, served
 from tests.deploy.policy import denied
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 OBJECTS = ("set/train/one.csv", "set/train/two.csv", "set/holdout/held.csv")
 
 
-@pytest.mark.parametrize("make", [served, file_system, candidates])
+@pytest.mark.parametrize("make", [served, file_system, exporting, candidates])
 def test_a_run_makes_no_call_that_its_role_is_not_allowed(make: Callable[[], Pipeline]) -> None:
     pipeline = make()
     with EmbeddedAws() as aws:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,10 +14,12 @@ from orchestration.execution.scope import Scope
 from orchestration.execution.steps import performed
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import Graph, Guarded
+from orchestration.pipeline.placement import saved
 from orchestration.stages.stage import Context
 from tests.performances.scripted import Answer, ScriptedEdge, answers, perform
 
 TASK = "task-0123456789abcdef0"
+EXPORT = "task-0123456789abcdef1"
 DELETED: Answer = {"Lifecycle": "DELETING"}
 BUSY: Answer = ServiceError("BadRequest", "a data repository task is EXECUTING")
 DENIED = ServiceError("AccessDeniedException", "not authorized")
@@ -56,6 +58,9 @@ class Lustre(ScriptedEdge):
             "DescribeDataRepositoryAssociations": {"Associations": [{"Lifecycle": "UPDATING"}]},
             "CreateDataRepositoryTask": {"DataRepositoryTask": {"TaskId": TASK}},
             "imports": imports,
+            "export": {"DataRepositoryTask": {"TaskId": EXPORT}},
+            "exports": task("SUCCEEDED", 7),
+            "TagResource": {},
             "running": {"DataRepositoryTasks": []},
             "CancelDataRepositoryTask": {"Lifecycle": "CANCELING"},
             "DeleteFileSystem": DELETED,
@@ -66,29 +71,33 @@ class Lustre(ScriptedEdge):
         def script(request: Request) -> Answer:
             if request.operation == "DescribeDataRepositoryTasks":
                 which = "imports" if "TaskIds" in request.parameters else "running"
+                if request.parameters.get("TaskIds") == [EXPORT]:
+                    which = "exports"
                 return plain(Request("fsx", which, {}))
+            if request.parameters.get("Type") == "EXPORT_TO_REPOSITORY":
+                return plain(Request("fsx", "export", {}))
             return plain(request)
 
         super().__init__(script)
 
 
-def run(aws: ScriptedEdge) -> None:
+def run(aws: ScriptedEdge, *export: str) -> None:
     context = Context(pipeline="p", workspace="s3://b", role="r")
-    new = NewFileSystem(subnet="subnet-1", security_groups=("sg-1",))
+    new = NewFileSystem(subnet="subnet-1", security_groups=("sg-1",), export=export)
     fragment = new.lower("fs", "s3://source/set", context)
     assert fragment.guard is not None
     guarded = Guarded(
         name="fs.guard",
         acquire=fragment.guard.acquire,
-        body=Graph(fragment.steps),
+        body=saved(Graph(fragment.steps), fragment.guard.saving),
         cleanup=fragment.guard.cleanup,
     )
     perform(performed(Graph((guarded,)), Scope(Values({}, {})), Attempt()), aws)
 
 
-def failing(aws: ScriptedEdge) -> RunError:
+def failing(aws: ScriptedEdge, *export: str) -> RunError:
     with pytest.raises(RunError) as caught:
-        run(aws)
+        run(aws, *export)
     return caught.value
 
 
@@ -164,3 +173,154 @@ def test_an_abort_during_the_import_cancels_it() -> None:
         run(aws)
     assert aws.operations.count("CancelDataRepositoryTask") == 1
     assert aws.operations[-1] == "DescribeFileSystems"
+
+
+ARN = "arn:aws:fsx:us-east-1:1:file-system/fs-1"
+STANDS = (
+    "file system fs-1 stands while its tag orchestration:keep-for-h is not 0: export its files by "
+    "a data repository task, and delete it; a deployed sweep deletes it 24 h after the end of the "
+    "run"
+)
+
+
+class Exporting(Lustre):
+    """FSx by a script; the file system keeps its tags."""
+
+    def __init__(self, **others: Answer | list[Answer]) -> None:
+        created = {"FileSystem": {"FileSystemId": "fs-1", "ResourceARN": ARN}}
+        super().__init__(task("SUCCEEDED"), CreateFileSystem=created, **others)
+        self.tags: dict[str, str] = {}
+        script = self.script
+
+        def tagged(request: Request) -> Answer:
+            answer: Any = script(request)
+            if isinstance(answer, ServiceError):
+                return answer
+            if request.operation == "TagResource":
+                tags: Any = request.parameters["Tags"]
+                self.tags |= {tag["Key"]: tag["Value"] for tag in tags}
+            if request.operation == "DescribeFileSystems":
+                tags = [{"Key": key, "Value": value} for key, value in self.tags.items()]
+                return {"FileSystems": [{**answer["FileSystems"][0], "Tags": tags}]}
+            return cast("Answer", answer)
+
+        self.script = tagged
+
+
+EXPORTED = ["TagResource", "CreateDataRepositoryTask", "DescribeDataRepositoryTasks", "TagResource"]
+
+
+def exporting(**others: Answer | list[Answer]) -> Exporting:
+    systems = [system("AVAILABLE")] * 3
+    return Exporting(DescribeFileSystems=[*systems, system("DELETING"), GONE], **others)
+
+
+def test_results_are_in_s3_before_the_file_system_goes() -> None:
+    aws = exporting()
+    run(aws, "/data/results", "/data/checkpoints")
+    request = next(r for r in aws.sent if r.parameters.get("Type") == "EXPORT_TO_REPOSITORY")
+    assert request.parameters["Paths"] == ["data/results", "data/checkpoints"]
+    assert request.parameters["Report"] == {"Enabled": False}
+    begun = aws.sent.index(request) - 1
+    deletion = ["DescribeFileSystems", "DescribeDataRepositoryTasks", "DeleteFileSystem"]
+    assert aws.operations[begun:-2] == [*EXPORTED, *deletion]
+    assert aws.kept["fs.export"]["files"] == 7
+    assert aws.tags == {"orchestration:keep-for-h": "0"}
+
+
+@pytest.mark.parametrize(
+    ("refused", "cause"),
+    [
+        (
+            {"exports": task("FAILED", FailureDetails={"Message": "no such path"})},
+            "CreateDataRepositoryTask fs.export ended as FAILED: no such path",
+        ),
+        (
+            {"exports": task("CANCELED")},
+            "CreateDataRepositoryTask fs.export ended as CANCELED",
+        ),
+        ({"export": DENIED}, "CreateDataRepositoryTask fs.export: not authorized"),
+        (
+            {"exports": DENIED},
+            "DescribeDataRepositoryTasks of CreateDataRepositoryTask fs.export: not authorized",
+        ),
+        (
+            {"exports": task("EXECUTING")},
+            "CreateDataRepositoryTask fs.export did not end within 14400 s",
+        ),
+        (
+            {
+                "exports": {
+                    "DataRepositoryTasks": [
+                        {
+                            "Lifecycle": "SUCCEEDED",
+                            "Status": {"SucceededCount": 5, "FailedCount": 2},
+                        }
+                    ]
+                }
+            },
+            "files that could not be exported: 2",
+        ),
+        ({"TagResource": [{}, DENIED]}, "TagResource fs.saved: not authorized"),
+    ],
+)
+def test_a_failed_export_keeps_the_file_system_and_says_so(refused: Any, cause: str) -> None:
+    aws = exporting(**refused)
+    error = failing(aws, "/data")
+    assert (error.error, error.cause) == ("ExportFailed", f"{cause}; {STANDS}")
+    assert "DeleteFileSystem" not in aws.operations
+    assert aws.tags == {"orchestration:keep-for-h": "24"}
+
+
+def test_an_export_waits_for_the_task_that_runs() -> None:
+    early = ServiceError("DataRepositoryTaskExecuting", "another task is executing")
+    in_turn: list[Answer] = [early, early, {"DataRepositoryTask": {"TaskId": EXPORT}}]
+    aws = exporting(export=in_turn)
+    run(aws, "/data")
+    assert aws.now >= 60
+    assert "DeleteFileSystem" in aws.operations
+
+
+def test_a_file_system_that_cannot_be_marked_is_exported_all_the_same() -> None:
+    refused: list[Answer] = [DENIED, {}]
+    aws = exporting(TagResource=refused)
+    run(aws, "/data")
+    assert aws.operations.count("CreateDataRepositoryTask") == 2
+    assert "DeleteFileSystem" in aws.operations
+
+
+def test_an_abort_during_the_export_leaves_the_file_system_and_the_export() -> None:
+    aws = exporting(exports=task("EXECUTING"))
+    script = aws.script
+
+    def aborted(request: Request) -> Answer:
+        aws.aborting = aws.aborting or request.parameters.get("TaskIds") == [EXPORT]
+        return script(request)
+
+    aws.script = aborted
+    with pytest.raises(Aborted):
+        run(aws, "/data")
+    assert "DeleteFileSystem" not in aws.operations
+    assert "CancelDataRepositoryTask" not in aws.operations
+    assert aws.tags == {"orchestration:keep-for-h": "24"}
+
+
+def test_of_a_body_that_failed_nothing_is_exported_and_the_file_system_goes() -> None:
+    aws = exporting(ListObjectsV2={"Contents": []})
+    assert failing(aws, "/data").error == "StagedDataDiffers"
+    assert "TagResource" not in aws.operations
+    assert aws.operations[-3:] == ["DeleteFileSystem", *["DescribeFileSystems"] * 2]
+
+
+def test_a_person_can_keep_a_file_system_by_its_tag() -> None:
+    aws = exporting(ListObjectsV2={"Contents": []})
+    aws.tags = {"orchestration:keep-for-h": "48"}
+    assert failing(aws, "/data").error == "StagedDataDiffers"
+    assert "DeleteFileSystem" not in aws.operations
+
+
+def test_a_file_system_that_is_gone_already_is_no_failure_of_the_clean_up() -> None:
+    systems = [*[system("AVAILABLE")] * 2, GONE]
+    aws = Exporting(DescribeFileSystems=systems, DeleteFileSystem=GONE)
+    run(aws, "/data")
+    assert aws.operations[-1] == "DeleteFileSystem"

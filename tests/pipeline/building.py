@@ -37,6 +37,21 @@ def lustre(name: str, **further: Any) -> Data:
     }
 
 
+def exporting(name: str, *paths: str, **further: Any) -> Data:
+    """A file system with a directory for results, of which some are exported."""
+    stage = lustre(name, **further)
+    links = [{"path": "/results"}]
+    return {**stage, "destination": {**stage["destination"], "links": links, "export": paths}}
+
+
+def writer(name: str, system: str, path: str = "/results", **further: Any) -> Data:
+    """A training job that writes to a directory of a file system."""
+    mounted = {"file_system": {"ref": f"{system}.file_system_root"}, "path": path, "access": "rw"}
+    vpc = {"subnets": [SUBNET], "security_groups": [GROUP]}
+    channels = {"results": {"kind": "fsx_lustre", **mounted}}
+    return job(name, channels=channels, vpc=vpc, **further)
+
+
 def reader(name: str, *systems: str, **further: Any) -> Data:
     """A training job that mounts file systems."""
     channels = {

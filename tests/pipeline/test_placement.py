@@ -13,6 +13,7 @@ from tests.pipeline.building import (
     Data,
     deployment,
     evaluation,
+    exporting,
     job,
     lustre,
     named,
@@ -20,6 +21,7 @@ from tests.pipeline.building import (
     pipeline,
     reader,
     stages_in,
+    writer,
 )
 
 
@@ -54,6 +56,29 @@ def test_a_file_system_lives_around_its_readers_only() -> None:
 def test_evaluation_begins_after_the_file_system_is_deleted() -> None:
     stages = [lustre("fs"), reader("train", "fs"), evaluation("evaluate", "train")]
     assert upstream(pipeline(*stages).lower().graph)["evaluate.list"] == {"fs.guard"}
+
+
+def test_an_export_begins_after_the_last_reader_and_ends_before_the_deletion() -> None:
+    stages = [exporting("fs", "/results"), writer("train", "fs"), writer("next", "fs")]
+    guard = named(pipeline(*stages).lower().graph, "fs.guard")
+    assert isinstance(guard, Guarded)
+    before = upstream(guard.body)
+    assert before["fs.keep"] == {"train.job", "next.job"}
+    assert before["fs.export"] == {"fs.keep"}
+    assert before["fs.saved"] == {"fs.exported"}
+
+
+def test_an_export_of_what_a_gate_may_keep_from_being_written_is_refused() -> None:
+    stages = [
+        job("first"),
+        evaluation("judge", "first"),
+        exporting("fs", "/results"),
+        writer("train", "fs", after=["judge"]),
+    ]
+    with pytest.raises(PipelineError, match="judge may stop every stage that reads it"):
+        pipeline(*stages).lower()
+    stages[2] = exporting("fs", "/results", after=["judge"])
+    pipeline(*stages).lower()
 
 
 def test_what_stands_between_two_readers_is_inside() -> None:

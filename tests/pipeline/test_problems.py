@@ -12,10 +12,12 @@ from tests.pipeline.building import (
     Data,
     deployment,
     evaluation,
+    exporting,
     job,
     lustre,
     pipeline,
     reader,
+    writer,
 )
 
 BAD = Path(__file__).parent / "bad.yaml"
@@ -167,6 +169,34 @@ def test_mistakes_between_stages(stages: list[Data], path: str, message: str) ->
     problems = found(*stages)
     assert list(problems) == [path]
     assert message in problems[path]
+
+
+RESULTS = "no job can write to /results: no channel with access: rw mounts it"
+
+
+@pytest.mark.parametrize(
+    ("stage", "message"),
+    [
+        (reader("train", "fs"), RESULTS),
+        (writer("train", "fs", path="/data"), RESULTS),
+        (writer("train", "other"), RESULTS),
+    ],
+)
+def test_an_export_of_what_nobody_can_write_is_a_mistake(stage: Data, message: str) -> None:
+    problems = found(exporting("fs", "/results"), exporting("other"), stage)
+    assert message in problems["stages.fs.destination.export[0]"]
+
+
+@pytest.mark.parametrize("path", ["/results", "/results/run", ""])
+def test_a_channel_that_holds_the_directory_or_lies_in_it_can_write_there(path: str) -> None:
+    pipeline(exporting("fs", "/results"), writer("train", "fs", path=path))
+
+
+def test_what_is_exported_is_known_too_late_for_other_stages() -> None:
+    late = job("late", hyperparameters={"files": {"ref": "fs.exported_files"}})
+    problems = found(exporting("fs", "/results"), writer("train", "fs"), late)
+    message = problems["stages.late.hyperparameters.files"]
+    assert "no stage can refer to 'exported_files' of 'fs'" in message
 
 
 def test_a_stage_that_can_not_be_read_hides_nothing_of_the_others() -> None:

@@ -89,6 +89,9 @@ def test_every_kind_is_asked_for_with_a_version_that_links(fields: Any, lustre: 
         ({"links": [link("/words", "s3://source/set/a")]}, "s3://source/set/a and"),
         ({"links": [link("/a", "s3://a/b"), link("/a/b", "s3://c")]}, "/a/b and /a overlap"),
         ({"links": [link("words")]}, "expected a directory, /name, got 'words'"),
+        ({"export": ["/other"]}, "expected one of /data, or a directory below, got '/other'"),
+        ({"export": ["data"]}, "expected one of /data, or a directory below, got 'data'"),
+        ({"export": ["/data/../x"]}, "expected one of /data, or a directory below"),
     ],
 )
 def test_what_fsx_refuses_is_refused_in_words(fields: Any, words: str) -> None:
@@ -109,3 +112,33 @@ def test_further_links_are_made_one_after_the_other_each_with_a_token_of_its_own
     imported: Any = evaluate(calls["fs.import_2"].operation.request, env)
     assert imported["Paths"] == ["s3://other/words/"]
     assert fragment.outputs["file_system_root"] != fragment.outputs["file_system"]
+
+
+def test_a_directory_for_results_is_linked_with_the_runs_own_place_and_nothing_is_imported() -> (
+    None
+):
+    system = new(links=[LustreLink(path="/results")], export=["/results", "/data/checkpoints"])
+    assert [*system.check("s3://source/set")] == []
+    fragment = system.lower("fs", "s3://source/set", SAMPLE)
+    calls = {step.name: step for step in fragment.steps if isinstance(step, Call)}
+    assert "fs.import_2" not in calls
+    assert "fs.list_2" not in calls
+    env = Values({"fs.create": {"file_system_id": "fs-1"}}, {}, "0123456789ab")
+    linked: Any = evaluate(calls["fs.associate_2"].operation.request, env)
+    assert linked["FileSystemPath"] == "/results"
+    assert linked["DataRepositoryPath"] == "s3://bucket/0123456789ab/fs/results/"
+    assert "S3" not in linked, "automatic export excludes an export task"
+
+
+def test_a_link_with_a_prefix_can_be_for_results_only() -> None:
+    archive = LustreLink(path="/results", uri="s3://archive/results", imports=False)
+    fragment = new(links=[archive]).lower("fs", "s3://source/set", SAMPLE)
+    assert "fs.import_2" not in {step.name for step in fragment.steps}
+
+
+def test_without_an_export_nothing_is_marked_or_asked() -> None:
+    guard = new().lower("fs", "s3://source/set", SAMPLE).guard
+    assert guard is not None
+    assert guard.saving.steps == ()
+    assert [step.name for step in guard.cleanup.steps] == ["fs.running", "fs.busy", "fs.delete"]
+    assert "arn" not in guard.acquire.outputs

@@ -24,7 +24,7 @@ from orchestration.graph import (
 
 Kind: TypeAlias = Literal["inputs", "outputs", "steps", "mapped", "choose", "join"]
 
-_OVERWRITES: Final = frozenset({"CopyObject", "PutObject"})
+_OVERWRITES: Final = frozenset({"CopyObject", "PutObject", "TagResource"})
 """Calls that do the same however often they are sent."""
 
 

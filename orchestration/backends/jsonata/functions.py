@@ -44,6 +44,8 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return _sum(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.NUMBERED:
             return _numbered(writer.asked(arguments[0], "array"), arguments[1], writer)
+        case Function.TAG:
+            return _tag(writer.asked(arguments[0], "array"), writer.asked(arguments[1], "string"))
         case Function.REMOVE_PREFIX:
             return _remove_prefix(*(writer.asked(a, "string") for a in arguments))
         case Function.URL_PATH:
@@ -103,6 +105,13 @@ def _numbered(items: Code, key: Tree, writer: Writer) -> Code:
         test = f"$type($o) = 'object' and {test}"
     text = f"[$filter({items.text}, function($o) {{ {test} }})]"
     return Code(text, "array", label, fields=fields)
+
+
+def _tag(items: Code, key: Code) -> Code:
+    test = "$type($o) = 'object' and $o.Key = $k and $type($o.Value) = 'string'"
+    values = f"[$filter($l, function($o) {{ {test} }}).Value, ''][0]"
+    text = let({"l": items.text, "k": key.text}, values)
+    return Code(text, "string", f"a tag of {items.label}")
 
 
 def _remove_prefix(value: Code, prefix: Code) -> Code:

@@ -28,6 +28,7 @@ _RESULTS: Final = {
     Function.COUNT_FILES: "Files",
     Function.SUM: "Total",
     Function.NUMBERED: "Measured",
+    Function.TAG: "Tag",
     Function.REMOVE_PREFIX: "Rest",
     Function.URL_PATH: "Encoded",
     Function.DIRECTORY: "Directory",

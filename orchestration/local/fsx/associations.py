@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from orchestration.local.account import storage
-from orchestration.local.account.protocol import JsonObject, now
+from orchestration.local.account.protocol import JsonObject, ServiceError, now
 from orchestration.local.account.storage import Location
 from orchestration.local.fsx.file_system import FileSystem
+
+_LONGEST_KEY: Final = 1024
+"""Bytes of an S3 key; paths of files may be longer."""
 
 
 @dataclass
@@ -66,8 +70,8 @@ class Association:
                 self.imported[target] = _mark(target)
         return succeeded, failed
 
-    def export(self, below: str | None = None) -> int:
-        """Write changed files back to S3 and return how many."""
+    def export(self, below: str | None = None) -> tuple[int, int]:
+        """Write changed files back to S3; return how many went, and how many cannot."""
         directory = self.system.local_path(self.path)
         start = self.system.local_path(below) if below else directory
         changed = [
@@ -75,11 +79,18 @@ class Association:
             for path in ([start] if start.is_file() else storage.files(start))
             if self.imported.get(path) != _mark(path)
         ]
+        failed = 0
         for path in changed:
-            relative = path.relative_to(directory).as_posix()
-            storage.write(self.prefix.child(relative), path.read_bytes())
-            self.imported[path] = _mark(path)
-        return len(changed)
+            target = self.prefix.child(path.relative_to(directory).as_posix())
+            try:
+                if len(target.key.encode()) > _LONGEST_KEY:
+                    raise OSError(f"{target} is too long")
+                storage.write(target, path.read_bytes())
+            except (OSError, ServiceError):
+                failed += 1
+            else:
+                self.imported[path] = _mark(path)
+        return len(changed) - failed, failed
 
     def description(self) -> JsonObject:
         """Return the association as in a Describe response."""

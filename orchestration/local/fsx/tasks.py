@@ -102,13 +102,19 @@ class Task:
                 self.failed += failed
 
     def _export(self, path: str | None) -> None:
+        if path is not None and path.startswith("/"):
+            # "The paths you provide need to be relative to the mount point of the file system",
+            # and "if a path that you provide isn't valid, the task fails" (the service model).
+            raise ServiceError("BadRequest", f"the path '{path}' is not relative")
         linked = [a for a in self.associations() if path is None or is_within(path, a.path)]
         if not linked:
             raise ServiceError("BadRequest", f"the path '{path}' is not linked to S3")
         for association in linked:
             if path is not None and not association.system.local_path(path).exists():
                 raise ServiceError("BadRequest", f"the path '{path}' does not exist")
-            self.succeeded += association.export(path)
+            succeeded, failed = association.export(path)
+            self.succeeded += succeeded
+            self.failed += failed
 
 
 def is_within(path: str, root: str) -> bool:

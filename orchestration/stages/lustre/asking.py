@@ -28,8 +28,16 @@ class LustreLink(Model):
 
     path: str
     """The directory, not inside of another linked one: ``/vocabulary``."""
-    uri: Text
-    """The S3 prefix, not inside of another linked one either."""
+    uri: Text | None = None
+    """The S3 prefix, not inside of another linked one either; by default the run's own place in
+    the workspace, for results."""
+    imports: bool = True
+    """Import what the prefix holds; false for a directory that only receives results."""
+
+    @property
+    def is_filled(self) -> bool:
+        """True if there are objects to import."""
+        return self.imports and self.uri is not None
 
 
 def capacity(gib: int) -> Iterator[Problem]:

@@ -15,6 +15,7 @@ from orchestration.stages.listing import listing
 from orchestration.stages.lustre.asking import LustreLink
 from orchestration.stages.lustre.waiting import USABLE
 from orchestration.stages.stage import Context
+from orchestration.stages.values import Text
 
 _TASK: Path = ("DataRepositoryTasks", 0)
 
@@ -35,15 +36,24 @@ class Linking:
     @property
     def last(self) -> str:
         """The step after which everything is there."""
-        return self._name("verified")
+        return self._name("verified" if self.link.is_filled else "associate")
 
     def listing(self, after: tuple[str, ...]) -> Call:
         """List the source's objects: those of the first page, as many as one answer may hold."""
-        return listing(self._name("list"), self.link.uri, numbers=(), after=after)
+        return listing(self._name("list"), self._uri, numbers=(), after=after)
 
     def steps(self, after: tuple[str, ...]) -> tuple[Step, ...]:
         """Link, import, wait until all is visible, and compare."""
-        return (self._associate(after), self._import(), self._imported(), self._verified())
+        associated = self._associate(after)
+        if not self.link.is_filled:
+            return (associated,)
+        return (associated, self._import(), self._imported(), self._verified())
+
+    @property
+    def _uri(self) -> Text:
+        if self.link.uri is not None:
+            return self.link.uri
+        return self.context.location(self.stage, self.link.path.strip("/"))
 
     def _name(self, step: str) -> str:
         return f"{self.stage}.{step}{f'_{self.number}' if self.number > 1 else ''}"
@@ -70,7 +80,7 @@ class Linking:
                     "ClientRequestToken": self._token(""),
                     "FileSystemId": self.system,
                     "FileSystemPath": self.link.path,
-                    "DataRepositoryPath": apply(Function.DIRECTORY, self.link.uri),
+                    "DataRepositoryPath": apply(Function.DIRECTORY, self._uri),
                     "Tags": self.context.tag_list(self.stage),
                 },
             ),
@@ -96,7 +106,7 @@ class Linking:
         }
         if self.number > 1:
             # Without paths, all links are gone through.
-            request["Paths"] = [apply(Function.DIRECTORY, self.link.uri)]
+            request["Paths"] = [apply(Function.DIRECTORY, self._uri)]
         return Call(
             name=self._name("import"),
             operation=Operation("fsx", "CreateDataRepositoryTask", request),

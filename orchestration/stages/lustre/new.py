@@ -8,11 +8,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from orchestration.errors import Problem
-from orchestration.expressions import Result
-from orchestration.graph import Call, Operation, Output, Step
-from orchestration.stages.lustre import asking
+from orchestration.expressions import Result, Tree
+from orchestration.graph import Call, Graph, Operation, Output, Step
+from orchestration.stages.lustre import asking, exporting
 from orchestration.stages.lustre.asking import DeploymentType, LustreLink, Throughput
 from orchestration.stages.lustre.deleting import PERSISTENT, deletion
+from orchestration.stages.lustre.exporting import Exporting
 from orchestration.stages.lustre.linking import Linking
 from orchestration.stages.lustre.waiting import available, outputs
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Guard
@@ -21,6 +22,7 @@ from orchestration.stages.values import Extra, ExtraRequest, Model, Text
 LUSTRE_VERSION = "2.15"
 """Data repository associations need 2.12 or 2.15, and the service's default is mostly 2.10, which
 Amazon Linux 2023 cannot mount either."""
+_ARN = Output(("FileSystem", "ResourceARN"), kind="string")
 
 
 class NewFileSystem(Model):
@@ -51,10 +53,18 @@ class NewFileSystem(Model):
     ``file_system_root``."""
     mount_path: str = Field(default="/data", pattern=r"^(/[A-Za-z0-9._-]+)+$", max_length=200)
     """The directory of the file system in which the S3 data appears."""
+    export: tuple[str, ...] = Field(default=(), max_length=100)
+    """Directories that are written back to S3, to where they are linked, once all readers have
+    succeeded: ``/results``, ``/data/checkpoints``. Of a run that fails before, nothing is exported:
+    half of its results would replace those of the last good one."""
+    keep_unexported_h: int = Field(default=24, ge=1, le=720)
+    """Hours after the end of the run for which the file system is kept if the export fails."""
     timeout_s: int = Field(default=3600, ge=300)
     """The longest time that creation, linking with S3, and deletion may take, each."""
     import_timeout_s: int = Field(default=14_400, ge=300)
     """The longest time until all objects are visible as files."""
+    export_timeout_s: int = Field(default=14_400, ge=300)
+    """The longest time that the export may take."""
     extra_request: Extra = {}
     """Further fields of ``CreateFileSystem``."""
 
@@ -65,15 +75,35 @@ class NewFileSystem(Model):
         yield from asking.metadata(self.deployment_type, self.metadata_iops, efa=self.efa)
         yield from asking.further(self.extra_request)
         yield from asking.links(self.mount_path, source, self.links)
+        linked = (self.mount_path, *(link.path for link in self.links))
+        yield from exporting.problems(self.export, linked)
         try:
             self._create("stage", SAMPLE)
         except ValueError as error:
             yield Problem("extra_request", str(error))
 
     def lower(self, stage: str, source: Text, context: Context) -> Fragment:
-        """Create, wait, link the S3 data, import it; and the deletion."""
+        """Create, wait, link the S3 data, import it; the export, and the deletion."""
         system = Result(f"{stage}.create", "file_system_id")
         ready = f"{stage}.available"
+        deleting = deletion(stage, system, context.resource_name(stage), self.timeout_s)
+        saving, exported = Graph(), dict[str, Tree]()
+        if self.export:
+            export = self._exporting(stage, context)
+            saving, deleting = export.steps(), export.unless_kept(deleting)
+            exported["exported_files"] = export.files
+        return Fragment(
+            steps=self._filled(stage, source, context, ready),
+            guard=Guard(acquire=self._create(stage, context), cleanup=deleting, saving=saving),
+            outputs={
+                **outputs(system, Result(ready, "mount_name"), self.mount_path),
+                **exported,
+            },
+        )
+
+    def _filled(self, stage: str, source: Text, context: Context, ready: str) -> tuple[Step, ...]:
+        """List the sources, wait for the file system, link them one by one, and import them."""
+        system = Result(f"{stage}.create", "file_system_id")
         linkings = [
             Linking(
                 stage=stage,
@@ -90,21 +120,24 @@ class NewFileSystem(Model):
         ]
         steps, before = list[Step](), tuple[str, ...]()
         for linking in linkings:
-            steps.append(listed := linking.listing(before))
-            before = (listed.name,)
+            if linking.link.is_filled:
+                steps.append(listed := linking.listing(before))
+                before = (listed.name,)
         steps.append(available(ready, system, self.timeout_s, after=before))
         before = (ready,)
         for linking in linkings:
             # FSx works on one request for a file system at a time.
             steps += linking.steps(before)
             before = (linking.last,)
-        return Fragment(
-            steps=tuple(steps),
-            guard=Guard(
-                acquire=self._create(stage, context),
-                cleanup=deletion(stage, system, context.resource_name(stage), self.timeout_s),
-            ),
-            outputs=outputs(system, Result(ready, "mount_name"), self.mount_path),
+        return tuple(steps)
+
+    def _exporting(self, stage: str, context: Context) -> Exporting:
+        return Exporting(
+            stage=stage,
+            context=context,
+            paths=self.export,
+            keep_h=self.keep_unexported_h,
+            timeout_s=self.export_timeout_s,
         )
 
     def _create(self, stage: str, context: Context) -> Call:
@@ -124,7 +157,10 @@ class NewFileSystem(Model):
             operation=Operation(
                 "fsx", "CreateFileSystem", ExtraRequest.merged(request, self.extra_request)
             ),
-            outputs={"file_system_id": Output(("FileSystem", "FileSystemId"), kind="string")},
+            outputs={
+                "file_system_id": Output(("FileSystem", "FileSystemId"), kind="string"),
+                **({"arn": _ARN} if self.export else {}),
+            },
             retry=PERSISTENT,
         )
 

@@ -5,7 +5,7 @@ https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_Channel.html
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
@@ -121,6 +121,27 @@ class FileSystemChannel(Model):
                 f"{path}.path",
                 "is needed with file_system_id: the mount name and a directory, /fsx/train",
             )
+
+
+def writable(value: object, stage: str, mount_path: str) -> Iterator[str]:
+    """Yield the directories of a stage's file system that channels anywhere in a value may change.
+
+    ``mount_path`` is the directory of the stage's ``file_system``.
+    """
+    if isinstance(value, FileSystemChannel):
+        system = value.file_system
+        if isinstance(system, Ref) and system.stage == stage and value.access == "rw":
+            root = mount_path if system.output == "file_system" else ""
+            yield f"{root}{value.path}" or "/"
+    elif isinstance(value, Model):
+        for name in type(value).model_fields:
+            yield from writable(getattr(value, name), stage, mount_path)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from writable(item, stage, mount_path)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from writable(item, stage, mount_path)
 
 
 class EfsChannel(Model):

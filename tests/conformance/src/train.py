@@ -18,6 +18,11 @@ def main() -> None:
     seen = sorted(str(p.relative_to(data)) for p in data.rglob("*") if p.is_file())
     if options.fail:
         raise RuntimeError(options.fail)
+    if "SM_CHANNEL_RESULTS" in os.environ:
+        results = Path(os.environ["SM_CHANNEL_RESULTS"])
+        (results / "run").mkdir(exist_ok=True)
+        (results / "run" / "two words + ü.txt").write_text(options.scores)
+        (results / "summary.json").write_text(json.dumps(seen))
     if os.environ["SM_CURRENT_HOST"] == sorted(json.loads(os.environ["SM_HOSTS"]))[0]:
         for number, score in enumerate(options.scores.split(","), start=1):
             folder = base / "checkpoints" / f"step-{number}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -190,3 +191,55 @@ def test_an_import_that_is_cancelled_brings_nothing_and_then_lets_the_system_go(
     ended = wait(lambda: _task(aws, identifier), lambda t: t["Lifecycle"] == "CANCELED")
     assert ended["Status"]["SucceededCount"] == 0
     assert fsx.delete_file_system(FileSystemId=identifier)["Lifecycle"] == "DELETING"
+
+
+def _exported(aws: EmbeddedAws, identifier: str, *paths: str) -> dict[str, Any]:
+    fsx = aws.client("fsx")
+    task = fsx.create_data_repository_task(
+        FileSystemId=identifier,
+        Type="EXPORT_TO_REPOSITORY",
+        Paths=list(paths),
+        Report={"Enabled": False},
+    )["DataRepositoryTask"]
+    described: dict[str, Any] = wait(
+        lambda: fsx.describe_data_repository_tasks(TaskIds=[task["TaskId"]])["DataRepositoryTasks"][
+            0
+        ],
+        lambda one: one["Lifecycle"] in ("SUCCEEDED", "FAILED"),
+    )
+    return described
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/data", "the path '/data' is not relative"),
+        ("data/missing", "the path 'data/missing' does not exist"),
+        ("other", "the path 'other' is not linked to S3"),
+    ],
+)
+def test_an_export_of_a_path_that_is_not_valid_fails(
+    aws: EmbeddedAws, path: str, message: str
+) -> None:
+    identifier = _create(aws, path.strip("/").replace("/", "-"))["FileSystemId"]
+    _available(aws, identifier)
+    _association(aws, identifier)
+    task = _exported(aws, identifier, path)
+    assert (task["Lifecycle"], task["FailureDetails"]["Message"]) == ("FAILED", message)
+
+
+def test_files_that_cannot_be_exported_are_counted_and_fail_the_task(tmp_path: Path) -> None:
+    with EmbeddedAws(time_scale=0.001, directory=tmp_path) as aws:
+        aws.client("s3").create_bucket(Bucket=BUCKET)
+        identifier = _create(aws, "too-long")["FileSystemId"]
+        _available(aws, identifier)
+        _association(aws, identifier)
+        [system] = tmp_path.rglob(identifier)
+        deep = system / "data" / Path(*["d" * 200] * 5)
+        deep.mkdir(parents=True)
+        (deep / ("n" * 200)).write_text("S3's keys have 1,024 bytes at the most")
+        (system / "data" / "kept").write_text("fine")
+        task = _exported(aws, identifier, "data")
+        counts = (task["Status"]["SucceededCount"], task["Status"]["FailedCount"])
+        assert (task["Lifecycle"], counts) == ("FAILED", (1, 1))
+        assert read(aws, "lustre/kept") == b"fine"

@@ -7,7 +7,7 @@ from math import ceil
 from typing import cast
 
 from orchestration.backends.jsonata import enclosed, field, literal, path
-from orchestration.backends.stepfunctions.calls import recognition
+from orchestration.backends.stepfunctions.calls import failures, recognition
 from orchestration.backends.stepfunctions.calls.fallbacks import Way
 from orchestration.backends.stepfunctions.calls.outputs import defaults, given, taken
 from orchestration.backends.stepfunctions.calls.tasks import task
@@ -74,7 +74,7 @@ class Polling:
 
     def late(self) -> tuple[str, Json]:
         """Write how a job ends that is out of time; the state and its input come back."""
-        failed = self.states.failed()
+        failed = self._failed
         if self._until.stop is None:
             return failed, self._too_late
         stopping = task(self._until.stop, self.scope, Retry())
@@ -98,7 +98,7 @@ class Polling:
             return []
         met = _among(path(root, limit), self._until.limits)
         error = self._error(wording.TIMED_OUT, root, limit)
-        return [Rule(met, self.states.failed(), output=error)]
+        return [Rule(met, self._failed, output=error)]
 
     def _error(self, error: str, root: str, reason: Path | None) -> Json:
         """Return the error of a job that failed, described at ``root``."""
@@ -122,6 +122,10 @@ class Polling:
     def _name(self, helper: str) -> str:
         number = 0 if self.way is None else self.way.number
         return alternative(self.step.name, number, helper)
+
+    @property
+    def _failed(self) -> str:
+        return failures.failed(self.step, self.scope, self.states)
 
     @property
     def _until(self) -> Until:
@@ -166,13 +170,13 @@ class Polling:
                 lacks = f"{among} and ({self.way.lacks(root)})"
                 rules.append(self.way.lacking(lacks, self._words(self._ended(root))))
             error = self._error(wording.JOB_FAILED, root, until.reason)
-            rules.append(Rule(among, self.states.failed(), output=error))
+            rules.append(Rule(among, self._failed, output=error))
         if until.gone is not None and not self._gone_by_name():
             gone = recognition.matches(until.gone, until.poll)
             outputs = given(defaults(until.outputs), self.step.name, self.scope)
             rules.append(Rule(gone, self.following, self._kept(outputs)))
         # Counted with the other polls, so that an outage lasts no longer than the time allowed.
-        rules.append(Rule(recognition.REFUSED, self.states.failed(), output=self._refused))
+        rules.append(Rule(recognition.REFUSED, self._failed, output=self._refused))
         most = min(self._most_polls, max(1, ceil(until.timeout_s / self._interval_s)))
         stop, output = self.late()
         rules.append(Rule(f"${self._polls} >= {most}", stop, output=output))

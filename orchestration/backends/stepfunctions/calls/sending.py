@@ -10,7 +10,12 @@ from functools import cached_property
 from math import ceil
 
 from orchestration.backends.jsonata import enclosed
-from orchestration.backends.stepfunctions.calls import fallbacks, integrations, recognition
+from orchestration.backends.stepfunctions.calls import (
+    failures,
+    fallbacks,
+    integrations,
+    recognition,
+)
 from orchestration.backends.stepfunctions.calls.outputs import given, taken
 from orchestration.backends.stepfunctions.calls.polling import Polling
 from orchestration.backends.stepfunctions.calls.tasks import task
@@ -65,8 +70,12 @@ class _Sending:
             late |= {} if output is None else {"Output": output}
             catchers.append({**late, "Next": stop})
         if rules:
-            recognise = choice(*rules, default=self.states.failed())
+            recognise = choice(*rules, default=self._failed)
             catchers += self._caught(self.states.last(self._name("CheckError"), recognise))
+        if self.step.failure is not None:
+            refused = failures.refused(self._poll.subject, self.scope)
+            last: State = {"ErrorEquals": ["States.ALL"], "Output": refused, "Next": self._failed}
+            catchers.append(last)
         if catchers:
             sending["Catch"] = catchers
         assigned = self._assigned()
@@ -86,6 +95,10 @@ class _Sending:
     def _name(self, helper: str = "") -> str:
         number = 0 if self.way is None else self.way.number
         return alternative(self.step.name, number, helper)
+
+    @property
+    def _failed(self) -> str:
+        return failures.failed(self.step, self.scope, self.states)
 
     @cached_property
     def _sync(self) -> bool:
@@ -170,7 +183,7 @@ class _Sending:
         """Return the catchers that lead to the question what an error means."""
         if not self._named:
             return [{"ErrorEquals": ["States.ALL"], "Next": check}]
-        others = {"ErrorEquals": ["States.ALL"], "Next": self.states.failed()}
+        others = {"ErrorEquals": ["States.ALL"], "Next": self._failed}
         return [{"ErrorEquals": self._named, "Next": check}, others]
 
     def _job_rule(self) -> Rule:
