@@ -8,7 +8,7 @@ USABLE := $(shell [ -x .venv/bin/python ] && [ "$$(cat .venv/.home 2>/dev/null)"
 # What `make test` runs pytest with; `make test PYTEST_ARGS="-x -k planner"`.
 PYTEST_ARGS ?= -q -n auto --dist loadfile
 # What `make test-fast` runs: the rooms that need neither a server nor Airflow.
-FAST := $(addprefix tests/,backends catalog checks expressions performances pipeline planning stages \
+FAST := $(addprefix tests/,backends catalog checks cleanup expressions performances pipeline planning stages \
   strategies) $(wildcard tests/test_*.py)
 # What `make render` writes to statemachines/: names of pipelines in dags/.
 PIPELINES ?= digits llm_fsx
@@ -59,6 +59,8 @@ render: .venv/.installed  ## write statemachines/*.asl.json and dags/*.lock.json
 	  $(BIN)/orchestrate lock "dags/$$pipeline.yaml"; \
 	  $(BIN)/orchestrate render step-functions "dags/$$pipeline.yaml" \
 	    -o "statemachines/$$pipeline.asl.json"; \
+	  $(BIN)/orchestrate render companion "dags/$$pipeline.yaml" \
+	    -o "statemachines/$$pipeline.companion.asl.json"; \
 	done
 
 test-sdk:  ## compare with the SageMaker Python SDK, V2 and V3, each in an environment of its own

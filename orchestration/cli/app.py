@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestration.cli.commands.rendering import Backend, Driver, Format
+from orchestration.cli.commands.rendering import Artefact, Backend, Driver, Format
 from orchestration.cli.output import Commands, say, use_json
 
 app = typer.Typer(
@@ -23,7 +23,9 @@ app = typer.Typer(
 )
 
 Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="YAML file or module:attribute.")]
-Target = Annotated[Backend, typer.Argument(metavar="step-functions|airflow", show_default=False)]
+Target = Annotated[
+    Artefact, typer.Argument(metavar="step-functions|companion|airflow", show_default=False)
+]
 Parameters = Annotated[
     list[str] | None,
     typer.Option(
@@ -84,15 +86,16 @@ def validate(
 
 @app.command()
 def render(
-    backend: Target, pipeline: Pipeline, output: Output = None, check: Check = False
+    artefact: Target, pipeline: Pipeline, output: Output = None, check: Check = False
 ) -> None:
     """Render it for a backend.
 
-    A state machine's definition in Amazon States Language, or the specification of a DAG, as JSON.
+    A state machine's definition in Amazon States Language, that of its companion, which cleans up
+    after executions, or the specification of a DAG, as JSON.
     """
     from orchestration.cli.commands import rendering
 
-    rendering.render(backend, pipeline, output, check=check)
+    rendering.render(artefact, pipeline, output, check=check)
 
 
 @app.command()
@@ -283,14 +286,18 @@ def deploy(
         typer.Option(metavar="NAME", help="Parameter that may have any value; repeatable."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the changes.")] = False,
+    sweep_every_h: Annotated[
+        int, typer.Option(min=1, metavar="HOURS", help="How often leftovers are looked for.")
+    ] = 1,
     region: Region = None,
     profile: Profile = None,
     as_json: Json = False,
 ) -> None:
     """Deploy it to AWS Step Functions.
 
-    Uploads the code and creates the state machine, its schedule, and its role with the permissions
-    that the steps need. Deploying again changes only what differs.
+    Uploads the code and creates the state machine, its schedule, its role with the permissions that
+    the steps need, and the companion that cleans up after executions that were ended from outside.
+    Deploying again changes only what differs.
     """
     if target is not Backend.STEP_FUNCTIONS:
         raise typer.BadParameter(
@@ -304,6 +311,7 @@ def deploy(
         pipeline,
         parameters or (),
         unrestricted or (),
+        sweep_every_h=sweep_every_h,
         region=region,
         profile=profile,
         dry_run=dry_run,

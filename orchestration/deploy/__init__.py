@@ -1,10 +1,11 @@
 """Deployment of pipelines to AWS Step Functions: computed, compared, shown, then applied.
 
 A deployment is the code in S3, a role with the permissions of the pipeline's own steps, the state
-machine, and its schedule. :func:`desired` computes the desired state, :func:`current` reads the
-current one, :func:`difference` lists the changes and :func:`apply` makes them; a second deployment
-of the same pipeline changes nothing. A resource with a pipeline's name but without its tag is
-refused, never overwritten.
+machine, its schedule, and the companion that cleans up after executions ended from outside.
+:func:`desired` computes the desired state, :func:`current` reads the current one,
+:func:`difference` lists the changes and :func:`apply` makes them; a second deployment of the same
+pipeline changes nothing. A resource with a pipeline's name but without its tag is refused, never
+overwritten.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from orchestration.deploy.composing import desired, names_of
 from orchestration.deploy.reading import current
 from orchestration.deploy.resources import (
     Change,
+    Companion,
     Current,
     Desired,
     Names,
     Resource,
     Role,
+    Rule,
     Schedule,
     StateMachine,
 )
@@ -40,12 +43,14 @@ __all__ = [
     "Account",
     "Change",
     "Clients",
+    "Companion",
     "Current",
     "Deployment",
     "Desired",
     "Names",
     "Resource",
     "Role",
+    "Rule",
     "Schedule",
     "SourceFolder",
     "StateMachine",
@@ -82,6 +87,7 @@ def step_functions(
     parameters: Mapping[str, Json] | None = None,
     unrestricted: Collection[str] = (),
     role_name: str | None = None,
+    sweep_every_h: int = 1,
     dry_run: bool = False,
     sleep: Sleep = time.sleep,
 ) -> Deployment:
@@ -92,13 +98,18 @@ def step_functions(
     values that runs will be started with: the role may use only those buckets and pass only that
     role, and scheduled runs get these values; ``unrestricted`` names parameters that may have any
     value. ``role_name`` is the execution role's name, by default derived from the pipeline and the
-    region.
+    region. Every ``sweep_every_h`` hours the companion looks for what ended executions have left.
     """
     if session is None:
         session = _own_session(pipeline.region)
     account = Account.of(session)
     wanted = desired(
-        pipeline, account, parameters=parameters, unrestricted=unrestricted, role_name=role_name
+        pipeline,
+        account,
+        parameters=parameters,
+        unrestricted=unrestricted,
+        role_name=role_name,
+        sweep_every_h=sweep_every_h,
     )
     names = replace(names_of(pipeline, account, role_name=role_name), sources=wanted.sources)
     changes = difference(wanted, current(session, names))

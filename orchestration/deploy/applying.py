@@ -10,7 +10,7 @@ from typing import Any, assert_never
 from orchestration.backends import stepfunctions
 from orchestration.deploy.account import Clients
 from orchestration.deploy.reading import GROUP, POLICY
-from orchestration.deploy.resources import Change, Role, Schedule, StateMachine
+from orchestration.deploy.resources import Change, Role, Rule, Schedule, StateMachine
 from orchestration.deploy.sources import SourceFolder, send
 from orchestration.errors import DeployError
 
@@ -22,6 +22,9 @@ _NOT_YET = (
     "must allow AWS EventBridge Scheduler to assume the role",
 )
 _PAUSES_S = (1, 2, 4, 8, 15, 15, 15)
+
+_TARGET = "companion"
+"""The id of a rule's only target."""
 
 Sleep = Callable[[float], None]
 
@@ -56,7 +59,13 @@ def _apply(change: Change, session: Clients, sleep: Sleep) -> None:
             else:
                 _put_role(client, change.before, subject)
         case StateMachine():
-            _put_machine(session.client("stepfunctions"), change.before, subject, sleep)
+            client = session.client("stepfunctions")
+            if change.after is None:
+                client.delete_state_machine(stateMachineArn=subject.arn)
+            else:
+                _put_machine(client, change.before, subject, sleep)
+        case Rule():
+            _put_rule(session.client("events"), change, subject, sleep)
         case Schedule():
             _put_schedule(session.client("scheduler"), change, subject, sleep)
         case _:
@@ -126,7 +135,7 @@ def _put_schedule(client: Any, change: Change, schedule: Schedule, sleep: Sleep)
     request: Mapping[str, Any] = {
         "Name": schedule.name,
         "GroupName": GROUP,
-        "Description": f"Starts runs of pipeline {schedule.name}; made by orchestration.",
+        "Description": f"Starts {schedule.target_arn.rpartition(':')[2]}; made by orchestration.",
         "ScheduleExpression": schedule.expression,
         "ScheduleExpressionTimezone": schedule.timezone,
         "FlexibleTimeWindow": {"Mode": schedule.window},
@@ -143,6 +152,21 @@ def _put_schedule(client: Any, change: Change, schedule: Schedule, sleep: Sleep)
     )
     if not created:
         _once_known(sleep, "", client.update_schedule, **request)
+
+
+def _put_rule(client: Any, change: Change, rule: Rule, sleep: Sleep) -> None:
+    if change.after is None:
+        _unless("ResourceNotFound", client.remove_targets, Rule=rule.name, Ids=[_TARGET])
+        _unless("ResourceNotFound", client.delete_rule, Name=rule.name)
+        return
+    client.put_rule(
+        Name=rule.name,
+        EventPattern=json.dumps(rule.pattern),
+        State=rule.state,
+        Description="Starts what cleans up after executions; made by orchestration.",
+    )
+    target = {"Id": _TARGET, "Arn": rule.target_arn, "RoleArn": rule.role_arn, "Input": "{}"}
+    _once_known(sleep, "", client.put_targets, Rule=rule.name, Targets=[target])
 
 
 def _unless(code: str, call: Callable[..., Any], **request: Any) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from orchestration.deploy.account import OWNER, refusal
 from orchestration.deploy.resources import (
     Change,
+    Companion,
     Current,
     Desired,
     Role,
@@ -16,7 +17,7 @@ from orchestration.deploy.resources import (
     owned,
 )
 
-_Tagged = TypeVar("_Tagged", Role, StateMachine)
+_Tagged = TypeVar("_Tagged", bound=Role | StateMachine)
 
 
 def difference(desired: Desired, current: Current) -> tuple[Change, ...]:
@@ -46,6 +47,35 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
         yield Change(current.schedule_role, None)
     if desired.schedule is not None and desired.schedule != current.schedule:
         yield Change(current.schedule, desired.schedule)
+    yield from _companion(desired.companion, _own_companion(desired, current))
+
+
+def _companion(desired: Companion, current: Companion) -> Iterator[Change]:
+    """Yield what starts a companion after what it is; where it goes, before."""
+    pairs = [
+        (current.role, desired.role),
+        (current.machine, desired.machine),
+        (current.starter, desired.starter),
+        (current.rule, desired.rule),
+        (current.sweep, desired.sweep),
+    ]
+    for before, after in pairs:
+        if isinstance(after, Role | StateMachine):
+            yield from _tagged(cast("Role | StateMachine | None", before), after)
+        elif after is not None and before != after:
+            yield Change(before, after)
+    for before, after in reversed(pairs):
+        if before is not None and after is None:
+            yield Change(before, None)
+
+
+def _own_companion(desired: Desired, current: Current) -> Companion:
+    """Return the current companion; of a pipeline that needs none, only if it had one."""
+    machine = current.companion.machine
+    if desired.companion.machine is None:
+        had = machine is not None and owned(machine.tags, desired.pipeline)
+        return current.companion if had else Companion()
+    return current.companion
 
 
 def _tagged(before: _Tagged | None, after: _Tagged) -> Iterator[Change]:
@@ -68,13 +98,21 @@ def _strangers(desired: Desired, current: Current) -> Iterator[str]:
             f"state machine {machine.name} is of the type {current.machine_type}, which can't be "
             "changed; delete it, or choose another name"
         )
-    for role in (current.role, current.schedule_role):
+    companion = _own_companion(desired, current)
+    if companion.machine is not None and not owned(companion.machine.tags, name):
+        yield f"state machine {companion.machine.name} exists and is not this pipeline's; {way_out}"
+    for role in (current.role, current.schedule_role, companion.role, companion.starter):
         if role is not None and not owned(role.tags, name):
             yield f"role {role.name} exists and is not this pipeline's; {way_out}"
-    schedule = current.schedule
-    if schedule is not None and schedule.target_arn != desired.machine.arn:
+    for kind, started, target in (
+        ("schedule", current.schedule, desired.machine),
+        ("schedule", companion.sweep, desired.companion.machine),
+        ("rule", companion.rule, desired.companion.machine),
+    ):
+        if started is None or target is None or started.target_arn in ("", target.arn):
+            continue
         # A schedule can't be tagged, so its target shows whose it is.
         yield (
-            f"schedule {schedule.name} exists and starts {schedule.target_arn}; rename it, or the "
+            f"{kind} {started.name} exists and starts {started.target_arn}; rename it, or the "
             "pipeline"
         )

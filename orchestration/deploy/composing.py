@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from orchestration.backends import stepfunctions
 from orchestration.backends.stepfunctions.parameters import RUN
-from orchestration.deploy import permissions, sources
+from orchestration.deploy import companion, permissions, sources
 from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
 from orchestration.deploy.parameters import read, required, with_defaults
 from orchestration.deploy.resources import Desired, Names, Role, Schedule, StateMachine
+from orchestration.deploy.trust import trust
 from orchestration.errors import near
 from orchestration.expressions import Json, Parameter, walk
 from orchestration.pipeline import cron
@@ -33,6 +34,7 @@ def desired(
     parameters: Mapping[str, Json] | None = None,
     unrestricted: Collection[str] = (),
     role_name: str | None = None,
+    sweep_every_h: int = 1,
 ) -> Desired:
     """Compute the resources that a pipeline needs in an account.
 
@@ -51,7 +53,7 @@ def desired(
     role = Role(
         name=names.role,
         arn=account.role_arn(names.role),
-        trust=_trust("states.amazonaws.com", account),
+        trust=trust(account, "states.amazonaws.com"),
         policy=permissions.policy(
             workflow,
             account,
@@ -74,6 +76,7 @@ def desired(
         ),
         schedule_role=starter,
         schedule=schedule,
+        companion=companion.desired(workflow, account, tags, sweep_every_h),
     )
 
 
@@ -84,6 +87,7 @@ def names_of(pipeline: Pipeline, account: Account, *, role_name: str | None = No
         role=role_name or f"{pipeline.name}-{account.region}-states",
         schedule_role=f"{pipeline.name}-{account.region}-schedule",
         schedule=pipeline.name,
+        companion=companion.names(pipeline.name, account),
     )
 
 
@@ -143,7 +147,7 @@ def _scheduled(
     starter = Role(
         name=names.schedule_role,
         arn=account.role_arn(names.schedule_role),
-        trust=_trust("scheduler.amazonaws.com", account),
+        trust=trust(account, "scheduler.amazonaws.com"),
         policy={
             "Version": "2012-10-17",
             "Statement": [
@@ -168,21 +172,3 @@ def _scheduled(
         retry=_RETRY,
     )
     return starter, schedule
-
-
-def _trust(service: str, account: Account) -> dict[str, Any]:
-    """Let a service assume the role, for resources of this account only.
-
-    https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html
-    """
-    return {
-        "Version": "2012-10-17",
-        "Statement": [
-            {
-                "Effect": "Allow",
-                "Principal": {"Service": service},
-                "Action": "sts:AssumeRole",
-                "Condition": {"StringEquals": {"aws:SourceAccount": account.id}},
-            }
-        ],
-    }

@@ -21,7 +21,7 @@ from orchestration.deploy.operations import (
     Grant,
 )
 from orchestration.deploy.patterns import ANY, Known, iam, listings, pattern
-from orchestration.deploy.statements import Statement, merged
+from orchestration.deploy.statements import Statement, documents, merged
 from orchestration.errors import Problem, UnsupportedError
 from orchestration.expressions import Function, Json, Tree, apply
 from orchestration.graph import Call, ForEach, Graph, Operation, Read, Workflow, bodies, operations
@@ -59,13 +59,9 @@ def policy(
             "the role's permissions depend on missing values",
             (f"parameter {name!r} has no value" for name in sorted(missing)),
         )
-    used: dict[str, int] = {}
-    documents = []
-    for statement in statements:
-        used[statement.sid] = count = used.get(statement.sid, 0) + 1
-        documents.append(statement.document(f"{statement.sid}{count if count > 1 else ''}"))
-    _check_size(documents)
-    return {"Version": "2012-10-17", "Statement": documents}
+    written = documents(statements)
+    _check_size(written)
+    return {"Version": "2012-10-17", "Statement": written}
 
 
 def needed(workflow: Workflow, account: Account) -> frozenset[str]:

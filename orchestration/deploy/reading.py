@@ -7,7 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestration.deploy.account import Clients
-from orchestration.deploy.resources import Current, Names, Role, Schedule, StateMachine
+from orchestration.deploy.resources import (
+    Companion,
+    CompanionNames,
+    Current,
+    Names,
+    Role,
+    Rule,
+    Schedule,
+    StateMachine,
+)
 from orchestration.deploy.sources import present
 from orchestration.errors import DeployError
 
@@ -29,6 +38,19 @@ def current(session: Clients, names: Names) -> Current:
         machine_type=kind,
         schedule_role=_role(iam, names.schedule_role),
         schedule=_schedule(session.client("scheduler"), names.schedule),
+        companion=_companion(session, names.companion),
+    )
+
+
+def _companion(session: Clients, names: CompanionNames) -> Companion:
+    iam = session.client("iam")
+    machine, _ = _machine(session.client("stepfunctions"), names.machine_arn)
+    return Companion(
+        role=_role(iam, names.role),
+        machine=machine,
+        starter=_role(iam, names.starter),
+        rule=_rule(session.client("events"), names.name),
+        sweep=_schedule(session.client("scheduler"), names.name),
     )
 
 
@@ -43,7 +65,8 @@ def _found(call: Callable[..., Any], absent: str, **request: Any) -> Any:
             return None
         raise DeployError(
             f"the current deployment can't be read: {error}; reading needs states:Describe*, "
-            "iam:GetRole, iam:GetRolePolicy, scheduler:GetSchedule and s3:ListBucket"
+            "iam:GetRole, iam:GetRolePolicy, scheduler:GetSchedule, events:DescribeRule, "
+            "events:ListTargetsByRule and s3:ListBucket"
         ) from error
 
 
@@ -94,4 +117,19 @@ def _schedule(client: Any, name: str) -> Schedule | None:
         state=response.get("State", "ENABLED"),
         window=response["FlexibleTimeWindow"]["Mode"],
         retry=dict(target.get("RetryPolicy", {})),
+    )
+
+
+def _rule(client: Any, name: str) -> Rule | None:
+    response = _found(client.describe_rule, "ResourceNotFound", Name=name)
+    if response is None:
+        return None
+    targets = _found(client.list_targets_by_rule, "ResourceNotFound", Rule=name) or {}
+    target: dict[str, str] = next(iter(targets.get("Targets", ())), {})
+    return Rule(
+        name=name,
+        pattern=json.loads(response.get("EventPattern") or "{}"),
+        target_arn=target.get("Arn", ""),
+        role_arn=target.get("RoleArn", ""),
+        state=response.get("State", "ENABLED"),
     )

@@ -78,13 +78,57 @@ class Schedule:
         }
 
 
-Resource: TypeAlias = SourceFolder | Role | StateMachine | Schedule
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule of EventBridge, on the default bus, that starts a state machine without input."""
+
+    name: str
+    pattern: Mapping[str, Any]
+    target_arn: str
+    role_arn: str
+    state: str = "ENABLED"
+
+    def aspects(self) -> dict[str, Any]:
+        """Return its parts for comparing and showing."""
+        return {
+            "pattern": self.pattern,
+            "state": self.state,
+            "target": self.target_arn,
+            "role": self.role_arn,
+        }
+
+
+Resource: TypeAlias = SourceFolder | Role | StateMachine | Schedule | Rule
 _KINDS = {
     SourceFolder: "source",
     Role: "role",
     StateMachine: "state machine",
     Schedule: "schedule",
+    Rule: "rule",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Companion:
+    """The resources that clean up after executions, desired or current."""
+
+    role: Role | None = None
+    machine: StateMachine | None = None
+    starter: Role | None = None
+    """The role with which the rule and the sweep start the state machine."""
+    rule: Rule | None = None
+    sweep: Schedule | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompanionNames:
+    """The names of a companion's resources in an account."""
+
+    name: str
+    """The name of the state machine, the rule and the schedule of its sweeps."""
+    machine_arn: str
+    role: str
+    starter: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +141,7 @@ class Desired:
     machine: StateMachine
     schedule_role: Role | None
     schedule: Schedule | None
+    companion: Companion = field(default_factory=Companion)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +152,7 @@ class Names:
     role: str
     schedule_role: str
     schedule: str
+    companion: CompanionNames
     sources: tuple[SourceFolder, ...] = ()
 
 
@@ -120,6 +166,7 @@ class Current:
     machine_type: str = "STANDARD"
     schedule_role: Role | None = None
     schedule: Schedule | None = None
+    companion: Companion = field(default_factory=Companion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +194,7 @@ class Change:
 
     @property
     def resource(self) -> str:
-        """The kind of resource: ``source``, ``role``, ``state machine`` or ``schedule``."""
+        """The kind of resource: ``source``, ``role``, ``state machine``, ``schedule``, ``rule``."""
         return _KINDS[type(self.subject)]
 
     @property

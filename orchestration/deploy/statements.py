@@ -14,7 +14,7 @@ class Statement:
     sid: str
     actions: frozenset[str]
     resources: frozenset[str]
-    condition: tuple[tuple[str, str, frozenset[str]], ...]
+    condition: tuple[tuple[str, str, frozenset[str]], ...] = ()
     """Operator, key and values."""
 
     def document(self, sid: str) -> dict[str, Any]:
@@ -36,6 +36,16 @@ def merged(statements: Iterable[Statement]) -> list[Statement]:
     merged = _joined(merged, "condition")
     merged = _joined(merged, "actions")
     return _joined(merged, "resources")
+
+
+def documents(statements: Iterable[Statement]) -> list[dict[str, Any]]:
+    """Return statements in IAM's form; those of one name are numbered."""
+    used: dict[str, int] = {}
+    written = []
+    for statement in statements:
+        used[statement.sid] = count = used.get(statement.sid, 0) + 1
+        written.append(statement.document(f"{statement.sid}{count if count > 1 else ''}"))
+    return written
 
 
 def _joined(

@@ -18,15 +18,19 @@ ROOT = Path(__file__).parents[2]
 PIPELINES = sorted((ROOT / "dags").glob("*.yaml"), key=lambda path: path.name)
 
 
-def definition(pipeline: Path) -> Path:
-    return ROOT / "statemachines" / f"{pipeline.stem}.asl.json"
+SUFFIXES = {"step-functions": ".asl.json", "companion": ".companion.asl.json"}
 
 
+def definition(pipeline: Path, artefact: str = "step-functions") -> Path:
+    return ROOT / "statemachines" / f"{pipeline.stem}{SUFFIXES[artefact]}"
+
+
+@pytest.mark.parametrize("artefact", SUFFIXES)
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda path: path.stem)
-def test_the_rendered_definition_is_fresh(pipeline: Path) -> None:
-    command = [sys.executable, "-m", "orchestration.cli", "render", "step-functions"]
+def test_the_rendered_definition_is_fresh(pipeline: Path, artefact: str) -> None:
+    command = [sys.executable, "-m", "orchestration.cli", "render", artefact]
     checked = subprocess.run(
-        [*command, str(pipeline), "-o", str(definition(pipeline)), "--check"],
+        [*command, str(pipeline), "-o", str(definition(pipeline, artefact)), "--check"],
         capture_output=True,
         text=True,
         check=False,
@@ -34,16 +38,18 @@ def test_the_rendered_definition_is_fresh(pipeline: Path) -> None:
     assert checked.returncode == 0, f"run `make render`\n{checked.stdout}{checked.stderr}"
 
 
+@pytest.mark.parametrize("artefact", SUFFIXES)
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda path: path.stem)
 def test_the_public_validators_pass_the_definition(
-    pipeline: Path, asl_validators: AslValidators
+    pipeline: Path, artefact: str, asl_validators: AslValidators
 ) -> None:
-    assert asl_validators(json.loads(definition(pipeline).read_text())) == []
+    assert asl_validators(json.loads(definition(pipeline, artefact).read_text())) == []
 
 
+@pytest.mark.parametrize("artefact", SUFFIXES)
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda path: path.stem)
-def test_no_account_bucket_or_role_is_burnt_in(pipeline: Path) -> None:
-    text = definition(pipeline).read_text()
+def test_no_account_bucket_or_role_is_burnt_in(pipeline: Path, artefact: str) -> None:
+    text = definition(pipeline, artefact).read_text()
     assert not re.search(r"\d{12}", text)
     assert "arn:aws:iam" not in text
     assert not re.findall(r"s3://[a-z0-9]", text)

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from orchestration.cleanup import MACHINE
+
 READING = ("Describe", "List", "Get", "Head")
 _GENERATED = re.compile(
     r"""\b(?:[0-9a-f]{12}|fs-[0-9a-f]+|dra-[0-9a-f]+|task-[0-9a-f]+)\b|(?<="/)[0-9a-f]{8}(?=/)"""
@@ -21,9 +23,23 @@ JOURNAL = "/.journal/"
 ORCHESTRATORS = ("states", "stepfunctions", "iam", "sts", "logs")
 
 
+def _unmarked(value: Any) -> Any:
+    """Leave out the tag with the state machine: it is part of a run's identity."""
+    if isinstance(value, Mapping):
+        return {key: _unmarked(item) for key, item in value.items()}
+    if isinstance(value, list):
+        items = (item for item in value if not (isinstance(item, Mapping) and _marks(item)))
+        return [_unmarked(item) for item in items]
+    return value
+
+
+def _marks(tag: Mapping[str, Any]) -> bool:
+    return tag.get("Key") == MACHINE
+
+
 def anonymous(value: Any) -> str:
     """A request as text, with what differs from run to run replaced by what it is."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    text = json.dumps(_unmarked(value), sort_keys=True, ensure_ascii=False)
     text = _TOLD.sub(lambda match: _BREAKS.sub(" ", match[0]), text)
     return _TIMES.sub("<time>", _GENERATED.sub("<id>", text))
 
@@ -54,7 +70,7 @@ def questions(calls: Iterable[Any]) -> set[str]:
 
 def account(state: Mapping[str, Any]) -> Counter[str]:
     """The account afterwards, but for clocks, what they measure, and random names."""
-    compared = {service: state[service] for service in ("sagemaker", "fsx", "s3")}
+    compared = {service: _unmarked(state[service]) for service in ("sagemaker", "fsx", "s3")}
     return Counter(anonymous(leaf) for leaf in _leaves(compared, ()))
 
 

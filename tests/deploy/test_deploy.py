@@ -62,6 +62,10 @@ def account(aws: EmbeddedAws) -> Iterator[Account]:
     iam, states, scheduler = (aws.client(n) for n in ("iam", "stepfunctions", "scheduler"))
     for machine in states.list_state_machines()["stateMachines"]:
         states.delete_state_machine(stateMachineArn=machine["stateMachineArn"])
+    events = aws.client("events")
+    for rule in events.list_rules()["Rules"]:
+        events.remove_targets(Rule=rule["Name"], Ids=["companion"])
+        events.delete_rule(Name=rule["Name"])
     for schedule in scheduler.list_schedules()["Schedules"]:
         scheduler.delete_schedule(Name=schedule["Name"])
     s3 = aws.client("s3")
@@ -85,12 +89,17 @@ def summaries(deployment: Deployment) -> list[str]:
 def test_the_first_deployment_creates_everything(account: Account, code: Path) -> None:
     pipeline = pipelines.digits(code, schedule=NIGHTLY, tags={"team": "vision"})
     done = account.deploy(pipeline)
-    assert [change.kind for change in done.changes] == ["create"] * 5
+    assert {change.kind for change in done.changes} == {"create"}
     assert summaries(done)[1:] == [
         "create role digits-us-east-1-states",
         "create state machine digits",
         "create role digits-us-east-1-schedule",
         "create schedule digits",
+        "create role digits-us-east-1-companion",
+        "create state machine digits-companion",
+        "create role digits-us-east-1-sweep",
+        "create rule digits-companion",
+        "create schedule digits-companion",
     ]
     machine = account.aws.client("stepfunctions").describe_state_machine(
         stateMachineArn=done.state_machine_arn
@@ -109,6 +118,40 @@ def test_the_second_deployment_changes_nothing(account: Account, code: Path) -> 
     assert account.writes() == []
 
 
+def test_a_companion_goes_when_nothing_is_left_to_clean_up(account: Account, code: Path) -> None:
+    account.deploy(pipelines.digits(code, name="copying"))
+    done = account.deploy(pipelines.copying())
+    assert [change.summary for change in done.changes if change.kind == "delete"] == [
+        "delete schedule copying-companion",
+        "delete rule copying-companion",
+        "delete role copying-us-east-1-sweep",
+        "delete state machine copying-companion",
+        "delete role copying-us-east-1-companion",
+    ]
+    assert account.deploy(pipelines.copying()).changes == ()
+
+
+def test_a_rule_changed_by_hand_is_a_change(account: Account, code: Path) -> None:
+    pipeline = pipelines.digits(code)
+    account.deploy(pipeline)
+    account.aws.client("events").disable_rule(Name="digits-companion")
+    done = account.deploy(pipeline, sweep_every_h=6)
+    assert summaries(done) == [
+        "update rule digits-companion: state",
+        "update schedule digits-companion: expression",
+    ]
+    assert account.deploy(pipeline, sweep_every_h=6).changes == ()
+
+
+def test_another_pipelines_companion_is_left_alone(account: Account, code: Path) -> None:
+    """A pipeline without one, and one of the name that its companion would have."""
+    account.deploy(pipelines.digits(code, name="copying-companion", schedule=NIGHTLY))
+    done = account.deploy(pipelines.copying())
+    assert {change.kind for change in done.changes} == {"create"}
+    with pytest.raises(DeployError, match="state machine copying-companion exists"):
+        account.deploy(pipelines.digits(code, name="copying"))
+
+
 def test_a_dry_run_changes_nothing_and_shows_everything(account: Account, code: Path) -> None:
     planned = account.deploy(pipelines.digits(code, schedule=NIGHTLY), dry_run=True)
     assert account.writes() == []
@@ -117,6 +160,11 @@ def test_a_dry_run_changes_nothing_and_shows_everything(account: Account, code: 
         "role",
         "state machine",
         "role",
+        "schedule",
+        "role",
+        "state machine",
+        "role",
+        "rule",
         "schedule",
     ]
     assert '+    "StartAt"' in planned.changes[2].detail

@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
 from orchestration.backends.jsonata import tree
 from orchestration.backends.stepfunctions import control, events, limits, parameters
 from orchestration.backends.stepfunctions.facts import facts
 from orchestration.backends.stepfunctions.names import Facts, Scope
+from orchestration.backends.stepfunctions.owning import owned
 from orchestration.backends.stepfunctions.partitions import in_region
 from orchestration.backends.stepfunctions.states import State, States
 from orchestration.errors import UnsupportedError
@@ -59,7 +61,8 @@ def _definition(workflow: Workflow, known: Facts) -> dict[str, Json]:
         "QueryLanguage": "JSONata",
         **states.machine(start),
     }
-    return in_region(definition, workflow.region)
+    marked = cast("dict[str, Json]", owned(definition))
+    return in_region(marked, workflow.region)
 
 
 def _started(workflow: Workflow, scope: Scope, states: States) -> str:

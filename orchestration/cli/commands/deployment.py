@@ -22,6 +22,7 @@ def deploy(
     parameters: Sequence[str],
     unrestricted: Sequence[str],
     *,
+    sweep_every_h: int,
     region: str | None,
     profile: str | None,
     dry_run: bool,
@@ -42,6 +43,7 @@ def deploy(
         session=_session(region or loaded.region, profile),
         parameters=chosen,
         unrestricted=unrestricted,
+        sweep_every_h=sweep_every_h,
         dry_run=dry_run,
     )
     if as_json:

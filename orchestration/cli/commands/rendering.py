@@ -26,6 +26,14 @@ class Backend(StrEnum):
     AIRFLOW = "airflow"
 
 
+class Artefact(StrEnum):
+    """A file that a pipeline is rendered to."""
+
+    STEP_FUNCTIONS = "step-functions"
+    COMPANION = "companion"
+    AIRFLOW = "airflow"
+
+
 class Driver(StrEnum):
     """A backend that runs pipelines."""
 
@@ -57,13 +65,26 @@ def rendered(backend: Backend, workflow: Workflow) -> str:
             return airflow.to_json(airflow.render(workflow))
 
 
-def render(backend: Backend, pipeline: str, output: Path | None, *, check: bool) -> None:
-    """Write the artefact of a backend, or compare it with a file."""
+def render(artefact: Artefact, pipeline: str, output: Path | None, *, check: bool) -> None:
+    """Write an artefact, or compare it with a file."""
     which = named(pipeline)
-    text = rendered(backend, which.load().lower())
+    workflow = which.load().lower()
+    if artefact is Artefact.COMPANION:
+        text = _companion(workflow)
+    else:
+        text = rendered(Backend(artefact.value), workflow)
     locked(which)
-    again = f"orchestrate render {backend.value} {pipeline} -o {output}"
+    again = f"orchestrate render {artefact.value} {pipeline} -o {output}"
     _deliver(text, output, check=check, again=again)
+
+
+def _companion(workflow: Workflow) -> str:
+    from orchestration.backends import companion, stepfunctions
+
+    definition = companion.render(workflow)
+    if definition is None:
+        raise UnsupportedError(f"pipeline {workflow.name} leaves nothing, and needs no companion")
+    return stepfunctions.dumps(definition)
 
 
 def graph(pipeline: str, form: Format, output: Path | None, *, check: bool) -> None:

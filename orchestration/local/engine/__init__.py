@@ -28,6 +28,7 @@ def install(clock: Clock, activity: Activity, endpoint_url: str) -> None:
         lifecycle,
         matching,
         quotas,
+        status_events,
         timing,
     )
     from orchestration.local.engine.tasks import clients, optimised
@@ -35,6 +36,7 @@ def install(clock: Clock, activity: Activity, endpoint_url: str) -> None:
     default_user_config["stepfunctions"] = {"execute_state_machine": True}
     loading.install()
     history.install()
+    status_events.install()
     failures.install()
     jsonata.install()
     checks.install()

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 
 
@@ -12,10 +13,12 @@ def main() -> None:
     parser.add_argument("--scores", default="0.5,0.7,0.6")
     parser.add_argument("--fail", default="")
     parser.add_argument("--note", default="")
+    parser.add_argument("--seconds", type=float, default=0)
     options, _ = parser.parse_known_args()
     base = Path(os.environ.get("SAGEMAKER_BASE_DIR", "/opt/ml"))
     data = Path(os.environ["SM_CHANNEL_TRAINING"])
     seen = sorted(str(p.relative_to(data)) for p in data.rglob("*") if p.is_file())
+    time.sleep(options.seconds)
     if options.fail:
         raise RuntimeError(options.fail)
     if "SM_CHANNEL_RESULTS" in os.environ:

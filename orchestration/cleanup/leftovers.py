@@ -1,0 +1,139 @@
+"""The kinds of resources that the steps of a graph may leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+from orchestration.expressions import Join, Tree
+from orchestration.graph import Call, Graph, Guarded, Operation, all_steps, candidates
+
+PIPELINE: Final = "orchestration:pipeline"
+"""The tag with the pipeline's name."""
+RUN: Final = "orchestration:run"
+"""The tag with the run's identity, 12 hexadecimal digits."""
+MACHINE: Final = "orchestration:machine"
+"""The tag with the ARN of the state machine whose execution created the resource."""
+KEEP: Final = "orchestration:keep-for-h"
+"""The tag with the hours for which a file system outlives its run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobKind:
+    """The operations on SageMaker jobs of one kind."""
+
+    word: str
+    """``Training``: what the names of its operations and fields begin with."""
+
+    @property
+    def list(self) -> str:
+        """The operation that lists jobs."""
+        return f"List{self.word}Jobs"
+
+    @property
+    def stop(self) -> str:
+        """The operation that stops a job."""
+        return f"Stop{self.word}Job"
+
+    @property
+    def summaries(self) -> str:
+        """The field of a listing with its jobs."""
+        return f"{self.word}JobSummaries"
+
+    @property
+    def name(self) -> str:
+        """The field with a job's name."""
+        return f"{self.word}JobName"
+
+    @property
+    def arn(self) -> str:
+        """The field with a job's ARN."""
+        return f"{self.word}JobArn"
+
+    @property
+    def resource(self) -> str:
+        """The kind of resource in its ARNs: ``training-job``."""
+        return f"{self.word.lower()}-job"
+
+
+JOB_KINDS: Final[Mapping[tuple[str, str], JobKind]] = {
+    ("sagemaker", f"Create{word}Job"): JobKind(word=word)
+    for word in ("Training", "Processing", "Transform")
+}
+"""The jobs that can be listed and stopped, by the operation that starts them."""
+_FILE_SYSTEM: Final = ("fsx", "CreateFileSystem")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jobs:
+    """The jobs of one kind that runs of a pipeline start."""
+
+    kind: JobKind
+    prefixes: tuple[str, ...]
+    """The beginnings of their names, the same in every run: ``digits-train-``."""
+
+    @property
+    def common(self) -> str:
+        """The beginning of all their names."""
+        columns = zip(*self.prefixes, strict=False)
+        return "".join(letters[0] for letters in takewhile(lambda c: len(set(c)) == 1, columns))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftovers:
+    """The resources that a run of a workflow may have left."""
+
+    jobs: tuple[Jobs, ...] = ()
+    file_systems: bool = False
+    """True if runs create file systems."""
+    unknown: tuple[str, ...] = ()
+    """The steps that start or acquire something that can't be found again by names and tags."""
+
+    def __bool__(self) -> bool:
+        """Return whether there may be anything to stop or to delete."""
+        return bool(self.jobs or self.file_systems)
+
+
+def leftovers(graph: Graph) -> Leftovers:
+    """Return what a run of a graph may leave if nothing of it goes on.
+
+    A job that was started as a second attempt, on other machines or for an element of a loop has
+    the same beginning of its name as the first.
+    """
+    prefixes: dict[JobKind, dict[str, None]] = {}
+    unknown: dict[str, None] = {}
+    for name, operation, field in _started(graph):
+        kind = JOB_KINDS.get((operation.service, operation.name))
+        prefix = None if field is None else _prefix(operation.request.get(field))
+        if kind is None or prefix is None:
+            unknown[name] = None
+        else:
+            prefixes.setdefault(kind, {})[prefix] = None
+    acquired = [step.acquire for step in all_steps(graph) if isinstance(step, Guarded)]
+    for call in acquired:
+        if (call.operation.service, call.operation.name) != _FILE_SYSTEM:
+            unknown[call.name] = None
+    return Leftovers(
+        jobs=tuple(Jobs(kind=kind, prefixes=tuple(of)) for kind, of in prefixes.items()),
+        file_systems=len(acquired) > sum(call.name in unknown for call in acquired),
+        unknown=tuple(unknown),
+    )
+
+
+def _started(graph: Graph) -> Iterator[tuple[str, Operation, str | None]]:
+    """Yield the requests that start what can be stopped, each with the field of its name."""
+    for step in all_steps(graph):
+        if isinstance(step, Call):
+            field = None if step.adopt is None else step.adopt.name_field
+            for call in candidates(step):
+                if call.until is not None and call.until.stop is not None:
+                    yield step.name, call.operation, field
+
+
+def _prefix(name: Tree) -> str | None:
+    """Return the part of a derived name that is the same in every run."""
+    if isinstance(name, Join) and isinstance(name.parts[0], str):
+        return name.parts[0]
+    return None

@@ -1,0 +1,147 @@
+"""The desired state of a pipeline's companion: a state machine, what starts it, and two roles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from orchestration.backends import companion
+from orchestration.cleanup import PIPELINE, Leftovers, leftovers
+from orchestration.deploy.account import Account
+from orchestration.deploy.resources import Companion, CompanionNames, Role, Rule, StateMachine
+from orchestration.deploy.resources import Schedule as Sweep
+from orchestration.deploy.statements import Statement, documents, merged
+from orchestration.deploy.trust import trust
+from orchestration.graph import Workflow
+
+# A sweep that could not be started is late; the next one does the same.
+_RETRY: Final = {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 10}
+_ENDS: Final = ("ABORTED", "FAILED", "TIMED_OUT")
+
+
+def names(pipeline: str, account: Account) -> CompanionNames:
+    """Name the resources of a companion."""
+    name = f"{pipeline}{companion.SUFFIX}"
+    return CompanionNames(
+        name=name,
+        machine_arn=account.arn("states", f"stateMachine:{name}"),
+        role=f"{pipeline}-{account.region}-companion",
+        starter=f"{pipeline}-{account.region}-sweep",
+    )
+
+
+def desired(
+    workflow: Workflow, account: Account, tags: Mapping[str, str], sweep_every_h: int
+) -> Companion:
+    """Compute the companion of a workflow; of one whose runs leave nothing, none of it."""
+    definition = companion.render(workflow)
+    if definition is None:
+        return Companion()
+    called = names(workflow.name, account)
+    watched = account.arn("states", f"stateMachine:{workflow.name}")
+    role = Role(
+        name=called.role,
+        arn=account.role_arn(called.role),
+        trust=trust(account, "states.amazonaws.com"),
+        policy=_policy(workflow.name, leftovers(workflow.graph), account),
+        tags=tags,
+    )
+    starts = Statement("StartCompanion", _set("states:StartExecution"), _set(called.machine_arn))
+    starter = Role(
+        name=called.starter,
+        arn=account.role_arn(called.starter),
+        trust=trust(account, "events.amazonaws.com", "scheduler.amazonaws.com"),
+        policy=_document(starts),
+        tags=tags,
+    )
+    every = "rate(1 hour)" if sweep_every_h == 1 else f"rate({sweep_every_h} hours)"
+    return Companion(
+        role=role,
+        machine=StateMachine(
+            name=called.name,
+            arn=called.machine_arn,
+            definition=definition,
+            role_arn=role.arn,
+            tags=tags,
+        ),
+        starter=starter,
+        rule=Rule(
+            name=called.name,
+            pattern=_pattern(watched),
+            target_arn=called.machine_arn,
+            role_arn=starter.arn,
+        ),
+        sweep=Sweep(
+            name=called.name,
+            expression=every,
+            timezone="UTC",
+            target_arn=called.machine_arn,
+            role_arn=starter.arn,
+            input={},
+            retry=_RETRY,
+        ),
+    )
+
+
+def _pattern(machine_arn: str) -> dict[str, Any]:
+    """Match the ends of executions after which their own clean-up may not have run.
+
+    https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html
+    """
+    return {
+        "source": ["aws.states"],
+        "detail-type": ["Step Functions Execution Status Change"],
+        "detail": {"status": list(_ENDS), "stateMachineArn": [machine_arn]},
+    }
+
+
+def _policy(pipeline: str, left: Leftovers, account: Account) -> dict[str, Any]:
+    executions = account.arn("states", f"execution:{pipeline}:*")
+    statements = [
+        Statement(
+            "SeeWhatRuns",
+            _set("states:ListExecutions"),
+            _set(account.arn("states", f"stateMachine:{pipeline}")),
+        ),
+        Statement("SeeRuns", _set("states:DescribeExecution"), _set(executions)),
+    ]
+    for jobs in left.jobs:
+        actions = _set(f"sagemaker:{jobs.kind.list}")
+        statements.append(Statement("FindLeftovers", actions, _set("*")))
+        arns = {
+            account.arn("sagemaker", f"{jobs.kind.resource}/{prefix}*") for prefix in jobs.prefixes
+        }
+        # SageMaker writes names in its ARNs in lower case, and IAM is case-sensitive.
+        arns |= {arn.lower() for arn in arns}
+        actions = _set("sagemaker:ListTags", f"sagemaker:{jobs.kind.stop}")
+        statements.append(Statement("StopJobs", actions, frozenset(arns)))
+    if left.file_systems:
+        statements += _file_systems(pipeline, account)
+    return _document(*statements)
+
+
+def _file_systems(pipeline: str, account: Account) -> list[Statement]:
+    own = (("StringEquals", f"aws:ResourceTag/{PIPELINE}", _set(pipeline)),)
+    seen = _set("fsx:DescribeDataRepositoryTasks", "fsx:DescribeFileSystems")
+    deleted = _set("fsx:DeleteFileSystem", "fsx:TagResource")
+    return [
+        Statement("FindLeftovers", seen, _set("*")),
+        Statement("DeleteFileSystems", deleted, _set(account.arn("fsx", "file-system/*")), own),
+        Statement(
+            "CancelTasks",
+            _set("fsx:CancelDataRepositoryTask"),
+            _set(account.arn("fsx", "task/*")),
+            own,
+        ),
+    ]
+
+
+def _document(*statements: Statement) -> dict[str, Any]:
+    return {
+        "Version": "2012-10-17",
+        "Statement": documents(merged(statements)),
+    }
+
+
+def _set(*values: str) -> frozenset[str]:
+    return frozenset(values)

@@ -1,0 +1,45 @@
+"""The resources that a run may leave are read from its steps, whatever stages they are from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from orchestration import Pipeline
+from orchestration.backends import companion
+from orchestration.cleanup import leftovers
+from orchestration.graph import Call, Graph, Operation, all_steps
+from tests.deploy import pipelines
+
+ROOT = Path(__file__).parents[2]
+
+
+def prefixes(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
+    left = leftovers(pipeline.lower().graph)
+    return {jobs.kind.word: jobs.prefixes for jobs in left.jobs}
+
+
+def test_jobs_are_found_by_the_beginnings_of_their_names(tmp_path: Path) -> None:
+    digits = pipelines.digits(pipelines.source_folder(tmp_path))
+    assert prefixes(digits) == {"Training": ("digits-train-",), "Processing": ("digits-evaluate-",)}
+    assert not leftovers(digits.lower().graph).file_systems
+
+
+def test_a_guard_acquires_a_file_system() -> None:
+    assert leftovers(pipelines.lustre().lower().graph).file_systems
+
+
+def test_a_pipeline_that_starts_nothing_needs_no_companion() -> None:
+    copying = pipelines.copying().lower()
+    assert not leftovers(copying.graph)
+    assert companion.render(copying) is None
+
+
+def test_what_can_not_be_found_is_named() -> None:
+    workflow = pipelines.lustre().lower()
+    [job] = [s for s in all_steps(workflow.graph) if isinstance(s, Call) and s.adopt]
+    strange = replace(job, operation=Operation("batch", "SubmitJob", {"jobName": "x"}))
+    assert leftovers(Graph((strange,))).unknown == ("train.job",)
+    rendered = companion.render(replace(workflow, graph=Graph((*workflow.graph.steps, strange))))
+    assert rendered is not None
+    assert str(rendered["Comment"]).endswith("It can't find what these steps start: train.job.")

@@ -1,0 +1,348 @@
+"""After every end of an execution, nothing that costs stands: its companion cleans up.
+
+The pipeline is deployed as a user deploys it; what starts the companion is the rule that `deploy`
+makes, and what the rule of a lost event would have cleaned up is the sweep's.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration import Pipeline, join, parameter
+from orchestration.deploy import Deployment, step_functions
+from orchestration.expressions.evaluate import run_token
+from orchestration.local import EmbeddedAws, Fault
+from orchestration.local.run.executions import role
+from orchestration.local.run.preparation import prepare
+from tests.conformance import pipelines
+from tests.conformance.test_conformance import data
+from tests.patience import PATIENCE_S
+
+pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
+
+LONG = {"seconds": 600}
+ENDED = ("Completed", "Failed", "Stopped")
+
+
+def training() -> Pipeline:
+    """A job that no `.sync` follows, so that stopping the execution does not stop it."""
+    train = pipelines.training(
+        "train",
+        join(parameter("data"), "/train"),
+        hyperparameters=LONG,
+        extra_request={"RemoteDebugConfig": {"EnableRemoteDebug": False}},
+    )
+    return pipelines.pipeline("training", train)
+
+
+def lustre() -> Pipeline:
+    """A job that takes long, over a file system."""
+    pipeline = pipelines.file_system()
+    staged, train, evaluated = pipeline.stages
+    return pipeline.model_copy(
+        update={
+            "stages": (staged, train.model_copy(update={"hyperparameters": LONG}), evaluated),
+        }
+    )
+
+
+@dataclass
+class Site:
+    """A deployed pipeline on an account of its own."""
+
+    aws: EmbeddedAws
+    deployment: Deployment
+    parameters: dict[str, Any]
+    started: list[str] = field(default_factory=list)
+
+    @property
+    def states(self) -> Any:
+        return self.aws.client("stepfunctions")
+
+    @property
+    def companion(self) -> str:
+        machine = self.deployment.desired.companion.machine
+        assert machine is not None
+        return machine.arn
+
+    def start(self, **given: Any) -> str:
+        arn = self.states.start_execution(
+            stateMachineArn=self.deployment.state_machine_arn,
+            input=json.dumps({**self.parameters, **given}),
+        )["executionArn"]
+        self.started.append(arn)
+        return str(arn)
+
+    def stop(self, execution: str) -> None:
+        self.states.stop_execution(executionArn=execution, error="Stopped", cause="by a person")
+
+    def deaf(self) -> None:
+        """Lose the events from now on."""
+        rule = self.deployment.desired.companion.rule
+        assert rule is not None
+        self.aws.client("events").disable_rule(Name=rule.name)
+
+    def change(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Change the definition of the state machine."""
+        arn = self.deployment.state_machine_arn
+        definition = json.loads(
+            self.states.describe_state_machine(stateMachineArn=arn)["definition"]
+        )
+        change(definition)
+        self.states.update_state_machine(stateMachineArn=arn, definition=json.dumps(definition))
+
+    def sweep(self) -> str:
+        """Start the companion as its schedule does, and wait for its end."""
+        sweep = self.deployment.desired.companion.sweep
+        assert sweep is not None
+        arn = self.states.start_execution(
+            stateMachineArn=sweep.target_arn, input=json.dumps(dict(sweep.input))
+        )["executionArn"]
+        return self.end(arn)
+
+    def end(self, execution: str) -> str:
+        wait(lambda: self.status(execution) != "RUNNING")
+        return self.status(execution)
+
+    def status(self, execution: str) -> str:
+        return str(self.states.describe_execution(executionArn=execution)["status"])
+
+    def cleaned(self) -> list[str]:
+        """The ends of the companion's executions so far."""
+        listed = self.states.list_executions(stateMachineArn=self.companion)["executions"]
+        return [execution["status"] for execution in listed]
+
+    def cleans(self, times: int = 1) -> None:
+        """Wait until the companion has run so often."""
+        wait(lambda: self.cleaned() == ["SUCCEEDED"] * times)
+
+    def jobs(self) -> dict[str, str]:
+        jobs = self.aws.state()["sagemaker"]["TrainingJobs"]
+        return {name: job["TrainingJobStatus"] for name, job in jobs.items()}
+
+    def systems(self) -> dict[str, Any]:
+        return dict(self.aws.state()["fsx"]["FileSystems"])
+
+    def trains(self, times: int = 1) -> None:
+        wait(lambda: list(self.jobs().values()).count("InProgress") == times)
+
+    def calls(self, *operations: str) -> list[str]:
+        every = self.aws.calls()
+        return [c.operation for c in every if c.operation in operations and not c.error_code]
+
+
+def wait(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.05)
+
+
+@contextmanager
+def deployed(pipeline: Pipeline, folder: Path) -> Iterator[Site]:
+    with EmbeddedAws(time_scale=0.005) as aws:
+        arn = role(aws, "SageMakerExecution", "sagemaker.amazonaws.com")
+        parameters = {**pipelines.PARAMETERS, "role": arn}
+        prepare(aws, pipeline, pipeline.lower(), parameters, {parameters["data"]: folder})
+        deployment = step_functions(pipeline, session=aws, parameters=parameters)
+        yield Site(aws, deployment, parameters)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return data(tmp_path)
+
+
+@pytest.fixture
+def site(folder: Path) -> Iterator[Site]:
+    with deployed(training(), folder) as made:
+        yield made
+
+
+def test_an_aborted_execution_leaves_no_job(site: Site) -> None:
+    execution = site.start()
+    site.trains()
+    site.stop(execution)
+    site.cleans()
+    wait(lambda: list(site.jobs().values()) == ["Stopped"])
+
+
+def test_a_timed_out_execution_leaves_no_job(site: Site) -> None:
+    site.change(lambda definition: definition.update(TimeoutSeconds=12))
+    execution = site.start()
+    site.trains()
+    assert site.end(execution) == "TIMED_OUT"
+    site.cleans()
+    wait(lambda: list(site.jobs().values()) == ["Stopped"])
+
+
+def test_a_lost_event_is_made_up_for_by_the_sweep(site: Site) -> None:
+    site.deaf()
+    execution = site.start()
+    site.trains()
+    site.stop(execution)
+    time.sleep(1)
+    assert site.cleaned() == []
+    assert list(site.jobs().values()) == ["InProgress"]
+    assert site.sweep() == "SUCCEEDED"
+    wait(lambda: list(site.jobs().values()) == ["Stopped"])
+
+
+def test_a_second_companion_finds_nothing_to_do(site: Site) -> None:
+    execution = site.start()
+    site.trains()
+    site.stop(execution)
+    site.cleans()
+    wait(lambda: list(site.jobs().values()) == ["Stopped"])
+    assert site.sweep() == "SUCCEEDED"
+    assert site.calls("StopTrainingJob") == ["StopTrainingJob"]
+
+
+def test_two_companions_at_once_are_no_harm(site: Site) -> None:
+    site.deaf()
+    execution = site.start()
+    site.trains()
+    site.stop(execution)
+    for _ in range(2):
+        site.states.start_execution(stateMachineArn=site.companion, input="{}")
+    site.cleans(times=2)
+    wait(lambda: list(site.jobs().values()) == ["Stopped"])
+
+
+def test_what_belongs_to_others_is_not_touched(site: Site) -> None:
+    """Another execution; somebody's job of such a name; a run of the same pipeline by Airflow."""
+    running = site.start()
+    site.trains()
+    [own] = site.jobs()
+    request = site.aws.client("sagemaker").describe_training_job(TrainingJobName=own)
+    kept = ("AlgorithmSpecification", "RoleArn", "OutputDataConfig", "ResourceConfig")
+    copied = {name: request[name] for name in (*kept, "StoppingCondition", "HyperParameters")}
+    tags = [{"Key": "orchestration:pipeline", "Value": "training"}]
+    tags.append({"Key": "orchestration:run", "Value": run_token("training/by-airflow")})
+    copied["InputDataConfig"] = request["InputDataConfig"]
+    for name, marked in (("somebodys", []), ("by-airflow", tags)):
+        site.aws.client("sagemaker").create_training_job(
+            TrainingJobName=f"training-train-{name}", Tags=marked, **copied
+        )
+    aborted = site.start()
+    site.trains(times=4)
+    site.stop(aborted)
+    site.cleans()
+    wait(lambda: list(site.jobs().values()).count("Stopped") == 1)
+    assert site.jobs()[f"training-train-{run_token(aborted)}"] == "Stopped"
+    assert site.status(running) == "RUNNING"
+    assert site.sweep() == "SUCCEEDED"
+    assert list(site.jobs().values()).count("InProgress") == 3
+
+
+def test_a_run_that_another_execution_goes_on_with_is_not_touched(site: Site) -> None:
+    """EventBridge Scheduler starts some runs twice; both executions are one run."""
+    named = {"orchestration:run": "training/2026-11-22T06:00:00Z"}
+    first = site.start(**named)
+    site.trains()
+    second = site.start(**named)
+    wait(lambda: len(site.calls("DescribeTrainingJob")) > 2)
+    site.stop(first)
+    site.cleans()
+    assert list(site.jobs().values()) == ["InProgress"]
+    site.stop(second)
+    site.cleans(times=2)
+    wait(lambda: list(site.jobs().values()) == ["Stopped"])
+
+
+def test_a_job_that_can_not_be_stopped_fails_the_companion(site: Site) -> None:
+    code = "AccessDeniedException"
+    site.aws.inject(Fault("sagemaker", "StopTrainingJob", code, "not authorized", times=50))
+    execution = site.start()
+    site.trains()
+    site.stop(execution)
+    wait(lambda: site.cleaned() == ["FAILED"])
+    [ran] = site.states.list_executions(stateMachineArn=site.companion)["executions"]
+    described = site.states.describe_execution(executionArn=ran["executionArn"])
+    assert described["error"] == "NotReleased"
+    assert f"training-train-{run_token(execution)}: " in described["cause"]
+    assert "not authorized" in described["cause"]
+
+
+def test_an_aborted_execution_leaves_no_file_system(folder: Path) -> None:
+    with deployed(lustre(), folder) as site:
+        execution = site.start()
+        site.trains()
+        site.stop(execution)
+        site.cleans()
+        assert site.systems() == {}
+        assert not set(site.jobs().values()) - set(ENDED)
+
+
+def test_an_execution_aborted_during_the_import_leaves_no_file_system(folder: Path) -> None:
+    with deployed(lustre(), folder) as site:
+        slow = Fault.job("IMPORT", operation="CreateDataRepositoryTask")
+        site.aws.inject(replace(slow, delay_s=36_000))
+        execution = site.start()
+        wait(lambda: bool(site.calls("CreateDataRepositoryTask")))
+        site.stop(execution)
+        site.cleans()
+        assert site.systems() == {}
+        tasks = site.aws.state()["fsx"]["DataRepositoryTasks"]
+        assert [task["Lifecycle"] for task in tasks] == ["CANCELED"]
+
+
+def _runtime_error(definition: dict[str, Any]) -> None:
+    """Fail, once the file system stands, where no catcher is: as `States.Runtime` does."""
+    states = definition["States"]
+    body = next(name for name in states if name.endswith("guard-Body"))
+    states[body] = {"Type": "Pass", "Output": "{% $error('as States.Runtime') %}", "End": True}
+
+
+def _limit(definition: dict[str, Any]) -> None:
+    definition["TimeoutSeconds"] = 12
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        pytest.param(_runtime_error, "FAILED", id="an error that nothing catches"),
+        pytest.param(_limit, "TIMED_OUT", id="a time-out of the machine"),
+    ],
+)
+def test_an_end_without_a_clean_up_leaves_no_file_system(
+    change: Callable[[dict[str, Any]], None], status: str, folder: Path
+) -> None:
+    with deployed(lustre(), folder) as site:
+        site.change(change)
+        execution = site.start()
+        wait(lambda: bool(site.systems()))
+        assert site.end(execution) == status
+        site.cleans()
+        assert site.systems() == {}
+
+
+def test_a_file_system_is_kept_as_long_as_its_tag_says(folder: Path) -> None:
+    with deployed(lustre(), folder) as site:
+        site.deaf()
+        execution = site.start()
+        wait(lambda: bool(site.systems()))
+        site.stop(execution)
+        [system] = site.systems().values()
+        keep(site, system["ResourceARN"], "1")
+        for _ in range(2):
+            assert site.sweep() == "SUCCEEDED"
+            [system] = site.systems().values()
+            tags = {tag["Key"]: tag["Value"] for tag in system["Tags"]}
+            assert tags["orchestration:ended"].startswith(f"{run_token(execution)} 20")
+        keep(site, system["ResourceARN"], "0")
+        assert site.sweep() == "SUCCEEDED"
+        assert site.systems() == {}
+
+
+def keep(site: Site, arn: str, hours: str) -> None:
+    tags = [{"Key": "orchestration:keep-for-h", "Value": hours}]
+    site.aws.client("fsx").tag_resource(ResourceARN=arn, Tags=tags)
