@@ -21,6 +21,7 @@ from orchestration.errors import ExpressionError, RunError
 from orchestration.execution import wording
 from orchestration.execution.driving import Suspended, driven
 from orchestration.execution.effects import Aborted, Performance, Started, Trouble
+from orchestration.execution.outputs import checked_results
 from orchestration.execution.scope import Scope
 from orchestration.execution.steps import acquired, performed, performed_element
 from orchestration.expressions import Json, Tree, evaluate
@@ -176,7 +177,9 @@ class StepsMixin(_Operator):
 
     def _performance(self, context: Context, scope: Scope) -> Performance[Any]:
         if self.gathers is not None:
-            scope.results[self.gathers["loop"]] = {"items": _gathered(context, self.gathers)}
+            scope.results[self.gathers["loop"]] = {
+                "items": checked_results(_gathered(context, self.gathers), self.gathers["loop"])
+            }
         if self.each is not None:
             loop = cast(ForEach, decode(self.each))
             element = scope.at(loop.name, context["ti"].map_index or 0, self.item)

@@ -30,7 +30,7 @@ from orchestration.execution.effects import (
     Watch,
 )
 from orchestration.execution.jobs import Job, job
-from orchestration.execution.outputs import taken
+from orchestration.execution.outputs import checked_response, taken
 from orchestration.execution.places import Attempt, Standing, exhausted, refused, resumed
 from orchestration.execution.sending import passes, sent
 from orchestration.execution.verdicts import judged, polled
@@ -199,6 +199,7 @@ class _Calling:
             if error.unsure:
                 yield from self._stop_if_there(asked)
             raise
+        checked_response(response, asked.request.operation, asked.subject)
         return _Created(taken(call.outputs, response, call.name), response)
 
     def _answered(self, asked: Job, error: ServiceError) -> Performance[_Created | str]:

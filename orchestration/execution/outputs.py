@@ -12,6 +12,13 @@ from orchestration.expressions import Json
 from orchestration.graph import Output, Path
 
 MISSING: Final = object()
+LARGEST_BYTES: Final = 256 * 1024
+"""The most that a state of Step Functions carries; drivers that could carry more end as it does.
+
+https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
+"""
+_LARGE: Final = ("BatchGet", "Invoke", "List")
+"""The beginnings of the names of operations whose responses can have as many bytes."""
 
 
 def at(value: Json, path: Path) -> Json | object:
@@ -27,6 +34,35 @@ def at(value: Json, path: Path) -> Json | object:
             return MISSING
         inner = inner[part]
     return cast(object, inner)
+
+
+def may_be_large(operation: str) -> bool:
+    """Return whether a response of an operation can be larger than Step Functions carries."""
+    return operation.startswith(_LARGE)
+
+
+def checked_response(response: Json, operation: str, subject: str) -> Json:
+    """Return a response; raises :class:`RunError` where it is too large for Step Functions."""
+    if may_be_large(operation):
+        _check_size(response, wording.TOO_LARGE_RESPONSE, subject)
+    return response
+
+
+def checked_results(results: Sequence[Json], loop: str) -> list[Json]:
+    """Return a loop's results; raises :class:`RunError` where Step Functions carries fewer."""
+    _check_size([{"item": result} for result in results], wording.TOO_LARGE_RESULTS, loop)
+    return list(results)
+
+
+def too_large(text: str, source: str) -> str:
+    """Return the cause of a response or of results that are too large."""
+    return wording.filled(text, source=source, limit=LARGEST_BYTES)
+
+
+def _check_size(value: Json, text: str, source: str) -> None:
+    written = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    if len(written.encode(errors="surrogatepass")) > LARGEST_BYTES:
+        raise RunError(wording.DATA_LIMIT_EXCEEDED, too_large(text, source))
 
 
 def taken(outputs: Mapping[str, Output], value: Json, source: str) -> dict[str, Json]:

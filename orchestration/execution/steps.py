@@ -27,6 +27,7 @@ from orchestration.execution.effects import (
     Together,
     Trouble,
 )
+from orchestration.execution.outputs import checked_results
 from orchestration.execution.places import Attempt
 from orchestration.execution.scope import Scope
 from orchestration.execution.sending import passes
@@ -208,7 +209,8 @@ def _for_each(step: ForEach, scope: Scope, attempt: Attempt) -> Performance[None
             for index, element in enumerate(elements)
         ]
         outcomes = yield Together(performances, step.max_concurrency)
-        kept = {"items": _checked(cast("Sequence[Any]", outcomes))}
+        results = _checked(cast("Sequence[Any]", outcomes))
+        kept = {"items": checked_results(results, step.name)}
         kept = yield from _finished(path, kept, keep=True)
     scope.results[step.name] = kept
 

@@ -27,6 +27,8 @@ MISSING_OUTPUT: Final = "MissingOutput"
 """The error of a response that lacks a value the step gives."""
 WRONG_OUTPUT: Final = "WrongOutput"
 """The error of a response whose value has another type than the step gives."""
+DATA_LIMIT_EXCEEDED: Final = "DataLimitExceeded"
+"""The error of a response, or of a loop's results, with more bytes than Step Functions carries."""
 EXPRESSION_ERROR: Final = "ExpressionError"
 """The error of an expression that has no value with what a run has."""
 REPORT_MISSING: Final = "ReportMissing"
@@ -75,6 +77,15 @@ NO_VALUE: Final = "{source} has no {path}"
 NOT_A: Final = "{source}: no {kind} {path}"
 """The value has another kind, or is missing: Step Functions does not tell the two apart."""
 NOT_JSON: Final = "{source} is not JSON"
+
+TOO_LARGE_RESPONSE: Final = (
+    "{source}: the response has more than {limit} bytes, the most that Step Functions carries; ask "
+    "for less at a time"
+)
+TOO_LARGE_RESULTS: Final = (
+    "{source}: the results have more than {limit} bytes, the most that Step Functions carries; "
+    "keep less of each element, or loop over fewer"
+)
 
 BROKEN_REPORT: Final = "{step}: {uri} {problem}"
 """``problem`` is one of the next five."""

@@ -22,6 +22,7 @@ from orchestration.backends.stepfunctions.nesting import (
     tried,
 )
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
+from orchestration.execution import wording
 from orchestration.expressions import Json, Tree
 from orchestration.graph import (
     Call,
@@ -226,6 +227,7 @@ class _Here:
             },
             "Assign": {variable(step.name): {"items": "{% [$states.result.item] %}"}},
             "Output": FIRST_ERROR,
+            "Catch": [self.states.overflow(wording.TOO_LARGE_RESULTS, step.name)],
         }
         return self.states.add(name, loop, self._checked(name, following))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from orchestration.backends.jsonata import enclosed, quote
-from orchestration.execution import wording
+from orchestration.execution import outputs, wording
 from orchestration.expressions import Json
 
 State = dict[str, Json]
@@ -60,6 +60,16 @@ class States:
         """Write a state that says itself where it goes, as Choice, Fail and Succeed do."""
         self.written[name] = state
         return name
+
+    def overflow(self, text: str, source: str) -> Json:
+        """Return the catcher of a result that is too large.
+
+        It names the error, since ``States.ALL`` may not match it:
+        https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html
+        """
+        output = {"Error": wording.DATA_LIMIT_EXCEEDED, "Cause": outputs.too_large(text, source)}
+        caught = f"States.{wording.DATA_LIMIT_EXCEEDED}"
+        return {"ErrorEquals": [caught], "Output": output, "Next": self.failed()}
 
     def failed(self) -> str:
         """Write the state that ends the run with the error in its input; they share it.

@@ -21,6 +21,8 @@ from orchestration.backends.stepfunctions.calls.polling import Polling
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, alternative, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice
+from orchestration.execution import wording
+from orchestration.execution.outputs import may_be_large
 from orchestration.execution.sending import LONGEST_PAUSE_S
 from orchestration.expressions import Json
 from orchestration.graph import Call, ErrorPattern, Recovery, Retry, candidates
@@ -63,7 +65,7 @@ class _Sending:
         if only_asks(self.step):
             return self._poll.first()
         sending = self._task()
-        rules, catchers = self._rules(), self._answered_by_name()
+        rules, catchers = self._rules(), self._too_large() + self._answered_by_name()
         if self._sync:
             stop, output = self._poll.late()
             late: State = {"ErrorEquals": ["States.Timeout"]}
@@ -155,6 +157,13 @@ class _Sending:
         if self._counts:
             rules.append(self._again())
         return rules
+
+    def _too_large(self) -> list[Json]:
+        operation = self.step.operation.name
+        if not may_be_large(operation):
+            return []
+        source = f"{operation} {self.step.name}"
+        return [self.states.overflow(wording.TOO_LARGE_RESPONSE, source)]
 
     def _answered_by_name(self) -> list[Json]:
         """Return the catchers of errors that are answers, and whose names alone say so."""
