@@ -47,6 +47,8 @@ def perform(
     :class:`~orchestration.errors.StartError` where the run id stands for another run, and
     :class:`Interrupted` where the user interrupted it.
     """
+    if any(isinstance(step, Guarded) and step.swept for step in all_steps(workflow.graph)):
+        raise StartError(wording.filled(wording.UNSWEPT, driver="in a direct run"))
     refusal = refused(workflow, parameters, run_id)
     if refusal is not None:
         return refusal

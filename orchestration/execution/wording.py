@@ -62,6 +62,12 @@ REMEDIED: Final = "{cause}; {remedy}"
 SEPARATOR: Final = "; "
 """Between what several requests met, and between several problems of an input."""
 
+UNSWEPT: Final = (
+    "{driver} nothing deletes what a run keeps for later ones; run it on Step Functions, which has "
+    "a sweep, or leave keep_for_h out"
+)
+"""The refusal of a graph that leaves something to a sweep; ``driver``: ``on Airflow``."""
+
 OTHER_REGION: Final = (
     "pipeline {pipeline} runs in {region}, and {place} is for {other}; use one for {region}, or "
     "change the region of the pipeline"

@@ -110,6 +110,8 @@ class Guarded:
     acquire: Call
     body: Graph
     cleanup: Graph
+    swept: bool = False
+    """True if the clean-up may leave it to a sweep; only Step Functions has one."""
     after: tuple[str, ...] = ()
 
 

@@ -137,6 +137,7 @@ class Placement:
                 acquire=fragment.guard.acquire,
                 body=saved(body, fragment.guard.saving),
                 cleanup=fragment.guard.cleanup,
+                swept=fragment.guard.swept,
             ),
         )
 

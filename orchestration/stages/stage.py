@@ -28,6 +28,8 @@ class Guard:
 
     acquire: Call
     cleanup: Graph
+    swept: bool = False
+    """True if the clean-up leaves it to a sweep, which only Step Functions has."""
     saving: Graph = field(default_factory=Graph)
     """Steps after all readers have succeeded and before the clean-up; nobody reads their results
     but the run's own outputs."""
@@ -79,12 +81,17 @@ class Context:
             return source.uri
         return join(self.source(source), "/sourcedir.tar.gz")
 
-    def tag_list(self, stage: str, tags: Mapping[str, str] | None = None) -> list[Tree]:
-        """Tags of everything a stage creates, to find a run's resources by."""
+    def tag_list(
+        self, stage: str, tags: Mapping[str, str] | None = None, *, run: str | None = None
+    ) -> list[Tree]:
+        """Tags of everything a stage creates, to find a run's resources by.
+
+        ``run`` stands for the run in requests that must be equal in all runs.
+        """
         own = {"orchestration:pipeline": self.pipeline, "orchestration:stage": stage}
         given = {**self.tags, **(tags or {}), **own}
         plain: list[Tree] = [{"Key": k, "Value": v} for k, v in given.items()]
-        return [*plain, {"Key": "orchestration:run", "Value": run_id()}]
+        return [*plain, {"Key": "orchestration:run", "Value": run_id() if run is None else run}]
 
 
 SAMPLE = Context(pipeline="pipeline", workspace="s3://bucket", role="role", region="us-east-1")

@@ -151,31 +151,42 @@ def file_system(fail: str = "") -> Pipeline:
     return pipeline("file-system", staged, train, evaluation("evaluate", train))
 
 
-def exporting(fail: str = "", **destination: Any) -> Pipeline:
+def exporting(**destination: Any) -> Pipeline:
     """Training that writes to a file system, whose results are exported before it is deleted."""
+    return writing("exporting", LustreLink(path="/results"), **destination)
+
+
+def kept(**destination: Any) -> Pipeline:
+    """The same over a file system that the next run finds again."""
+    results = LustreLink(path="/results", uri="s3://incoming/results", imports=False)
+    return writing("kept", results, **{"keep_for_h": 48, **destination})
+
+
+def writing(name: str, results: LustreLink, **destination: Any) -> Pipeline:
     staged = DataStaging(
         name="staging",
         source=parameter("data"),
         destination=NewFileSystem(
             subnet="subnet-0123abcd",
             security_groups=("sg-0123abcd",),
-            links=(LustreLink(path="/results"),),
+            links=(results,),
             export=("/results",),
             **destination,
         ),
     )
-    results = FileSystemChannel(
-        file_system=staged.outputs.file_system_root, path="/results", access="rw"
-    )
+    root = staged.outputs.file_system_root
     train = training(
         "train",
         FileSystemChannel(file_system=staged.outputs.file_system, path="/train"),
         vpc=Vpc(subnets=("subnet-0123abcd",), security_groups=("sg-0123abcd",)),
         strategy=NoStrategy(),
-        hyperparameters={"fail": fail, "scores": "0.5"},
+        hyperparameters={"scores": "0.5"},
     )
-    channels = {**train.channels, "results": results}
-    return pipeline("exporting", staged, train.model_copy(update={"channels": channels}))
+    channels = {
+        **train.channels,
+        "results": FileSystemChannel(file_system=root, path="/results", access="rw"),
+    }
+    return pipeline(name, staged, train.model_copy(update={"channels": channels}))
 
 
 def attached(file_system_id: str) -> Pipeline:

@@ -343,6 +343,57 @@ def test_a_file_system_is_kept_as_long_as_its_tag_says(folder: Path) -> None:
         assert site.systems() == {}
 
 
+def test_an_execution_that_is_stopped_during_its_export_leaves_the_file_system(
+    folder: Path,
+) -> None:
+    slow = replace(Fault.job("EXPORT", operation="CreateDataRepositoryTask"), delay_s=36_000)
+    with deployed(pipelines.exporting(), folder) as site:
+        site.aws.inject(slow)
+        execution = site.start()
+        tasks: Callable[[], str] = lambda: str(site.aws.state()["fsx"]["DataRepositoryTasks"])  # noqa: E731 - short
+        wait(lambda: "EXPORT_TO_REPOSITORY" in tasks())
+        site.stop(execution)
+        site.cleans()
+        [system] = site.systems().values()
+        tags = {tag["Key"]: tag["Value"] for tag in system["Tags"]}
+        assert tags["orchestration:keep-for-h"] == "24"
+        assert tags["orchestration:ended"].startswith(run_token(execution))
+        assert "CANCEL" not in tasks()
+
+
+def shared() -> Pipeline:
+    """A job that takes long, over a file system that runs share."""
+    pipeline = pipelines.kept()
+    staged, train = pipeline.stages
+    longer = train.model_copy(update={"hyperparameters": LONG})
+    return pipeline.model_copy(update={"stages": (staged, longer)})
+
+
+def test_a_shared_file_system_outlives_every_execution_that_may_use_it(folder: Path) -> None:
+    with deployed(shared(), folder) as site:
+        execution = site.start()
+        site.trains()
+        [system] = site.systems().values()
+        # Another run has taken it since, and has ended.
+        other = [{"Key": "orchestration:run", "Value": "0123456789ab"}]
+        site.aws.client("fsx").tag_resource(ResourceARN=system["ResourceARN"], Tags=other)
+        assert site.sweep() == "SUCCEEDED"
+        [system] = site.systems().values()
+        assert "orchestration:ended" not in {tag["Key"] for tag in system["Tags"]}
+        site.deaf()
+        site.stop(execution)
+        assert site.sweep() == "SUCCEEDED"
+        [system] = site.systems().values()
+        tags = {tag["Key"]: tag["Value"] for tag in system["Tags"]}
+        assert (tags["orchestration:keep-for-h"], len(tags["orchestration:ended"]) > 0) == (
+            "48",
+            True,
+        )
+        keep(site, system["ResourceARN"], "0")
+        assert site.sweep() == "SUCCEEDED"
+        assert site.systems() == {}
+
+
 def keep(site: Site, arn: str, hours: str) -> None:
     tags = [{"Key": "orchestration:keep-for-h", "Value": hours}]
     site.aws.client("fsx").tag_resource(ResourceARN=arn, Tags=tags)

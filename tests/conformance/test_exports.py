@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from orchestration.local import Fault
+from orchestration.backends.airflow import render as render_dag
+from orchestration.errors import StartError, UnsupportedError
+from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from tests.conformance import normal, pipelines
 from tests.conformance.test_conformance import BACKENDS, Backend, Outcome, agree, data, jobs
-from tests.conformance.test_faults import endure, failed, lost, throttled
+from tests.conformance.test_faults import endure, failed, lost, start, throttled
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 
@@ -113,3 +117,49 @@ def test_of_a_run_that_fails_before_nothing_is_exported(
         assert outcome.state["fsx"]["FileSystems"] == {}
         assert objects(outcome) == []
         assert not jobs(outcome, "TagResource")
+
+
+def test_a_kept_file_system_serves_the_next_run_with_what_is_new_in_s3(tmp_path: Path) -> None:
+    folder = data(tmp_path)
+    with EmbeddedAws(time_scale=0.005) as aws:
+        first = start(pipelines.kept(), "step-functions", aws, folder)
+        (folder / "train" / "new.csv").write_text("new")
+        second = start(pipelines.kept(), "step-functions", aws, folder)
+        state = aws.state()["fsx"]
+        exported = aws.client("s3").get_object(Bucket="incoming", Key="results/summary.json")
+        seen = json.loads(exported["Body"].read())
+    assert [r.state for r in (first, second)] == ["succeeded"] * 2, second.cause
+    [system] = state["FileSystems"].values()
+    tags = {tag["Key"]: tag["Value"] for tag in system["Tags"]}
+    [train] = [stage for stage in second.stages if stage.name == "train"]
+    assert train.job_names[0].endswith(tags["orchestration:run"])
+    assert tags["orchestration:keep-for-h"] == "48"
+    assert "new.csv" in seen
+    assert len(state["DataRepositoryAssociations"]) == 2
+
+
+def test_a_kept_file_system_that_could_not_be_filled_is_deleted(tmp_path: Path) -> None:
+    fault = Fault.job("IMPORT", operation="CreateDataRepositoryTask")
+    with EmbeddedAws(time_scale=0.005) as aws:
+        aws.inject(fault)
+        report = start(pipelines.kept(), "step-functions", aws, data(tmp_path))
+        assert aws.state()["fsx"]["FileSystems"] == {}
+    assert report.error == "JobFailed"
+
+
+def test_two_runs_at_once_share_a_kept_file_system(tmp_path: Path) -> None:
+    folder = data(tmp_path)
+    with EmbeddedAws(time_scale=0.005) as aws, ThreadPoolExecutor() as pool:
+        made = [pipelines.kept()] * 2
+        reports = list(pool.map(lambda p: start(p, "step-functions", aws, folder), made))
+        state = aws.state()["fsx"]
+    assert [report.state for report in reports] == ["succeeded"] * 2, [r.cause for r in reports]
+    assert len(state["FileSystems"]) == 1
+
+
+def test_what_nothing_would_delete_is_refused(tmp_path: Path) -> None:
+    words = "nothing deletes what a run keeps for later ones; run it on Step Functions"
+    with pytest.raises(UnsupportedError, match=f"staging.guard: on Airflow {words}"):
+        render_dag(pipelines.kept().lower())
+    with EmbeddedAws() as aws, pytest.raises(StartError, match=f"in a direct run {words}"):
+        start(pipelines.kept(), "direct", aws, data(tmp_path))

@@ -15,6 +15,7 @@ from orchestration.execution.steps import performed
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import Graph, Guarded
 from orchestration.pipeline.placement import saved
+from orchestration.stages.lustre.exporting import KEPT
 from orchestration.stages.stage import Context
 from tests.performances.scripted import Answer, ScriptedEdge, answers, perform
 
@@ -81,9 +82,11 @@ class Lustre(ScriptedEdge):
         super().__init__(script)
 
 
-def run(aws: ScriptedEdge, *export: str) -> None:
+def run(aws: ScriptedEdge, *export: str, keep_for_h: int | None = None) -> None:
     context = Context(pipeline="p", workspace="s3://b", role="r")
-    new = NewFileSystem(subnet="subnet-1", security_groups=("sg-1",), export=export)
+    new = NewFileSystem(
+        subnet="subnet-1", security_groups=("sg-1",), export=export, keep_for_h=keep_for_h
+    )
     fragment = new.lower("fs", "s3://source/set", context)
     assert fragment.guard is not None
     guarded = Guarded(
@@ -95,9 +98,9 @@ def run(aws: ScriptedEdge, *export: str) -> None:
     perform(performed(Graph((guarded,)), Scope(Values({}, {})), Attempt()), aws)
 
 
-def failing(aws: ScriptedEdge, *export: str) -> RunError:
+def failing(aws: ScriptedEdge, *export: str, keep_for_h: int | None = None) -> RunError:
     with pytest.raises(RunError) as caught:
-        run(aws, *export)
+        run(aws, *export, keep_for_h=keep_for_h)
     return caught.value
 
 
@@ -190,17 +193,20 @@ class Exporting(Lustre):
         created = {"FileSystem": {"FileSystemId": "fs-1", "ResourceARN": ARN}}
         super().__init__(task("SUCCEEDED"), CreateFileSystem=created, **others)
         self.tags: dict[str, str] = {}
+        self.others: dict[str, str] = {}
+        """The tags that somebody else writes."""
         script = self.script
 
         def tagged(request: Request) -> Answer:
             answer: Any = script(request)
             if isinstance(answer, ServiceError):
                 return answer
-            if request.operation == "TagResource":
+            if request.operation in ("TagResource", "CreateFileSystem"):
                 tags: Any = request.parameters["Tags"]
                 self.tags |= {tag["Key"]: tag["Value"] for tag in tags}
             if request.operation == "DescribeFileSystems":
-                tags = [{"Key": key, "Value": value} for key, value in self.tags.items()]
+                both = {**self.tags, **self.others}
+                tags = [{"Key": key, "Value": value} for key, value in both.items()]
                 return {"FileSystems": [{**answer["FileSystems"][0], "Tags": tags}]}
             return cast("Answer", answer)
 
@@ -225,7 +231,7 @@ def test_results_are_in_s3_before_the_file_system_goes() -> None:
     deletion = ["DescribeFileSystems", "DescribeDataRepositoryTasks", "DeleteFileSystem"]
     assert aws.operations[begun:-2] == [*EXPORTED, *deletion]
     assert aws.kept["fs.export"]["files"] == 7
-    assert aws.tags == {"orchestration:keep-for-h": "0"}
+    assert aws.tags[KEPT] == "0"
 
 
 @pytest.mark.parametrize(
@@ -269,7 +275,7 @@ def test_a_failed_export_keeps_the_file_system_and_says_so(refused: Any, cause: 
     error = failing(aws, "/data")
     assert (error.error, error.cause) == ("ExportFailed", f"{cause}; {STANDS}")
     assert "DeleteFileSystem" not in aws.operations
-    assert aws.tags == {"orchestration:keep-for-h": "24"}
+    assert aws.tags[KEPT] == "24"
 
 
 def test_an_export_waits_for_the_task_that_runs() -> None:
@@ -302,7 +308,7 @@ def test_an_abort_during_the_export_leaves_the_file_system_and_the_export() -> N
         run(aws, "/data")
     assert "DeleteFileSystem" not in aws.operations
     assert "CancelDataRepositoryTask" not in aws.operations
-    assert aws.tags == {"orchestration:keep-for-h": "24"}
+    assert aws.tags[KEPT] == "24"
 
 
 def test_of_a_body_that_failed_nothing_is_exported_and_the_file_system_goes() -> None:
@@ -314,7 +320,7 @@ def test_of_a_body_that_failed_nothing_is_exported_and_the_file_system_goes() ->
 
 def test_a_person_can_keep_a_file_system_by_its_tag() -> None:
     aws = exporting(ListObjectsV2={"Contents": []})
-    aws.tags = {"orchestration:keep-for-h": "48"}
+    aws.others = {KEPT: "48"}
     assert failing(aws, "/data").error == "StagedDataDiffers"
     assert "DeleteFileSystem" not in aws.operations
 
@@ -324,3 +330,63 @@ def test_a_file_system_that_is_gone_already_is_no_failure_of_the_clean_up() -> N
     aws = Exporting(DescribeFileSystems=systems, DeleteFileSystem=GONE)
     run(aws, "/data")
     assert aws.operations[-1] == "DeleteFileSystem"
+
+
+RUN = "orchestration:run"
+NO_SOURCE: Answer = {"Contents": []}
+
+
+def test_a_file_system_is_taken_filled_and_then_kept() -> None:
+    aws = exporting()
+    run(aws, keep_for_h=48)
+    assert aws.operations[:2] == ["CreateFileSystem", "TagResource"]
+    assert aws.operations[-2:] == ["TagResource", "DescribeFileSystems"]
+    assert (aws.tags[RUN], aws.tags[KEPT]) == ("0" * 12, "48")
+    created: Any = aws.sent[0].parameters["Tags"]
+    assert {tag["Key"]: tag["Value"] for tag in created} | {RUN: "none", KEPT: "0"} == {
+        tag["Key"]: tag["Value"] for tag in created
+    }
+
+
+def test_one_that_could_not_be_filled_is_deleted_by_the_run_that_took_it() -> None:
+    aws = exporting(ListObjectsV2=NO_SOURCE)
+    assert failing(aws, keep_for_h=48).error == "StagedDataDiffers"
+    assert "DeleteFileSystem" in aws.operations
+
+
+def test_one_that_another_run_has_taken_since_is_left_to_that() -> None:
+    aws = exporting(ListObjectsV2=NO_SOURCE)
+    aws.others = {RUN: "1" * 12}
+    assert failing(aws, keep_for_h=48).error == "StagedDataDiffers"
+    assert "DeleteFileSystem" not in aws.operations
+
+
+def test_one_that_was_filled_before_outlives_a_run_that_fails() -> None:
+    aws = exporting(ListObjectsV2=NO_SOURCE)
+    aws.others = {KEPT: "48"}
+    assert failing(aws, keep_for_h=48).error == "StagedDataDiffers"
+    assert "DeleteFileSystem" not in aws.operations
+
+
+def test_one_that_failed_is_deleted_so_that_the_next_run_gets_another() -> None:
+    aws = exporting(ListObjectsV2=NO_SOURCE)
+    script = aws.script
+
+    def broken(request: Request) -> Answer:
+        answer: Any = script(request)
+        if request.operation == "DescribeFileSystems" and "AVAILABLE" in str(answer):
+            answer["FileSystems"][0]["Lifecycle"] = "FAILED"
+        return cast("Answer", answer)
+
+    aws.script = broken
+    aws.others = {KEPT: "48", RUN: "1" * 12}
+    assert failing(aws, keep_for_h=48).error == "JobFailed"
+    assert "DeleteFileSystem" in aws.operations
+
+
+def test_results_of_a_kept_one_are_exported_and_it_stays_kept() -> None:
+    aws = exporting()
+    run(aws, "/data", keep_for_h=48)
+    assert aws.operations.count("CreateDataRepositoryTask") == 2
+    assert aws.tags[KEPT] == "48"
+    assert "DeleteFileSystem" not in aws.operations

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestration import LustreLink, NewFileSystem
+from orchestration import LustreLink, NewFileSystem, parameter
 from orchestration.checks.requests import violations
 from orchestration.expressions import evaluate
 from orchestration.expressions.evaluate import Values
@@ -142,3 +142,58 @@ def test_without_an_export_nothing_is_marked_or_asked() -> None:
     assert guard.saving.steps == ()
     assert [step.name for step in guard.cleanup.steps] == ["fs.running", "fs.busy", "fs.delete"]
     assert "arn" not in guard.acquire.outputs
+
+
+def kept(
+    run: str = "0" * 12, source: Any = "s3://source/set", **fields: Any
+) -> tuple[str, dict[str, Any]]:
+    """The token of a file system that is kept, and what is asked for with it."""
+    guard = new(keep_for_h=24, **fields).lower("fs", source, SAMPLE).guard
+    assert guard is not None
+    parameters = {"subnet": "subnet-0123456789abcdef0", "data": "s3://a/b"}
+    request: Any = evaluate(guard.acquire.operation.request, Values({}, parameters, run))
+    assert [*violations("fsx", "CreateFileSystem", request)] == []
+    return request.pop("ClientRequestToken"), request
+
+
+def test_every_run_asks_for_the_same_kept_file_system() -> None:
+    # An equal token with another request is refused.
+    assert kept() == kept("1" * 12)
+    assert kept(source=parameter("data")) == kept("1" * 12, source=parameter("data"))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"storage_capacity_gib": 2400},
+        {"source": "s3://source/other"},
+        {"source": parameter("data")},
+        {"links": [link("/words")]},
+        {"subnet": parameter("subnet")},
+        {"extra_request": {"KmsKeyId": "key"}},
+        {"compression": "LZ4"},
+    ],
+)
+def test_another_definition_asks_for_another_one(fields: Any) -> None:
+    assert kept(**fields)[0] != kept()[0]
+
+
+def test_what_is_exported_makes_no_other_one() -> None:
+    assert kept() == kept(export=["/data"])
+
+
+def test_a_kept_file_system_is_linked_with_places_that_later_runs_share() -> None:
+    [problem] = problems(keep_for_h=24, links=[LustreLink(path="/results")])
+    assert problem.startswith("links[0].uri: is required with keep_for_h")
+
+
+def test_links_of_a_kept_file_system_are_found_again_and_imports_are_not() -> None:
+    fragment = new(keep_for_h=24).lower("fs", "s3://source/set", SAMPLE)
+    calls = {step.name: step for step in fragment.steps if isinstance(step, Call)}
+    first, second = (Values({"fs.create": {"file_system_id": "fs-1"}}, {}, r) for r in "ab")
+    linked, imported = calls["fs.associate"].operation, calls["fs.import"].operation
+    assert evaluate(linked.request, first) == evaluate(linked.request, second)
+    assert evaluate(imported.request, first) != evaluate(imported.request, second)
+    # Without paths, what is in the directories for results would be imported, too.
+    sent: Any = evaluate(imported.request, first)
+    assert sent["Paths"] == ["s3://source/set/"]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from orchestration.backends.airflow.around import Around
 from orchestration.backends.airflow.draft import Draft, has_job, stage_of, starts_job
 from orchestration.errors import Problem
+from orchestration.execution import wording
 from orchestration.expressions import Result, Tree, substitute
 from orchestration.graph import (
     Call,
@@ -201,6 +202,9 @@ class Cutter:
         return self._add(collecting, exits, Place((items,), loop=step.name))
 
     def _guarded(self, step: Guarded, place: Place) -> tuple[Draft, ...]:
+        if step.swept:
+            message = wording.filled(wording.UNSWEPT, driver="on Airflow")
+            self.problems.append(Problem(step.name, message))
         acquire, step = _waited_for_inside(step)
         setup = self._add(
             Draft(

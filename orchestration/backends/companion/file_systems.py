@@ -30,6 +30,7 @@ ENDED: Final = "orchestration:ended"
 _POLLS: Final = 120
 """Every half minute: an hour, for a deletion that takes minutes."""
 _GONE: Final = "FSx.FileSystemNotFoundException"
+_UNKEPT: Final = "($not($exists(keep)) or keep = '0')"
 _BUSY: Final[State] = {
     "ErrorEquals": ["FSx.BadRequestException"],
     "IntervalSeconds": 30,
@@ -69,7 +70,9 @@ def releasing(left: Leftovers) -> dict[str, State]:
         return {}
     states: dict[str, Json] = {**_keeping(), **_emptying(), **_deleting()}
     collected = {"problems": enclosed("[$problems, $states.result[$ != '']]")}
-    items = "[$systems[$not(run in $live)]]"
+    # Runs share one that is kept, and its tag names only the last that took it.
+    free = f"{_UNKEPT} or $count($live) = 0"
+    items = f"[$systems[$not(run in $live) and ({free})]]"
     return {"DeleteFileSystems": each(items, "FileSystem", states, Assign=collected)}
 
 
@@ -89,7 +92,7 @@ def _keeping() -> dict[str, Json]:
     return {
         "FileSystem": first,
         "FileSystemKept": choice(
-            ("$not($exists($system.keep))", "FindTasks"),
+            (f"$system.({_UNKEPT})", "FindTasks"),
             (f"$not({seen})", "MarkEnd"),
             (over, "FindTasks"),
             default="FileSystemDone",

@@ -63,6 +63,7 @@ class Repositories:
         """Remove the associations of a deleted file system."""
         for association in self._of(file_system_id):
             self._associations.pop(association.id, None)
+            self._created.forget(association)
 
     def tags_of(self, arn: str) -> dict[str, str] | None:
         """Return the tags of an association, or None if no association has the ARN."""

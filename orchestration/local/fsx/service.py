@@ -132,7 +132,11 @@ class FileSystems(Service):
 
     def _vanish(self, system: FileSystem) -> None:
         self._repositories.forget(system.id)
-        self._systems.pop(system.id, None)
+        with self._lock:
+            # "If a file system with the specified client request token doesn't exist,
+            # CreateFileSystem creates a new, empty Amazon FSx file system" (the service model).
+            self._tokens.forget(system)
+            self._systems.pop(system.id, None)
         shutil.rmtree(system.directory, ignore_errors=True)
 
     def _tags_of(self, request: JsonObject) -> dict[str, str]:

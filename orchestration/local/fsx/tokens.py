@@ -29,6 +29,14 @@ class Tokens(Generic[T]):
             )
         return resource
 
+    def forget(self, resource: T) -> None:
+        """Let the token of a resource that is gone create another one."""
+        self._known = {
+            token: (request, other)
+            for token, (request, other) in self._known.items()
+            if other is not resource
+        }
+
     def remember(self, request: JsonObject, resource: T) -> None:
         """Note what a request created."""
         if request.get("ClientRequestToken"):

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from orchestration.errors import Problem
-from orchestration.expressions import Any, Compare, Function, Result, Tree, apply, join
+from orchestration.expressions import All, Any, Compare, Function, Result, Tree, apply, join, run_id
 from orchestration.graph import (
     ANY_ERROR,
     Call,
@@ -33,7 +33,7 @@ from orchestration.graph import (
 )
 from orchestration.refs import Expression
 from orchestration.stages.lustre.deleting import NOT_FOUND
-from orchestration.stages.lustre.waiting import described
+from orchestration.stages.lustre.waiting import LIFECYCLE, described
 from orchestration.stages.stage import Context
 
 KEPT: Final = "orchestration:keep-for-h"
@@ -54,6 +54,9 @@ class Exporting:
     paths: tuple[str, ...]
     """Directories of the file system, with their leading slashes."""
     keep_h: int
+    """Hours for which the file system is kept if the export fails."""
+    kept_h: int = 0
+    """Hours for which it is kept otherwise."""
     timeout_s: int
 
     @property
@@ -65,29 +68,13 @@ class Exporting:
         """Mark the file system, export, and take the mark back if nothing is left behind."""
         return Graph((self._mark(), self._export(), self._exported(), self._unmark()))
 
-    def unless_kept(self, deletion: Graph) -> Graph:
-        """Delete the file system unless it is marked, by this run or by a person."""
-        value = apply(Function.TAG, Result(self._name("marks"), "tags"), KEPT)
-        reading = Call(
-            name=self._name("marks"),
-            operation=described(self._system),
-            outputs={
-                "tags": Output(
-                    ("FileSystems", 0, "Tags"), kind="list", columns=("Key", "Value"), default=()
-                )
-            },
-            retry=_PERSISTENT,
-            # What is gone holds nothing.
-            recoveries=(Recovery(NOT_FOUND, {"tags": []}),),
-        )
-        unmarked = Any((Compare("eq", value, ""), Compare("eq", value, "0")))
-        name = self._name("delete_unless_kept")
-        choice = Choose(name=name, condition=unmarked, then=deletion, otherwise=Graph())
-        return Graph((reading, choice))
-
     @property
     def _system(self) -> Result:
         return Result(self._name("create"), "file_system_id")
+
+    @property
+    def _hours(self) -> int:
+        return max(self.keep_h, self.kept_h)
 
     @property
     def _remedy(self) -> Expression[str]:
@@ -95,7 +82,7 @@ class Exporting:
             "file system ",
             self._system,
             f" stands while its tag {KEPT} is not 0: export its files by a data repository task, "
-            f"and delete it; a deployed sweep deletes it {self.keep_h} h after the end of the run",
+            f"and delete it; a deployed sweep deletes it {self._hours} h after the end of the run",
         )
 
     def _name(self, step: str) -> str:
@@ -109,7 +96,7 @@ class Exporting:
     def _mark(self) -> Call:
         return Call(
             name=self._name("keep"),
-            operation=self._tagged(self.keep_h),
+            operation=self._tagged(self._hours),
             retry=_PERSISTENT,
             # Without the mark, the export is all that can still save the files.
             recoveries=(Recovery(ANY_ERROR, {}),),
@@ -159,11 +146,48 @@ class Exporting:
     def _unmark(self) -> Call:
         return Call(
             name=self._name("saved"),
-            operation=self._tagged(0),
+            operation=self._tagged(self.kept_h),
             retry=_PERSISTENT,
             failure=Failure(error=EXPORT_FAILED, remedy=self._remedy),
             after=(self._name("exported"),),
         )
+
+
+def unless_kept(stage: str, deletion: Graph, *, shared: bool) -> Graph:
+    """Delete the file system unless it is marked, by this run or by a person.
+
+    One that is ``shared`` with other runs is deleted only by the last that took it, or when it is
+    of no use.
+    """
+    marks, system = f"{stage}.marks", Result(f"{stage}.create", "file_system_id")
+    tags = Output(("FileSystems", 0, "Tags"), kind="list", columns=("Key", "Value"), default=())
+    lifecycle = Output(LIFECYCLE, kind="string", default="")
+    reading = Call(
+        name=marks,
+        operation=described(system),
+        outputs={"tags": tags, **({"lifecycle": lifecycle} if shared else {})},
+        retry=_PERSISTENT,
+        # What is gone holds nothing.
+        recoveries=(Recovery(NOT_FOUND, {"tags": [], **({"lifecycle": ""} if shared else {})}),),
+    )
+    choice = Choose(
+        name=f"{stage}.delete_unless_kept",
+        condition=_expendable(marks, shared=shared),
+        then=deletion,
+        otherwise=Graph(),
+    )
+    return Graph((reading, choice))
+
+
+def _expendable(marks: str, *, shared: bool) -> Expression[bool]:
+    tags = Result(marks, "tags")
+    hours = apply(Function.TAG, tags, KEPT)
+    unmarked = Any((Compare("eq", hours, ""), Compare("eq", hours, "0")))
+    if not shared:
+        return unmarked
+    own = Compare("eq", apply(Function.TAG, tags, "orchestration:run"), run_id())
+    useless = Compare("eq", Result(marks, "lifecycle"), "FAILED")
+    return Any((useless, All((unmarked, own))))
 
 
 def problems(paths: tuple[str, ...], linked: tuple[str, ...]) -> Iterator[Problem]:

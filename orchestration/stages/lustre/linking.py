@@ -10,9 +10,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestration.expressions import All, Compare, Function, Result, Tree, apply, join
-from orchestration.graph import Call, Operation, Output, Path, Require, Step, Until
+from orchestration.graph import (
+    Call,
+    ErrorPattern,
+    Operation,
+    Output,
+    Path,
+    Require,
+    Retry,
+    Step,
+    Until,
+)
 from orchestration.stages.listing import listing
 from orchestration.stages.lustre.asking import LustreLink
+from orchestration.stages.lustre.keeping import NO_RUN
 from orchestration.stages.lustre.waiting import USABLE
 from orchestration.stages.stage import Context
 from orchestration.stages.values import Text
@@ -32,6 +43,8 @@ class Linking:
     """1: the stage's own source; further links are counted on."""
     timeout_s: int
     import_timeout_s: int
+    kept: bool = False
+    """True if the file system is kept for later runs, which find the link that is there."""
 
     @property
     def last(self) -> str:
@@ -64,6 +77,12 @@ class Linking:
         name = self.context.resource_name(self.stage)
         return join(name, f"-{end}") if end else name
 
+    def _linked(self) -> Tree:
+        """Return the token of the link: of a kept file system the same in every run."""
+        if not self.kept:
+            return self._token("")
+        return apply(Function.HASH, join(self.system, " ", self.link.path))
+
     def _associate(self, after: tuple[str, ...]) -> Call:
         name = self._name("associate")
         described = Operation(
@@ -77,11 +96,11 @@ class Linking:
                 "fsx",
                 "CreateDataRepositoryAssociation",
                 {
-                    "ClientRequestToken": self._token(""),
+                    "ClientRequestToken": self._linked(),
                     "FileSystemId": self.system,
                     "FileSystemPath": self.link.path,
                     "DataRepositoryPath": apply(Function.DIRECTORY, self._uri),
-                    "Tags": self.context.tag_list(self.stage),
+                    "Tags": self.context.tag_list(self.stage, run=NO_RUN if self.kept else None),
                 },
             ),
             outputs={"association_id": Output(("Association", "AssociationId"), kind="string")},
@@ -104,13 +123,16 @@ class Linking:
             "Report": {"Enabled": False},
             "Tags": self.context.tag_list(self.stage),
         }
-        if self.number > 1:
+        if self.number > 1 or self.kept:
             # Without paths, all links are gone through.
             request["Paths"] = [apply(Function.DIRECTORY, self._uri)]
         return Call(
             name=self._name("import"),
             operation=Operation("fsx", "CreateDataRepositoryTask", request),
             outputs={"task_id": Output(("DataRepositoryTask", "TaskId"), kind="string")},
+            retry=Retry(busy=(ErrorPattern("DataRepositoryTaskExecuting"),))
+            if self.kept
+            else Retry(),
             after=(self._name("associate"),),
         )
 
@@ -130,9 +152,12 @@ class Linking:
         """
         objects = apply(Function.COUNT_FILES, Result(self._name("list"), "objects"))
         files = Result(self._name("imported"), "files")
+        some = Compare("gt", objects, 0)
+        # Of a file system that was filled before, the task may count what has changed only.
+        enough = () if self.kept else (Compare("ge", files, objects),)
         return Require(
             name=self.last,
-            condition=All((Compare("gt", objects, 0), Compare("ge", files, objects))),
+            condition=All((some, *enough)),
             error="StagedDataDiffers",
             cause=join("source: ", objects, " objects; on the file system: ", files, " files"),
         )

@@ -10,10 +10,11 @@ from pydantic import Field
 from orchestration.errors import Problem
 from orchestration.expressions import Result, Tree
 from orchestration.graph import Call, Graph, Operation, Output, Step
-from orchestration.stages.lustre import asking, exporting
+from orchestration.stages.lustre import asking, exporting, keeping
 from orchestration.stages.lustre.asking import DeploymentType, LustreLink, Throughput
 from orchestration.stages.lustre.deleting import PERSISTENT, deletion
 from orchestration.stages.lustre.exporting import Exporting
+from orchestration.stages.lustre.keeping import Keeping
 from orchestration.stages.lustre.linking import Linking
 from orchestration.stages.lustre.waiting import available, outputs
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Guard
@@ -57,6 +58,10 @@ class NewFileSystem(Model):
     """Directories that are written back to S3, to where they are linked, once all readers have
     succeeded: ``/results``, ``/data/checkpoints``. Of a run that fails before, nothing is exported:
     half of its results would replace those of the last good one."""
+    keep_for_h: int | None = Field(default=None, ge=1, le=720)
+    """Keep the file system for the next runs of the pipeline, until so many hours have passed since
+    the end of the last one that used it: the next one imports what is new. Only on Step Functions,
+    where a sweep deletes it."""
     keep_unexported_h: int = Field(default=24, ge=1, le=720)
     """Hours after the end of the run for which the file system is kept if the export fails."""
     timeout_s: int = Field(default=3600, ge=300)
@@ -77,6 +82,8 @@ class NewFileSystem(Model):
         yield from asking.links(self.mount_path, source, self.links)
         linked = (self.mount_path, *(link.path for link in self.links))
         yield from exporting.problems(self.export, linked)
+        if self.keep_for_h is not None:
+            yield from keeping.problems(self.links)
         try:
             self._create("stage", SAMPLE)
         except ValueError as error:
@@ -86,15 +93,22 @@ class NewFileSystem(Model):
         """Create, wait, link the S3 data, import it; the export, and the deletion."""
         system = Result(f"{stage}.create", "file_system_id")
         ready = f"{stage}.available"
+        kept = self.keep_for_h is not None
         deleting = deletion(stage, system, context.resource_name(stage), self.timeout_s)
         saving, exported = Graph(), dict[str, Tree]()
         if self.export:
             export = self._exporting(stage, context)
-            saving, deleting = export.steps(), export.unless_kept(deleting)
-            exported["exported_files"] = export.files
+            saving, exported["exported_files"] = export.steps(), export.files
+        if self.export or kept:
+            deleting = exporting.unless_kept(stage, deleting, shared=kept)
         return Fragment(
             steps=self._filled(stage, source, context, ready),
-            guard=Guard(acquire=self._create(stage, context), cleanup=deleting, saving=saving),
+            guard=Guard(
+                acquire=self._create(stage, context, source),
+                cleanup=deleting,
+                swept=kept,
+                saving=saving,
+            ),
             outputs={
                 **outputs(system, Result(ready, "mount_name"), self.mount_path),
                 **exported,
@@ -113,12 +127,17 @@ class NewFileSystem(Model):
                 number=number,
                 timeout_s=self.timeout_s,
                 import_timeout_s=self.import_timeout_s,
+                kept=self.keep_for_h is not None,
             )
             for number, link in enumerate(
                 (LustreLink(path=self.mount_path, uri=source), *self.links), 1
             )
         ]
         steps, before = list[Step](), tuple[str, ...]()
+        keep = self._keeping(stage)
+        if keep is not None:
+            steps.append(taken := keep.take())
+            before = (taken.name,)
         for linking in linkings:
             if linking.link.is_filled:
                 steps.append(listed := linking.listing(before))
@@ -129,7 +148,12 @@ class NewFileSystem(Model):
             # FSx works on one request for a file system at a time.
             steps += linking.steps(before)
             before = (linking.last,)
+        if keep is not None:
+            steps.append(keep.keep(before))
         return tuple(steps)
+
+    def _keeping(self, stage: str) -> Keeping | None:
+        return None if self.keep_for_h is None else Keeping(stage=stage, hours=self.keep_for_h)
 
     def _exporting(self, stage: str, context: Context) -> Exporting:
         return Exporting(
@@ -137,21 +161,29 @@ class NewFileSystem(Model):
             context=context,
             paths=self.export,
             keep_h=self.keep_unexported_h,
+            kept_h=self.keep_for_h or 0,
             timeout_s=self.export_timeout_s,
         )
 
-    def _create(self, stage: str, context: Context) -> Call:
-        request = {
-            # The token makes a second attempt of the same run find the file system of the first.
-            "ClientRequestToken": context.resource_name(stage),
+    def _create(self, stage: str, context: Context, source: Text = "") -> Call:
+        asked: dict[str, Tree] = {
             "FileSystemType": "LUSTRE",
             "FileSystemTypeVersion": LUSTRE_VERSION,
             "StorageCapacity": self.storage_capacity_gib,
             "SubnetIds": [self.subnet],
             "SecurityGroupIds": list(self.security_groups),
             "LustreConfiguration": self._configuration(),
-            "Tags": context.tag_list(stage),
         }
+        keep = self._keeping(stage)
+        if keep is None:
+            # The token makes a second attempt of the same run find the file system of the first.
+            token, tags = context.resource_name(stage), context.tag_list(stage)
+        else:
+            links: list[Tree] = [[link.path, link.uri] for link in self.links]
+            data: Tree = [self.mount_path, source, links, self.extra_request]
+            token = keeping.name(context.name_prefix(stage), asked, keep.tags(context), data)
+            tags = keep.tags(context)
+        request = {"ClientRequestToken": token, **asked, "Tags": tags}
         return Call(
             name=f"{stage}.create",
             operation=Operation(
@@ -159,7 +191,7 @@ class NewFileSystem(Model):
             ),
             outputs={
                 "file_system_id": Output(("FileSystem", "FileSystemId"), kind="string"),
-                **({"arn": _ARN} if self.export else {}),
+                **({"arn": _ARN} if self.export or keep is not None else {}),
             },
             retry=PERSISTENT,
         )

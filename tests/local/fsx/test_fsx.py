@@ -243,3 +243,14 @@ def test_files_that_cannot_be_exported_are_counted_and_fail_the_task(tmp_path: P
         counts = (task["Status"]["SucceededCount"], task["Status"]["FailedCount"])
         assert (task["Lifecycle"], counts) == ("FAILED", (1, 1))
         assert read(aws, "lustre/kept") == b"fine"
+
+
+def test_the_token_of_a_file_system_that_is_gone_makes_another_one(aws: EmbeddedAws) -> None:
+    fsx = aws.client("fsx")
+    first = _create(aws, "again")["FileSystemId"]
+    _available(aws, first)
+    fsx.delete_file_system(FileSystemId=first)
+    wait(lambda: aws.state()["fsx"]["FileSystems"], lambda systems: first not in systems)
+    second = _create(aws, "again")["FileSystemId"]
+    assert second != first
+    assert _available(aws, second)["Lifecycle"] == "AVAILABLE"
