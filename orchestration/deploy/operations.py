@@ -6,10 +6,11 @@ An operation without a row can't be deployed; add one here, with the page that d
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
+
+from orchestration.deploy import datasync
+from orchestration.deploy.statements import OWN_REQUEST, OWN_RESOURCE, Grant, single
 
 _REFERENCE = "https://docs.aws.amazon.com/service-authorization/latest/reference/list_"
 _SAGEMAKER = _REFERENCE + "amazonsagemaker.html"
@@ -32,42 +33,9 @@ _ASSOCIATION = "arn:{partition}:fsx:{region}:{account}:association/*/*"
 _TASK = "arn:{partition}:fsx:{region}:{account}:task/*"
 _RULE = "arn:{partition}:events:{region}:{account}:rule/StepFunctionsGetEventsForSageMaker"
 
-_REQUEST_FIELD = re.compile(r"\{([A-Z]\w*)\}")
-
-Condition: TypeAlias = Mapping[str, Mapping[str, str]]
-
-_OWN_REQUEST: Condition = {"StringEquals": {"aws:RequestTag/orchestration:pipeline": "{pipeline}"}}
-_OWN_RESOURCE: Condition = {
-    "StringEquals": {"aws:ResourceTag/orchestration:pipeline": "{pipeline}"}
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
-    """Actions on resources, under a condition."""
-
-    sid: str
-    """The statement's name; statements on the same resources are merged."""
-    actions: tuple[str, ...]
-    resources: tuple[str, ...]
-    source: str
-    """The page that documents it."""
-    condition: Condition = field(default_factory=dict)
-    where: str | None = None
-    """Applies only if the request has this field."""
-
-    def fields(self) -> frozenset[str]:
-        """The fields of the request that its resources and its condition depend on."""
-        values = [value for pairs in self.condition.values() for value in pairs.values()]
-        return frozenset(_REQUEST_FIELD.findall(" ".join([*self.resources, *values])))
-
-
-def _one(sid: str, action: str, resource: str, source: str, where: str | None = None) -> Grant:
-    return Grant(sid=sid, actions=(action,), resources=(resource,), source=source, where=where)
-
 
 def _sagemaker(sid: str, action: str, resource: str) -> tuple[Grant, ...]:
-    return (_one(sid, f"sagemaker:{action}", resource, _SAGEMAKER),)
+    return (single(sid, f"sagemaker:{action}", resource, _SAGEMAKER),)
 
 
 def _created(sid: str, action: str, resource: str, *others: str) -> tuple[Grant, ...]:
@@ -77,7 +45,7 @@ def _created(sid: str, action: str, resource: str, *others: str) -> tuple[Grant,
         resources=(resource, *others),
         source=_SAGEMAKER,
     )
-    return own, _one(sid, "sagemaker:AddTags", resource, _SAGEMAKER, where="Tags")
+    return own, single(sid, "sagemaker:AddTags", resource, _SAGEMAKER, where="Tags")
 
 
 _FILE_SYSTEM_CREATED = (
@@ -85,7 +53,7 @@ _FILE_SYSTEM_CREATED = (
         sid="CreateOwnFileSystems",
         actions=("fsx:CreateFileSystem", "fsx:TagResource"),
         resources=(_FILE_SYSTEM,),
-        condition=_OWN_REQUEST,
+        condition=OWN_REQUEST,
         source=_FSX,
     ),
     Grant(
@@ -108,14 +76,14 @@ _DATA_LINKED = (
         sid="LinkOwnFileSystems",
         actions=("fsx:CreateDataRepositoryAssociation",),
         resources=(_FILE_SYSTEM,),
-        condition=_OWN_RESOURCE,
+        condition=OWN_RESOURCE,
         source=_FSX,
     ),
     Grant(
         sid="CreateOwnLinks",
         actions=("fsx:CreateDataRepositoryAssociation", "fsx:TagResource"),
         resources=(_ASSOCIATION,),
-        condition=_OWN_REQUEST,
+        condition=OWN_REQUEST,
         source=_FSX,
     ),
     # One service-linked role per linked file system, which FSx creates and deletes on our behalf.
@@ -134,14 +102,14 @@ _TASK_STARTED = (
         sid="LinkOwnFileSystems",
         actions=("fsx:CreateDataRepositoryTask",),
         resources=(_FILE_SYSTEM,),
-        condition=_OWN_RESOURCE,
+        condition=OWN_RESOURCE,
         source=_FSX,
     ),
     Grant(
         sid="CreateOwnTasks",
         actions=("fsx:CreateDataRepositoryTask", "fsx:TagResource"),
         resources=(_TASK,),
-        condition=_OWN_REQUEST,
+        condition=OWN_REQUEST,
         source=_FSX,
     ),
 )
@@ -171,7 +139,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
     ("s3", "ListObjectsV2"): (_LISTED,),
     ("s3", "CopyObject"): _COPIED,
     ("s3", "GetObject"): (
-        _one("ReadObjects", "s3:GetObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
+        single("ReadObjects", "s3:GetObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
     ),
     ("sagemaker", "CreateTrainingJob"): _created("TrainingJobs", "CreateTrainingJob", _TRAINING),
     ("sagemaker", "DescribeTrainingJob"): _sagemaker(
@@ -205,13 +173,13 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
     ("fsx", "CreateFileSystem"): _FILE_SYSTEM_CREATED,
     # Describe operations of FSx support neither resources nor tags.
     ("fsx", "DescribeFileSystems"): (
-        _one("DescribeFileSystems", "fsx:DescribeFileSystems", "*", _FSX),
+        single("DescribeFileSystems", "fsx:DescribeFileSystems", "*", _FSX),
     ),
     ("fsx", "DescribeDataRepositoryAssociations"): (
-        _one("DescribeFileSystems", "fsx:DescribeDataRepositoryAssociations", "*", _FSX),
+        single("DescribeFileSystems", "fsx:DescribeDataRepositoryAssociations", "*", _FSX),
     ),
     ("fsx", "DescribeDataRepositoryTasks"): (
-        _one("DescribeFileSystems", "fsx:DescribeDataRepositoryTasks", "*", _FSX),
+        single("DescribeFileSystems", "fsx:DescribeDataRepositoryTasks", "*", _FSX),
     ),
     ("fsx", "CreateDataRepositoryAssociation"): _DATA_LINKED,
     ("fsx", "CreateDataRepositoryTask"): _TASK_STARTED,
@@ -220,7 +188,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
             sid="CancelOwnTasks",
             actions=("fsx:CancelDataRepositoryTask",),
             resources=(_TASK,),
-            condition=_OWN_RESOURCE,
+            condition=OWN_RESOURCE,
             source=_FSX,
         ),
     ),
@@ -229,7 +197,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
             sid="MarkOwnFileSystems",
             actions=("fsx:TagResource",),
             resources=(_FILE_SYSTEM,),
-            condition=_OWN_RESOURCE,
+            condition=OWN_RESOURCE,
             source=_FSX,
         ),
     ),
@@ -238,10 +206,11 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
             sid="DeleteOwnFileSystems",
             actions=("fsx:DeleteFileSystem",),
             resources=(_FILE_SYSTEM,),
-            condition=_OWN_RESOURCE,
+            condition=OWN_RESOURCE,
             source=_FSX,
         ),
     ),
+    **datasync.OPERATIONS,
 }
 """Permissions by boto3's service name and the operation."""
 
@@ -271,14 +240,22 @@ SYNCHRONOUS: Final[Mapping[str, tuple[Grant, ...]]] = {
 }
 """Permissions that ``sagemaker:<operation>.sync`` needs beside the call."""
 
-PASSED = Grant(
-    sid="PassRoleToSageMaker",
-    actions=("iam:PassRole",),
-    resources=("{role}",),
-    condition={"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}},
-    source=_PASS,
-)
-"""For a role in a request to SageMaker (``RoleArn``, ``ExecutionRoleArn``)."""
+
+def _passed(sid: str, service: str, source: str) -> Grant:
+    return Grant(
+        sid=sid,
+        actions=("iam:PassRole",),
+        resources=("{role}",),
+        condition={"StringEquals": {"iam:PassedToService": f"{service}.amazonaws.com"}},
+        source=source,
+    )
+
+
+PASSED: Final[Mapping[str, Grant]] = {
+    "sagemaker": _passed("PassRoleToSageMaker", "sagemaker", _PASS),
+    "datasync": _passed("PassRoleToDataSync", "datasync", datasync.ACCESS),
+}
+"""For a role in a request to a service."""
 
 KEYS: Final[Mapping[str, Grant]] = {
     "sagemaker": Grant(

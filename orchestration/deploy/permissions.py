@@ -7,7 +7,7 @@ is an :class:`~orchestration.errors.UnsupportedError`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -17,11 +17,9 @@ from orchestration.deploy.operations import (
     OPERATIONS,
     PASSED,
     SYNCHRONOUS,
-    Condition,
-    Grant,
 )
 from orchestration.deploy.patterns import ANY, Known, iam, listings, pattern
-from orchestration.deploy.statements import Statement, documents, merged
+from orchestration.deploy.statements import Condition, Grant, Statement, documents, merged
 from orchestration.errors import Problem, UnsupportedError
 from orchestration.expressions import Function, Json, Tree, apply
 from orchestration.graph import Call, ForEach, Graph, Operation, Read, Workflow, bodies, operations
@@ -30,7 +28,7 @@ Runs: TypeAlias = Sequence[Mapping[str, Json]]
 """The parameters of each kind of run that the policy allows; ``None``: any value."""
 
 _FIELD = re.compile(r"\{(\w+)\}")
-_ROLES = ("RoleArn", "ExecutionRoleArn")
+_ROLES = frozenset(["RoleArn", "ExecutionRoleArn", "BucketAccessRoleArn"])
 _MOST_CHARACTERS = 10_240
 """The limit for all inline policies of a role, not counting blanks.
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"""
@@ -174,26 +172,39 @@ def _fields(operation: Operation, known: Known) -> dict[str, str]:
 
 
 def _passed(operation: Operation, known: Known, place: Mapping[str, str]) -> Iterator[Statement]:
-    if operation.service == "sagemaker":
-        for name in _ROLES:
-            if name in operation.request:
-                role = pattern(operation.request[name], known)
-                every = f"arn:{place['partition']}:iam::{place['account']}:role/{ANY}"
-                yield _filled(PASSED, {**place, "role": every if role == ANY else role})
+    if operation.service in PASSED:
+        every = f"arn:{place['partition']}:iam::{place['account']}:role/{ANY}"
+        for value in _named(operation.request, _is_role):
+            role = pattern(value, known)
+            granted = {**place, "role": every if role == ANY else role}
+            yield _filled(PASSED[operation.service], granted)
     for key in _keys(operation.request):
         yield _key(KEYS[operation.service], pattern(key, known), place)
 
 
+def _is_role(name: str) -> bool:
+    return name in _ROLES
+
+
+def _is_key(name: str) -> bool:
+    return name.endswith("KmsKeyId")
+
+
 def _keys(tree: Tree) -> Iterator[Tree]:
+    return _named(tree, _is_key)
+
+
+def _named(tree: Tree, wanted: Callable[[str], bool]) -> Iterator[Tree]:
+    """Yield the values of a request's fields, at any depth, whose names are wanted."""
     if isinstance(tree, Mapping):
         for name, value in tree.items():
-            if name.endswith("KmsKeyId"):
+            if wanted(name):
                 yield value
             else:
-                yield from _keys(value)
+                yield from _named(value, wanted)
     elif isinstance(tree, list | tuple):
         for value in tree:
-            yield from _keys(value)
+            yield from _named(value, wanted)
 
 
 def _key(grant: Grant, key: str, place: Mapping[str, str]) -> Statement:

@@ -1,10 +1,43 @@
-"""Statements of an IAM policy, merged where that allows exactly the same."""
+"""Statements of an IAM policy, merged where that allows exactly the same, and their templates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+_REQUEST_FIELD = re.compile(r"\{([A-Z]\w*)\}")
+
+Condition: TypeAlias = Mapping[str, Mapping[str, str]]
+
+OWN_REQUEST: Condition = {"StringEquals": {"aws:RequestTag/orchestration:pipeline": "{pipeline}"}}
+OWN_RESOURCE: Condition = {"StringEquals": {"aws:ResourceTag/orchestration:pipeline": "{pipeline}"}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """Actions on resources, under a condition."""
+
+    sid: str
+    """The statement's name; statements on the same resources are merged."""
+    actions: tuple[str, ...]
+    resources: tuple[str, ...]
+    source: str
+    """The page that documents it."""
+    condition: Condition = field(default_factory=dict)
+    where: str | None = None
+    """Applies only if the request has this field."""
+
+    def fields(self) -> frozenset[str]:
+        """The fields of the request that its resources and its condition depend on."""
+        values = [value for pairs in self.condition.values() for value in pairs.values()]
+        return frozenset(_REQUEST_FIELD.findall(" ".join([*self.resources, *values])))
+
+
+def single(sid: str, action: str, resource: str, source: str, where: str | None = None) -> Grant:
+    """Return the grant of one action on one resource."""
+    return Grant(sid=sid, actions=(action,), resources=(resource,), source=source, where=where)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """The stages of a pipeline: what a user writes. Each lowers itself to steps."""
 
+from orchestration.stages.copying import S3Destination
 from orchestration.stages.deployment import Deployment, SmokeTest
 from orchestration.stages.evaluation import CheckpointEvaluation, Threshold
 from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
 from orchestration.stages.stage import Context, Fragment, Gate, Guard, Stage
-from orchestration.stages.staging import DataStaging, S3Destination
+from orchestration.stages.staging import DataStaging
 from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
 from orchestration.stages.training.batch import Batch
 from orchestration.stages.training.channels import EfsChannel, FileSystemChannel, S3Channel

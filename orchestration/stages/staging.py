@@ -10,40 +10,14 @@ from pydantic import Field
 from typing_extensions import override
 
 from orchestration.errors import Problem
-from orchestration.expressions import (
-    All,
-    Compare,
-    Function,
-    Item,
-    Result,
-    apply,
-    field,
-    join,
-)
-from orchestration.graph import Call, ForEach, Graph, Operation, Require
 from orchestration.refs import Ref
-from orchestration.stages.listing import MOST_OBJECTS, listing, prefix_of
+from orchestration.stages.copying import S3Destination
 from orchestration.stages.lustre import ExistingFileSystem, NewFileSystem
 from orchestration.stages.lustre.exporting import within
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.training.channels import writable
-from orchestration.stages.values import Model, Text, s3_problem
-
-
-class S3Destination(Model):
-    """A copy in S3, made and verified object by object, each at most 5 GiB, at most 500 of them.
-
-    For more, put the data on FSx for Lustre, or give the training job's channel the source itself.
-    """
-
-    kind: Literal["s3"] = "s3"
-    uri: Text | None = None
-    """Prefix to copy to; by default the run's own place in the workspace. Objects there that
-    are not in the source fail the verification."""
-    max_concurrency: int = Field(default=8, ge=1, le=40)
-    """Copies at a time."""
-
+from orchestration.stages.values import Text, s3_problem
 
 Destination: TypeAlias = Annotated[
     S3Destination | NewFileSystem | ExistingFileSystem, Field(discriminator="kind")
@@ -52,6 +26,11 @@ Destination: TypeAlias = Annotated[
 
 def _is_copy(stage: DataStaging) -> bool:
     return isinstance(stage.destination, S3Destination)
+
+
+def _is_counted(stage: DataStaging) -> bool:
+    destination = stage.destination
+    return isinstance(destination, S3Destination) and destination.copy_by != "automatic"
 
 
 def _is_on_lustre(stage: DataStaging) -> bool:
@@ -63,6 +42,7 @@ def _exports(stage: DataStaging) -> bool:
 
 
 _USE_LOCATION = "its destination is S3, so use location"
+_NOT_COUNTED = "only copy_by: objects and copy_by: datasync of a destination in S3 give it"
 _USE_FILE_SYSTEM = "its destination is a file system, so use file_system"
 
 
@@ -74,10 +54,10 @@ class DataStagingOutputs:
         exists=_is_copy, otherwise=_USE_FILE_SYSTEM, shown=True, written=True
     )
     """S3 URI of the staged data (S3 destinations)."""
-    object_count: Ref[int] = output(exists=_is_copy, otherwise=_USE_FILE_SYSTEM, shown=True)
-    """Objects copied (S3 destinations)."""
-    total_bytes: Ref[int] = output(exists=_is_copy, otherwise=_USE_FILE_SYSTEM, shown=True)
-    """Bytes copied (S3 destinations)."""
+    object_count: Ref[int] = output(exists=_is_counted, otherwise=_NOT_COUNTED, shown=True)
+    """Objects copied (S3 destinations, but for ``copy_by: automatic``)."""
+    total_bytes: Ref[int] = output(exists=_is_counted, otherwise=_NOT_COUNTED, shown=True)
+    """Bytes copied (S3 destinations, but for ``copy_by: automatic``)."""
     file_system: Ref[dict[str, str]] = output(exists=_is_on_lustre, otherwise=_USE_LOCATION)
     """The file system, for a channel of a :class:`TrainingJob` (Lustre destinations)."""
     file_system_root: Ref[dict[str, str]] = output(exists=_is_on_lustre, otherwise=_USE_LOCATION)
@@ -125,8 +105,9 @@ class DataStaging(Stage):
             )
         yield from s3_problem("source", self.source)
         match self.destination:
-            case S3Destination(uri=uri):
-                yield from s3_problem("destination.uri", uri)
+            case S3Destination():
+                for problem in self.destination.check():
+                    yield problem.within("destination")
             case NewFileSystem():
                 for problem in self.destination.check(self.source):
                     yield problem.within("destination")
@@ -157,95 +138,8 @@ class DataStaging(Stage):
         source = self.source if self.source is not None else ""
         match self.destination:
             case S3Destination():
-                return _copied(self.name, source, self.destination, context)
+                return self.destination.lower(self.name, source, context)
             case NewFileSystem():
                 return self.destination.lower(self.name, source, context)
             case ExistingFileSystem():
                 return self.destination.lower(self.name)
-
-
-def _copied(name: str, source: Text, destination: S3Destination, context: Context) -> Fragment:
-    target = destination.uri if destination.uri is not None else context.location(name)
-    objects = Result(f"{name}.list", "objects")
-    staged = Result(f"{name}.verify", "objects")
-    steps = (
-        listing(f"{name}.list", source),
-        _some(name, objects),
-        _copying(name, source, target, destination.max_concurrency),
-        listing(f"{name}.verify", target, after=(f"{name}.copy",)),
-        _equal(name, objects, staged),
-    )
-    return Fragment(
-        steps=steps,
-        outputs={
-            "location": target,
-            "object_count": apply(Function.COUNT, staged),
-            "total_bytes": apply(Function.SUM, staged, "Size"),
-        },
-    )
-
-
-def _some(name: str, objects: Result) -> Require:
-    countable = All(
-        (
-            Compare("gt", apply(Function.COUNT, objects), 0),
-            Compare("eq", Result(f"{name}.list", "truncated"), False),
-        )
-    )
-    cause = join(
-        f"the source of stage {name} holds no object, or more than {MOST_OBJECTS}; objects seen: ",
-        apply(Function.COUNT, objects),
-    )
-    return Require(name=f"{name}.usable", condition=countable, error="SourceNotUsable", cause=cause)
-
-
-def _copying(name: str, source: Text, target: Text, max_concurrency: int) -> ForEach:
-    key = field(Item(), "Key")
-    relative = apply(Function.REMOVE_PREFIX, key, prefix_of(source))
-    target_prefix = prefix_of(target)
-    copy = Call(
-        name=f"{name}.copy.object",
-        operation=Operation(
-            "s3",
-            "CopyObject",
-            {
-                "Bucket": apply(Function.S3_BUCKET, target),
-                "Key": join(target_prefix, relative),
-                "CopySource": join(
-                    apply(Function.S3_BUCKET, source),
-                    "/",
-                    apply(Function.URL_PATH, key),
-                ),
-            },
-        ),
-    )
-    return ForEach(
-        name=f"{name}.copy",
-        items=Result(f"{name}.list", "objects"),
-        body=Graph((copy,)),
-        collect={"Key": key},
-        max_concurrency=max_concurrency,
-        after=(f"{name}.usable",),
-    )
-
-
-def _equal(name: str, objects: Result, staged: Result) -> Require:
-    count, size = Function.COUNT, Function.SUM
-    same = All(
-        (
-            Compare("eq", apply(count, objects), apply(count, staged)),
-            Compare("eq", apply(size, objects, "Size"), apply(size, staged, "Size")),
-        )
-    )
-    cause = join(
-        "source: ",
-        apply(count, objects),
-        " objects, ",
-        apply(size, objects, "Size"),
-        " bytes; staged: ",
-        apply(count, staged),
-        " objects, ",
-        apply(size, staged, "Size"),
-        " bytes",
-    )
-    return Require(name=f"{name}.verified", condition=same, error="StagedDataDiffers", cause=cause)

@@ -18,6 +18,7 @@ from orchestration import (
     NoStrategy,
     Parameter,
     Pipeline,
+    S3Destination,
     SmokeTest,
     Source,
     Threshold,
@@ -206,3 +207,14 @@ def attached(file_system_id: str) -> Pipeline:
 def deployed(name: str = "deployed") -> Pipeline:
     """A model that lies in S3, behind an endpoint."""
     return pipeline(name, deployment("deploy", join(parameter("data"), "/model")))
+
+
+DATASYNC_ROLE = "arn:aws:iam::123456789012:role/DataSync"
+
+
+def synced(**fields: Any) -> Pipeline:
+    """Data that DataSync copies."""
+    destination = S3Destination(**{"copy_by": "datasync", "datasync_role": DATASYNC_ROLE, **fields})
+    return pipeline(
+        "synced", DataStaging(name="staging", source=parameter("data"), destination=destination)
+    )

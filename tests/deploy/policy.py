@@ -73,6 +73,8 @@ def needs(
             return list(_sagemaker(operation, request, place))
         case "fsx":
             return list(_fsx(operation, request, place, account))
+        case "datasync":
+            return list(_datasync(operation, request, place, account))
     raise LookupError(f"what does {service}:{operation} need?")
 
 
@@ -170,6 +172,44 @@ def _fsx(operation: str, request: Mapping[str, Any], place: str, account: str) -
             yield Need(f"fsx:{operation}", "*")
         case _:
             raise LookupError(f"what does fsx:{operation} need?")
+
+
+def _datasync(
+    operation: str, request: Mapping[str, Any], place: str, account: str
+) -> Iterator[Need]:
+    tags = {f"aws:RequestTag/{tag['Key']}": tag["Value"] for tag in request.get("Tags", ())}
+    arn = f"arn:aws:datasync:{place}"
+    task, location = f"{arn}:task/task-1", f"{arn}:location/loc-1"
+    match operation:
+        case "CreateLocationS3":
+            yield Need("datasync:CreateLocationS3", "*", tags)
+            yield Need("datasync:TagResource", location, tags)
+            yield Need("s3:ListBucket", request["S3BucketArn"])
+            yield Need("s3:GetBucketLocation", request["S3BucketArn"])
+            passed = {"iam:PassedToService": "datasync.amazonaws.com"}
+            yield Need("iam:PassRole", request["S3Config"]["BucketAccessRoleArn"], passed)
+        case "CreateTask":
+            for resource in ("SourceLocationArn", "DestinationLocationArn"):
+                yield Need("datasync:CreateTask", request[resource], tags)
+            yield Need("datasync:TagResource", task, tags)
+            yield Need(
+                "iam:CreateServiceLinkedRole",
+                f"arn:aws:iam::{account}:role/aws-service-role/datasync.amazonaws.com/x",
+                {"iam:AWSServiceName": "datasync.amazonaws.com"},
+            )
+        case "StartTaskExecution":
+            yield Need("datasync:StartTaskExecution", request["TaskArn"], tags)
+            yield Need("datasync:TagResource", f"{task}/execution/exec-1", tags)
+        case "DescribeTask" | "DeleteTask":
+            yield Need(f"datasync:{operation}", request["TaskArn"])
+        case "DescribeTaskExecution" | "CancelTaskExecution":
+            yield Need(f"datasync:{operation}", request["TaskExecutionArn"])
+        case "DeleteLocation":
+            yield Need("datasync:DeleteLocation", request["LocationArn"])
+        case "ListTasks" | "ListTaskExecutions":
+            yield Need(f"datasync:{operation}", "*")
+        case _:
+            raise LookupError(f"what does datasync:{operation} need?")
 
 
 def _allowed(policy: Mapping[str, Any], need: Need) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import policy_sentry.querying.actions as reference
 
+from orchestration import DataStaging, S3Destination, parameter
 from orchestration.deploy import permissions
 from tests.deploy import pipelines
 from tests.deploy.pipelines import ACCOUNT, PARAMETERS
@@ -20,6 +21,15 @@ def statements(tmp_path: Path) -> list[dict[str, Any]]:
     both = (
         pipelines.digits(pipelines.source_folder(tmp_path)),
         pipelines.lustre(extra_request={"KmsKeyId": KEY}),
+        pipelines.copying(
+            stages=(
+                DataStaging(
+                    name="staging",
+                    source=parameter("data"),
+                    destination=S3Destination(copy_by="datasync"),
+                ),
+            )
+        ),
     )
     return [
         statement
@@ -47,8 +57,10 @@ def test_every_action_exists_and_takes_its_resources(tmp_path: Path) -> None:
         for action in statement["Action"]:
             formats = [row["resource_arn_format"] for row in rows(action)]
             for resource in statement["Resource"]:
-                # "*" is the only resource of an action without resource-level permissions.
-                assert (resource == "*" and formats == ["*"]) or any(
+                # "*" is the only resource of an action without resource-level permissions, and of a
+                # creation whose tags are what is allowed.
+                only = formats == ["*"] or ("*" in formats and "Condition" in statement)
+                assert (resource == "*" and only) or any(
                     shape(f).fullmatch(resource) for f in formats if f != "*"
                 ), (action, resource)
 

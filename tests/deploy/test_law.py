@@ -12,7 +12,15 @@ import pytest
 from orchestration import Pipeline
 from orchestration.deploy import Deployment, step_functions
 from orchestration.local import EmbeddedAws, RecordedCall
-from tests.conformance.pipelines import PARAMETERS, candidates, exporting, file_system, served
+from orchestration.local.run.executions import role
+from tests.conformance.pipelines import (
+    PARAMETERS,
+    candidates,
+    exporting,
+    file_system,
+    served,
+    synced,
+)
 from tests.deploy.policy import denied
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
@@ -20,7 +28,7 @@ pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 OBJECTS = ("set/train/one.csv", "set/train/two.csv", "set/holdout/held.csv")
 
 
-@pytest.mark.parametrize("make", [served, file_system, exporting, candidates])
+@pytest.mark.parametrize("make", [served, file_system, exporting, candidates, synced])
 def test_a_run_makes_no_call_that_its_role_is_not_allowed(make: Callable[[], Pipeline]) -> None:
     pipeline = make()
     with EmbeddedAws() as aws:
@@ -46,6 +54,7 @@ def _ran(pipeline: Pipeline, aws: EmbeddedAws) -> tuple[Deployment, list[Recorde
         s3.create_bucket(Bucket=bucket)
     for key in OBJECTS:
         s3.put_object(Bucket="incoming", Key=key, Body=b"x")
+    role(aws, "DataSync", "datasync.amazonaws.com")
     deployment = step_functions(pipeline, session=aws, parameters=PARAMETERS)
     started = states.start_execution(
         stateMachineArn=deployment.state_machine_arn, name="law", input=json.dumps(PARAMETERS)

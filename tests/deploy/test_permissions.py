@@ -275,7 +275,8 @@ def every_action() -> set[str]:
     rows = [*operations.OPERATIONS.values(), *operations.SYNCHRONOUS.values()]
     granted = {action for row in rows for grant in row for action in grant.actions}
     keys = {action for grant in operations.KEYS.values() for action in grant.actions}
-    return granted | keys | {*operations.PASSED.actions}
+    passed = {action for grant in operations.PASSED.values() for action in grant.actions}
+    return granted | keys | passed
 
 
 @pytest.mark.parametrize("action", sorted(every_action() - _NO_OPERATION))

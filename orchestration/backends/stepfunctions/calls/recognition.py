@@ -86,7 +86,8 @@ def _early(operation: Operation, retry: Retry) -> list[Json]:
 def passing(operation: Operation) -> list[Json]:
     """Return the names of errors that pass."""
     known = service(operation.service)
-    named = [n for n in _PASSING_WHERE_NAMED if is_named(ErrorPattern(n), operation)]
+    everywhere = (n for n in _PASSING_WHERE_NAMED if is_named(ErrorPattern(n), operation))
+    named = [*everywhere, *sorted(known.passing)]
     return [f"{known.prefix}.{end}" for end in (*_PASSING, *named)]
 
 

@@ -26,6 +26,8 @@ class Service:
 
     Other codes come under the one name ``<prefix>.<prefix>Exception``, without the code in the
     cause."""
+    passing: frozenset[str] = frozenset()
+    """Further codes that pass by themselves, beside those that do for every service."""
 
     @property
     def unnamed(self) -> str:
@@ -61,7 +63,12 @@ _SERVICES = {
     "cloudformation": Service("cloudformation", "CloudFormation"),
     "cloudwatch": Service("cloudwatch", "CloudWatch"),
     "codebuild": Service("codebuild", "CodeBuild"),
-    "datasync": Service("datasync", "DataSync"),
+    "datasync": Service(
+        "datasync",
+        "DataSync",
+        named_errors=frozenset({"Internal", "InvalidRequest"}),
+        passing=frozenset({"InternalException"}),
+    ),
     "dynamodb": Service("dynamodb", "DynamoDb"),
     "ec2": Service("ec2", "Ec2"),
     "ecr": Service("ecr", "Ecr"),

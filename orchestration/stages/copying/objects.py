@@ -1,0 +1,116 @@
+"""Copies made object by object."""
+
+from __future__ import annotations
+
+from orchestration.expressions import (
+    All,
+    Compare,
+    Function,
+    Item,
+    Result,
+    Tree,
+    apply,
+    field,
+    join,
+)
+from orchestration.graph import Call, ForEach, Graph, Operation, Require, Step
+from orchestration.stages.listing import MOST_OBJECTS, listing, prefix_of
+from orchestration.stages.values import Text
+
+
+def steps(
+    name: str,
+    source: Text,
+    target: Text,
+    *,
+    max_concurrency: int,
+    storage_class: str | None,
+) -> tuple[Step, ...]:
+    """Copy and compare; the listing of the source is another step, ``<stage>.list``."""
+    objects = Result(f"{name}.list", "objects")
+    staged = Result(f"{name}.verify", "objects")
+    return (
+        _some(name, objects),
+        _copying(name, source, target, max_concurrency, storage_class),
+        listing(f"{name}.verify", target, after=(f"{name}.copy",)),
+        _equal(name, objects, staged),
+    )
+
+
+def outputs(name: str) -> dict[str, Tree]:
+    """Return what is known of the copies."""
+    staged = Result(f"{name}.verify", "objects")
+    return {
+        "object_count": apply(Function.COUNT, staged),
+        "total_bytes": apply(Function.SUM, staged, "Size"),
+    }
+
+
+def _some(name: str, objects: Result) -> Require:
+    countable = All(
+        (
+            Compare("gt", apply(Function.COUNT, objects), 0),
+            Compare("eq", Result(f"{name}.list", "truncated"), False),
+        )
+    )
+    cause = join(
+        f"the source of stage {name} holds no object, or more than {MOST_OBJECTS}, which "
+        "copy_by: datasync can copy; objects seen: ",
+        apply(Function.COUNT, objects),
+    )
+    return Require(name=f"{name}.usable", condition=countable, error="SourceNotUsable", cause=cause)
+
+
+def _copying(
+    name: str, source: Text, target: Text, max_concurrency: int, storage_class: str | None
+) -> ForEach:
+    key = field(Item(), "Key")
+    relative = apply(Function.REMOVE_PREFIX, key, prefix_of(source))
+    target_prefix = prefix_of(target)
+    copy = Call(
+        name=f"{name}.copy.object",
+        operation=Operation(
+            "s3",
+            "CopyObject",
+            {
+                "Bucket": apply(Function.S3_BUCKET, target),
+                "Key": join(target_prefix, relative),
+                "CopySource": join(
+                    apply(Function.S3_BUCKET, source),
+                    "/",
+                    apply(Function.URL_PATH, key),
+                ),
+                **({} if storage_class is None else {"StorageClass": storage_class}),
+            },
+        ),
+    )
+    return ForEach(
+        name=f"{name}.copy",
+        items=Result(f"{name}.list", "objects"),
+        body=Graph((copy,)),
+        collect={"Key": key},
+        max_concurrency=max_concurrency,
+        after=(f"{name}.usable",),
+    )
+
+
+def _equal(name: str, objects: Result, staged: Result) -> Require:
+    count, size = Function.COUNT, Function.SUM
+    same = All(
+        (
+            Compare("eq", apply(count, objects), apply(count, staged)),
+            Compare("eq", apply(size, objects, "Size"), apply(size, staged, "Size")),
+        )
+    )
+    cause = join(
+        "source: ",
+        apply(count, objects),
+        " objects, ",
+        apply(size, objects, "Size"),
+        " bytes; staged: ",
+        apply(count, staged),
+        " objects, ",
+        apply(size, staged, "Size"),
+        " bytes",
+    )
+    return Require(name=f"{name}.verified", condition=same, error="StagedDataDiffers", cause=cause)

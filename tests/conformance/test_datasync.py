@@ -1,0 +1,176 @@
+"""Staging by DataSync is the same on every driver, pays once, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration import Pipeline
+from orchestration.local import EmbeddedAws, Fault
+from orchestration.local.airflow import LocalAirflow
+from orchestration.local.run.executions import role
+from tests.conformance import normal, pipelines
+from tests.conformance.test_conformance import BACKENDS, Backend, Outcome, agree, data, jobs
+from tests.conformance.test_faults import failed, start, throttled
+
+pytestmark = pytest.mark.slow
+
+CHANGES = (
+    "CreateLocationS3",
+    "CreateTask",
+    "StartTaskExecution",
+    "DeleteTask",
+    "DeleteLocation",
+)
+READS = ("ListTaskExecutions", "DescribeTask", "DescribeTaskExecution", "ListTasks")
+Stage = Callable[..., dict[Backend, Outcome]]
+
+
+@pytest.fixture(scope="module")
+def airflow() -> Iterator[LocalAirflow]:
+    with LocalAirflow() as started:
+        yield started
+
+
+@pytest.fixture
+def everywhere(tmp_path: Path, airflow: LocalAirflow) -> Stage:
+    """Run a pipeline on every driver, each time in a new account with the role that it needs."""
+
+    usual = data(tmp_path / "usual")
+
+    def suffer(
+        pipeline: Pipeline,
+        *faults: Fault,
+        folder: Path = usual,
+        backends: Sequence[Backend] = BACKENDS,
+    ) -> Any:
+        outcomes = {}
+        for backend in backends:
+            with EmbeddedAws(time_scale=0.005) as aws:
+                role(aws, "DataSync", "datasync.amazonaws.com")
+                for fault in faults:
+                    aws.inject(fault)
+                report = start(pipeline, backend, aws, folder, airflow)
+                outcomes[backend] = Outcome([report], list(report.calls), aws.state())
+        return outcomes
+
+    return suffer
+
+
+def lost(operation: str) -> Fault:
+    """A call that takes effect, and whose response never comes."""
+    return Fault("datasync", operation, "InternalException", "lost", status=500, after_effect=True)
+
+
+def staged(outcome: Outcome) -> list[str]:
+    """The keys that a run has staged, below its own prefix."""
+    return sorted(
+        key.split("/staging/", 1)[1]
+        for key in outcome.state["s3"]["workspace"]
+        if "/staging/" in key and normal.JOURNAL not in key
+    )
+
+
+def left(outcome: Outcome) -> list[int]:
+    """How many locations, tasks and executions are left."""
+    kinds = ("Locations", "Tasks", "TaskExecutions")
+    return [len(outcome.state["datasync"][kind]) for kind in kinds]
+
+
+EVERYTHING = ["holdout/held.csv", "train/deep/%41&x=1.csv", "train/one.csv"]
+EVERYTHING += ["train/two words + ü.csv"]
+
+
+def test_datasync_copies_the_same_on_every_driver(everywhere: Stage) -> None:
+    outcomes = everywhere(pipelines.synced())
+    agree(outcomes)
+    for outcome in outcomes.values():
+        assert outcome.last.state == "succeeded", outcome.last.cause
+        assert outcome.outputs["staging"]["object_count"] == 4
+        assert staged(outcome) == EVERYTHING
+        assert left(outcome) == [0, 0, 0]
+        assert not jobs(outcome, "CopyObject")
+
+
+def test_filters_and_the_storage_class_reach_datasync(everywhere: Stage) -> None:
+    fields = {"include": ("/train",), "exclude": ("*.one", "/train/deep")}
+    outcomes = everywhere(pipelines.synced(**fields, storage_class="STANDARD_IA"))
+    agree(outcomes)
+    for outcome in outcomes.values():
+        assert outcome.last.state == "succeeded", outcome.last.cause
+        assert staged(outcome) == ["train/one.csv", "train/two words + ü.csv"]
+        assert outcome.outputs["staging"]["object_count"] == 2
+
+
+def test_lost_responses_and_throttling_copy_nothing_twice(everywhere: Stage) -> None:
+    faults = [lost(operation) for operation in CHANGES]
+    faults += [throttled("datasync", operation) for operation in READS]
+    outcomes = everywhere(pipelines.synced(), *faults)
+    for outcome in outcomes.values():
+        assert outcome.last.state == "succeeded", outcome.last.cause
+        assert len(jobs(outcome, "CreateTask")) == 1
+        assert "InternalException" in failed("StartTaskExecution", outcome)
+        # A location whose creation had no response stays: it costs nothing, and has the run's tags.
+        assert left(outcome) == [1, 0, 0]
+        assert staged(outcome) == EVERYTHING
+        assert outcome.outputs["staging"]["object_count"] == 4
+
+
+def test_a_failed_transfer_has_its_reason_and_leaves_nothing(everywhere: Stage) -> None:
+    fault = Fault.job("synced", operation="StartTaskExecution", reason="the network is down")
+    outcomes = everywhere(pipelines.synced(), fault)
+    agree(outcomes)
+    for outcome in outcomes.values():
+        assert outcome.last.error == "JobFailed"
+        assert "the network is down" in str(outcome.last.cause)
+        assert left(outcome) == [0, 0, 0]
+
+
+def test_a_transfer_that_takes_too_long_is_cancelled(everywhere: Stage) -> None:
+    slow = replace(Fault.job("synced", operation="StartTaskExecution"), delay_s=360_000)
+    # On Airflow the limit is as long as on AWS.
+    scaled: tuple[Backend, ...] = ("direct", "step-functions")
+    outcomes = everywhere(pipelines.synced(timeout_s=600), slow, backends=scaled)
+    for outcome in outcomes.values():
+        assert outcome.last.error == "TimedOut"
+        assert jobs(outcome, "CancelTaskExecution")
+        assert left(outcome) == [0, 0, 0]
+
+
+def test_an_empty_source_and_a_refused_start_fail_the_run(
+    everywhere: Stage, tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for outcome in everywhere(pipelines.synced(), folder=empty).values():
+        assert outcome.last.error == "StagedDataDiffers"
+        assert "listed: 0" in str(outcome.last.cause)
+    refused = Fault("datasync", "StartTaskExecution", "InvalidRequestException", "no")
+    outcomes = everywhere(pipelines.synced(), refused)
+    agree(outcomes)
+    for outcome in outcomes.values():
+        assert outcome.last.error == "TransferNotStarted"
+        assert left(outcome) == [0, 0, 0]
+
+
+def test_the_listing_chooses_the_way(everywhere: Stage, tmp_path: Path) -> None:
+    few = everywhere(pipelines.synced(copy_by="automatic"))
+    agree(few)
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(501):
+        (many / f"{number}.csv").write_text("")
+    by_service = everywhere(pipelines.synced(copy_by="automatic"), folder=many)
+    for outcome in few.values():
+        assert outcome.last.state == "succeeded", outcome.last.cause
+        assert len(jobs(outcome, "CopyObject")) == 4
+        assert not jobs(outcome, "CreateTask")
+    for outcome in by_service.values():
+        assert outcome.last.state == "succeeded", outcome.last.cause
+        assert not jobs(outcome, "CopyObject")
+        assert len(staged(outcome)) == 501
+        assert left(outcome) == [0, 0, 0]
