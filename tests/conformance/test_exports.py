@@ -23,8 +23,7 @@ pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 EXPORT = {"Type": "EXPORT_TO_REPOSITORY"}
 STANDS = (
     "; file system <id> stands while its tag orchestration:keep-for-h is not 0: export its files "
-    "by a data repository task, and delete it; a deployed sweep deletes it 24 h after the end of "
-    "the run"
+    "by a data repository task, and delete it; a deployed sweep deletes it 24 h after the run"
 )
 
 

@@ -18,6 +18,7 @@ from tests.conformance.pipelines import (
     candidates,
     exporting,
     file_system,
+    kept,
     served,
     synced,
 )
@@ -28,7 +29,7 @@ pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 OBJECTS = ("set/train/one.csv", "set/train/two.csv", "set/holdout/held.csv")
 
 
-@pytest.mark.parametrize("make", [served, file_system, exporting, candidates, synced])
+@pytest.mark.parametrize("make", [served, file_system, exporting, kept, candidates, synced])
 def test_a_run_makes_no_call_that_its_role_is_not_allowed(make: Callable[[], Pipeline]) -> None:
     pipeline = make()
     with EmbeddedAws() as aws:

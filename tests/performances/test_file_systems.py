@@ -181,8 +181,7 @@ def test_an_abort_during_the_import_cancels_it() -> None:
 ARN = "arn:aws:fsx:us-east-1:1:file-system/fs-1"
 STANDS = (
     "file system fs-1 stands while its tag orchestration:keep-for-h is not 0: export its files by "
-    "a data repository task, and delete it; a deployed sweep deletes it 24 h after the end of the "
-    "run"
+    "a data repository task, and delete it; a deployed sweep deletes it 24 h after the run"
 )
 
 

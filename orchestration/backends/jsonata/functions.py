@@ -45,7 +45,7 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
         case Function.NUMBERED:
             return _numbered(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.TAG:
-            return _tag(writer.asked(arguments[0], "array"), writer.asked(arguments[1], "string"))
+            return _tag(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.REMOVE_PREFIX:
             return _remove_prefix(*(writer.asked(a, "string") for a in arguments))
         case Function.URL_PATH:
@@ -107,10 +107,14 @@ def _numbered(items: Code, key: Tree, writer: Writer) -> Code:
     return Code(text, "array", label, fields=fields)
 
 
-def _tag(items: Code, key: Code) -> Code:
-    test = "$type($o) = 'object' and $o.Key = $k and $type($o.Value) = 'string'"
-    values = f"[$filter($l, function($o) {{ {test} }}).Value, ''][0]"
-    text = let({"l": items.text, "k": key.text}, values)
+def _tag(items: Code, key: Tree, writer: Writer) -> Code:
+    name = writer.asked(key, "string").text
+    test = "$type($o) = 'object' and $o.Key = {} and $type($o.Value) = 'string'"
+    values = "[$filter({}, function($o) {{ {} }}).Value, ''][0]"
+    if isinstance(key, str):
+        text = values.format(items.text, test.format(name))
+    else:
+        text = let({"l": items.text, "k": name}, values.format("$l", test.format("$k")))
     return Code(text, "string", f"a tag of {items.label}")
 
 

@@ -82,7 +82,7 @@ class Exporting:
             "file system ",
             self._system,
             f" stands while its tag {KEPT} is not 0: export its files by a data repository task, "
-            f"and delete it; a deployed sweep deletes it {self._hours} h after the end of the run",
+            f"and delete it; a deployed sweep deletes it {self._hours} h after the run",
         )
 
     def _name(self, step: str) -> str:
