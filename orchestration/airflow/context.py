@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from airflow.providers.common.compat.sdk import AirflowFailException
+from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 from typing_extensions import override
 
 from orchestration.backends.airflow.spec import INPUTS
@@ -123,7 +123,8 @@ def another_follows(context: Context) -> bool:
     return state not in _DECIDED and (state != "running" or bool(retried))
 
 
-def fail(context: Context, error: str, cause: str) -> NoReturn:
-    """Fail the task for good: Airflow's retries would only repeat it, or pay twice."""
+def fail(context: Context, error: str, cause: str, *, for_good: bool = True) -> NoReturn:
+    """Fail the task; for good where Airflow's retries would only repeat it, or pay twice."""
+    # Airflow wipes it at a retry.
     context["ti"].xcom_push(key=ERROR_KEY, value={"error": error, "cause": cause})
-    raise AirflowFailException(f"{error}: {cause}")
+    raise (AirflowFailException if for_good else AirflowException)(f"{error}: {cause}")

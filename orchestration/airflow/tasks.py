@@ -161,7 +161,7 @@ class StepsMixin(_Operator):
             self._defer(context, journal, suspended)
         except Trouble as trouble:
             # Trouble outlasted this attempt's own retries; Airflow's are for that.
-            raise AirflowException(str(trouble)) from trouble
+            fail(context, trouble.error, trouble.cause, for_good=False)
         except GoesOnElsewhere as end:
             message = "the task was ended from outside; another attempt follows what it started"
             raise AirflowException(message) from end

@@ -21,13 +21,14 @@ def watch_to_json(watch: Watch) -> dict[str, Any]:
         "outputs": dict(watch.outputs),
         "adopted": watch.adopted,
         "deadline": watch.deadline,
+        "doubt": None if watch.doubt is None else asdict(watch.doubt),
         "place": {"number": watch.place.number, "lacking": list(watch.place.lacking)},
     }
 
 
 def watch_from_json(document: Mapping[str, Any]) -> Watch:
     """Return the watch that :func:`watch_to_json` wrote down."""
-    stop, place = document["stop"], document["place"]
+    stop, place, doubt = document["stop"], document["place"], document.get("doubt")
     return Watch(
         path=document["path"],
         subject=document["subject"],
@@ -38,6 +39,7 @@ def watch_from_json(document: Mapping[str, Any]) -> Watch:
         adopted=document["adopted"],
         deadline=document["deadline"],
         place=Place(place["number"], tuple(place["lacking"])),
+        doubt=None if doubt is None else Failed(**doubt),
     )
 
 

@@ -27,10 +27,10 @@ def _of(step: Call, fallback: Fallback) -> Iterator[str]:
         yield "an empty reason takes every failure for a lack of capacity"
     if fallback.reasons and (step.until is None or step.until.reason is None):
         yield "falls back for a job's reason, and until.reason does not say where it stands"
-    if not fallback.absent:
-        yield "falls back, and nothing says how the poll tells that a job does not exist (absent)"
     if step.until is None:
         yield "falls back from nothing that it waits for; give it until"
+    elif not step.until.absent:
+        yield "falls back, and until.absent does not say how the poll tells that a job is missing"
     if step.adopt is None or step.adopt.name_field is None:
         yield "falls back without adopt.name_field: what an earlier attempt started is not found"
     else:

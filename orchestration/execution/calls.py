@@ -7,7 +7,7 @@ and this one goes on with what that one started.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn, cast
+from typing import cast
 
 from orchestration.errors import ExpressionError, RunError
 from orchestration.execution import wording
@@ -33,7 +33,7 @@ from orchestration.execution.jobs import Job, job
 from orchestration.execution.outputs import checked_response, taken
 from orchestration.execution.places import Attempt, Standing, exhausted, refused, resumed
 from orchestration.execution.sending import passes, sent
-from orchestration.execution.verdicts import judged, polled
+from orchestration.execution.verdicts import judged, missing, polled, unfollowed
 from orchestration.expressions import Environment, Json, evaluate
 from orchestration.graph import JOB_FAILED, Call, Until, candidates
 
@@ -61,6 +61,8 @@ class _Created:
     response: Json = None
     adopted: bool = False
     recovered: bool = False
+    doubt: Failed | None = None
+    """The end if there is no job after all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ class _Calling:
             elif self._starts_anew(verdict, adopted=watch.adopted):
                 # A clear stops what runs, and this attempt came while it was still stopping.
                 place = yield from self._begin()
+            elif verdict == watch.doubt:
+                raise Trouble(verdict.error, verdict.cause)
             else:
                 raise RunError(verdict.error, verdict.cause)
             started = yield from self._launch(place)
@@ -213,7 +217,10 @@ class _Calling:
                 return _Created(dict(recovery.outputs), recovered=True)
         pattern = None if call.fallback is None else call.fallback.refused(code, message)
         if pattern is None:
-            _fail(asked, error)
+            if not asked.may_run(error):
+                raise asked.failed(error) from error
+            yield Note(f"{asked.subject}: {error}; asking whether it runs nevertheless")
+            return _Created({}, adopted=True, doubt=Failed(code, asked.failed(error).cause))
         try:
             standing = yield from self._look(asked)
         except Aborted:
@@ -239,10 +246,13 @@ class _Calling:
         try:
             response = yield from sent(asked.evaluated(until.poll, {}), asked.call.retry)
         except ServiceError as error:
-            absent = () if fallback is None else fallback.absent
-            if any(pattern.matches(error.code, error.message) for pattern in absent):
+            if missing(until, error):
                 return None
-            _fail(asked, error)
+            if not error.lasting or error.expired or passes(error, asked.call.retry):
+                raise asked.failed(error) from error
+            watch = yield from self._watch(asked, _Created({}), Place())
+            verdict = yield from unfollowed(watch, until, error)
+            raise RunError(verdict.error, verdict.cause) from error
         return Standing(judged(asked.call, response, asked.subject, fallback))
 
     def _watch(self, asked: Job, created: _Created, place: Place) -> Performance[Watch]:
@@ -258,6 +268,7 @@ class _Calling:
             adopted=created.adopted,
             deadline=deadline,
             place=place,
+            doubt=created.doubt,
         )
 
     def _exists(self, asked: Job) -> Performance[bool]:
@@ -273,10 +284,3 @@ def _until(call: Call) -> Until:
     if call.until is None:
         raise TypeError(f"{call.name} waits for nothing")
     return call.until
-
-
-def _fail(asked: Job, error: ServiceError) -> NoReturn:
-    cause = wording.filled(wording.CALL_REFUSED, subject=asked.subject, message=error.message)
-    if error.lasting and not passes(error, asked.call.retry):
-        raise RunError(error.code, cause) from error
-    raise Trouble(error.code, cause) from error

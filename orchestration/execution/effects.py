@@ -55,6 +55,8 @@ class ServiceError(OrchestrationError, RuntimeError):
         """Whether AWS itself, or botocore's validation, refused it; else it never got there."""
         self.expired = expired
         """Whether the credentials that signed it are no longer valid."""
+        self.unsure = False
+        """Whether an equal request that was sent before may have got through."""
 
 
 class Trouble(RunError):
@@ -127,6 +129,9 @@ class Watch:
     deadline: float
     """The moment it is stopped at, on the clock of :class:`Deadline`."""
     place: Place = Place()
+    doubt: Failed | None = None
+    """The end if the poll says that nothing has the name: the call failed, and its response, or an
+    earlier one, was no answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
-from orchestration.execution.effects import Outputs, Request
+from orchestration.errors import RunError
+from orchestration.execution import wording
+from orchestration.execution.effects import Outputs, Request, ServiceError, Trouble
 from orchestration.execution.scope import Own
+from orchestration.execution.sending import passes
 from orchestration.expressions import Environment, Json, evaluate
 from orchestration.graph import Call, Operation
 
@@ -50,6 +53,17 @@ class Job:
         parameters = {**self.request.parameters, adopt.name_field: new}
         request = replace(self.request, parameters=parameters)
         return replace(self, request=request, renamed=(name, new))
+
+    def may_run(self, error: ServiceError) -> bool:
+        """Return whether it may run although its call failed, and can be asked for by its name."""
+        until = self.call.until
+        return error.unsure and until is not None and bool(until.absent)
+
+    def failed(self, error: ServiceError) -> RunError:
+        """Return what the refusal of its call fails the step with."""
+        cause = wording.filled(wording.CALL_REFUSED, subject=self.subject, message=error.message)
+        definite = error.lasting and not passes(error, self.call.retry)
+        return (RunError if definite else Trouble)(error.code, cause)
 
     def evaluated(self, operation: Operation, own: Outputs) -> Request:
         """Return a poll or stop request, which may read the call's own outputs, for this try."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from orchestration.execution.effects import (
     Aborted,
@@ -22,28 +23,78 @@ from orchestration.graph import Retry
 if TYPE_CHECKING:
     from botocore.exceptions import BotoCoreError, ClientError
 
-# Codes with a status below 500 that pass, from botocore's standard retry mode:
-# https://boto3.amazonaws.com/v1/documentation/api/latest/guide/retries.html
-_PASSING = frozenset(
-    {
-        "BandwidthLimitExceeded",
-        "EC2ThrottledException",
-        "LimitExceededException",
-        "PriorRequestNotComplete",
-        "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
-        "RequestThrottled",
-        "RequestThrottledException",
-        "RequestTimeout",
-        "RequestTimeoutException",
-        "SlowDown",
-        "ThrottledException",
-        "Throttling",
-        "ThrottlingException",
-        "TooManyRequestsException",
-        "TransactionInProgressException",
-    }
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """A kind of error that is likely to be gone when an equal request is sent later."""
+
+    kind: str
+    codes: frozenset[str]
+    """Codes without ``Exception``, as botocore gives them. Step Functions names an error by its
+    code, ``Sns.ThrottledException``, only where the service's model declares it."""
+    statuses: tuple[str, ...]
+    """The beginnings of the HTTP statuses that mean it."""
+    words: tuple[str, ...]
+    """Regular expressions for the cause, by which, and by the status in it, Step Functions tells
+    the kind from refusals where its name is that of the service, ``SageMaker.SageMakerException``.
+    """
+    source: str
+
+
+PASSING: Final = (
+    Passing(
+        "throttled",
+        frozenset(
+            {
+                *("BandwidthLimitExceeded", "EC2Throttled", "LimitExceeded"),
+                *("PriorRequestNotComplete", "ProvisionedThroughputExceeded"),
+                *("RequestLimitExceeded", "RequestThrottled", "SlowDown", "Throttled"),
+                *("Throttling", "TooManyRequests", "TransactionInProgress"),
+            }
+        ),
+        ("429",),
+        ("Rate exceeded", "[Tt]hrottl"),
+        "codes: botocore's standard retry mode, "
+        "https://boto3.amazonaws.com/v1/documentation/api/latest/guide/retries.html (November "
+        "2026); the service's name for them on Step Functions: "
+        "https://github.com/aws/aws-step-functions-data-science-sdk-python/pull/162 (2021) and "
+        "https://github.com/CloudSnorkel/cdk-github-runners/issues/946 (June 2026)",
+    ),
+    Passing(
+        "failed service",
+        frozenset(
+            {
+                *("Internal", "InternalFailure", "InternalServer", "InternalServerError"),
+                *("InternalService", "ServiceUnavailable"),
+            }
+        ),
+        ("5",),
+        (),
+        "statuses from 500 on: botocore's standard retry mode; codes: the models of SageMaker "
+        "Runtime, FSx and others in botocore 1.43 (November 2026)",
+    ),
+    Passing(
+        "no response",
+        frozenset({"RequestTimeout", "SdkClient"}),
+        (),
+        (),
+        "SdkClientException: https://docs.aws.amazon.com/step-functions/latest/dg/"
+        "supported-services-awssdk.html (November 2026)",
+    ),
 )
+"""All that is sent again, on every backend; any other error is an answer and is sent once.
+
+One thing differs. ``Retry`` of Step Functions sees names only, and every error that a service's
+model does not declare, refusals included, has the service's own name. A call whose outcome is
+looked at by its cause (whatever can be adopted or recovers, every poll of a job) is told apart as
+elsewhere. The others (listings, copies, tags) would need two states each for it: they are sent
+again :data:`UNCLEAR` instead, so a refusal of them is sent three times within half a minute, and a
+throttled one may give up earlier than elsewhere.
+"""
+UNCLEAR: Final = Retry(attempts=3, interval_s=5.0, backoff_rate=4.0)
+"""Retrying an error that may as well be a refusal."""
+_STATUSES = tuple(status for row in PASSING for status in row.statuses)
+_CODES = frozenset().union(*(row.codes for row in PASSING))
 _EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
 _METADATA = "ResponseMetadata"
 LONGEST_PAUSE_S = 60.0
@@ -62,9 +113,9 @@ def sent(request: Request, retry: Retry) -> Performance[Json]:
                 return cast(Json, (yield Send(request)))
             except ServiceError as error:
                 early = any(p.matches(error.code, error.message) for p in retry.busy)
-                if not early and not passes(error, retry):
-                    raise
-                seconds = next(waits if early else pauses, None)
+                again = early or passes(error, retry)
+                seconds = next(waits if early else pauses, None) if again else None
+                error.unsure = asked or (again and not early)
                 if seconds is None:
                     raise
                 yield Note(f"{request.operation}: {error}; trying again")
@@ -115,7 +166,7 @@ def service_error(error: ClientError | BotoCoreError) -> ServiceError:
     return ServiceError(
         code,
         message,
-        passing=status >= 500 or status == 429 or code in _PASSING,
+        passing=str(status).startswith(_STATUSES) or code.removesuffix("Exception") in _CODES,
         expired=code in _EXPIRED,
     )
 

@@ -47,7 +47,11 @@ def polled(watch: Watch) -> Performance[Verdict | None]:
         if error.expired or passes(error, retry):
             yield Note(f"{watch.subject}: {error}; polling on")
             return None
-        return _refused(watch, until, error)
+        if until.gone is not None and until.gone.matches(error.code, error.message):
+            return _gone(watch, until)
+        if watch.doubt is not None and missing(until, error):
+            return watch.doubt
+        return (yield from unfollowed(watch, until, error))
     return judged(watch.call, response, watch.subject, watch.call.fallback)
 
 
@@ -109,19 +113,29 @@ def late(until: Until, subject: str) -> Failed:
     return Failed(TIMED_OUT, wording.filled(text, subject=subject, seconds=f"{until.timeout_s:g}"))
 
 
-def _refused(watch: Watch, until: Until, error: ServiceError) -> Verdict:
-    """Return the end that a poll's error tells of, one that does not pass."""
-    if until.gone is not None and until.gone.matches(error.code, error.message):
-        try:
-            return Ended(defaults(until.outputs, watch.call.name))
-        except RunError as missing:
-            return Failed(missing.error, missing.cause)
+def _gone(watch: Watch, until: Until) -> Verdict:
+    """Return the good end of what is no more."""
+    try:
+        return Ended(defaults(until.outputs, watch.call.name))
+    except RunError as lacking:
+        return Failed(lacking.error, lacking.cause)
+
+
+def unfollowed(watch: Watch, until: Until, error: ServiceError) -> Performance[Failed]:
+    """Stop what can't be asked for, and so can't be left to run; return the end it comes to."""
     # A call that only asks is its own poll.
     own = until.poll.name == watch.call.operation.name
+    words = wording.CALL_REFUSED if own else wording.POLL_REFUSED
+    name = error.code
+    if watch.stop is not None:
+        yield from stopped(watch)
+        words, name = wording.POLL_REFUSED_AND_STOPPED, wording.JOB_NOT_FOLLOWED
     cause = wording.filled(
-        wording.CALL_REFUSED if own else wording.POLL_REFUSED,
-        operation=until.poll.name,
-        subject=watch.subject,
-        message=error.message,
+        words, operation=until.poll.name, subject=watch.subject, message=error.message
     )
-    return Failed(error.code, cause)
+    return Failed(name, cause)
+
+
+def missing(until: Until, error: ServiceError) -> bool:
+    """Return whether an error of a poll says that nothing has the name."""
+    return any(pattern.matches(error.code, error.message) for pattern in until.absent)

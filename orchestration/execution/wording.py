@@ -17,6 +17,8 @@ __all__ = ["JOB_FAILED", "NO_CAPACITY", "TIMED_OUT", "filled", "parts"]
 
 T = TypeVar("T")
 
+JOB_NOT_FOLLOWED: Final = "JobNotFollowed"
+"""The error of a job that may run and could not be asked for, so that it was told to stop."""
 INVALID_INPUT: Final = "InvalidInput"
 """The error of a run that was started with wrong parameters."""
 UNKNOWN_FIELD: Final = "UnknownField"
@@ -47,10 +49,12 @@ ENDED: Final = "{subject} ended as {status}"
 BEFORE_REASON: Final = ": "
 ENDED_WITH_REASON: Final = f"{ENDED}{BEFORE_REASON}{{reason}}"
 LATE: Final = "{subject} did not end within {seconds} s"
-LATE_AND_STOPPED: Final = "{subject} did not end within {seconds} s; it was told to stop"
+TOLD_TO_STOP: Final = "; it was told to stop"
+LATE_AND_STOPPED: Final = f"{LATE}{TOLD_TO_STOP}"
 ASKED: Final = "{operation} of {subject}"
 CALL_REFUSED: Final = f"{{subject}}{BEFORE_REASON}{{message}}"
 POLL_REFUSED: Final = f"{ASKED}{BEFORE_REASON}{{message}}"
+POLL_REFUSED_AND_STOPPED: Final = f"{POLL_REFUSED}{TOLD_TO_STOP}"
 REFUSED: Final = "{subject} was refused: {code}: {message}"
 """The refusal of one of several requests, for lack of capacity or quota."""
 REFUSED_BEFORE: Final = "{subject} was refused before"

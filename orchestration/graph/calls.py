@@ -116,6 +116,9 @@ class Until:
     """After so long it is stopped (``stop``) and the step fails with :data:`TIMED_OUT`."""
     gone: ErrorPattern | None = None
     """An error of the poll that means it has ended well: what was deleted is no more."""
+    absent: tuple[ErrorPattern, ...] = ()
+    """Errors of the poll that say that nothing has the name: a call whose outcome is in doubt
+    (throttled to the last attempt, a response lost before) started nothing."""
     stop: Operation | None = None
     """The request that stops it when the run is aborted or out of time."""
     outputs: Mapping[str, Output] = field(default_factory=dict)
@@ -163,10 +166,9 @@ class Fallback:
     """The beginnings of a failed job's reason (``until.reason``) that mean a lack of capacity. A
     script's own words come later in it, so they are never mistaken for one."""
     refusals: tuple[ErrorPattern, ...] = ()
-    """Errors of the call. Each is believed only where nothing has the request's name: a response
-    may have been lost, and the job it tells of be what uses up the quota."""
-    absent: tuple[ErrorPattern, ...] = ()
-    """Errors of the poll that say that nothing has the name."""
+    """Errors of the call. Each is believed only where nothing has the request's name
+    (``until.absent``): a response may have been lost, and the job it tells of be what uses up the
+    quota."""
 
     def lacks(self, reason: object) -> bool:
         """Return whether a job failed because no capacity was available."""

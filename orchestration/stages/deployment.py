@@ -25,6 +25,7 @@ from orchestration.graph import (
     Output,
     Recovery,
     Require,
+    Retry,
     Step,
     Until,
 )
@@ -48,6 +49,14 @@ _ABSENT = ErrorPattern("ValidationException", "Could not find endpoint")
 # What an update that was sent before, and whose response was lost, makes of the next one. Should
 # it be someone else's, the endpoint ends up with another configuration, which fails the run.
 _UPDATING = ErrorPattern("ValidationException", "Cannot update in-progress endpoint")
+# What was just created may not be visible yet: SageMaker reads it eventually consistently, and
+# recommends to try again: botocore's text of CreateEndpoint, 1.43, November 2026.
+_MODEL_VISIBLE_LATER = Retry(
+    errors=(ErrorPattern("ValidationException", 'Could not find model "'),)
+)
+_CONFIG_VISIBLE_LATER = Retry(
+    errors=(ErrorPattern("ValidationException", "Could not find endpoint configuration"),)
+)
 
 
 class SmokeTest(Model):
@@ -199,6 +208,7 @@ class Deployment(Stage):
             name=f"{self.name}.config",
             operation=Operation("sagemaker", "CreateEndpointConfig", self._config_request(context)),
             adopt=Adopt(exists=_EXISTS),
+            retry=_MODEL_VISIBLE_LATER,
             after=(f"{self.name}.model",),
         )
 
@@ -239,11 +249,13 @@ class Deployment(Stage):
                 "sagemaker", "CreateEndpoint", {**request, "Tags": context.tag_list(name)}
             ),
             adopt=Adopt(exists=_EXISTS),
+            retry=_CONFIG_VISIBLE_LATER,
         )
         update = Call(
             name=f"{name}.update",
             operation=Operation("sagemaker", "UpdateEndpoint", request),
             adopt=Adopt(exists=_UPDATING),
+            retry=_CONFIG_VISIBLE_LATER,
             after=(f"{name}.serving",),
         )
         # What is being created or rolled back has settled by now: all else can't be updated.

@@ -44,6 +44,7 @@ from orchestration.stages.listing import prefix_of
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Gate, Stage
 from orchestration.stages.values import (
+    ABSENT,
     Extra,
     ExtraRequest,
     Gibibytes,
@@ -259,6 +260,7 @@ class CheckpointEvaluation(Stage):
                 success=frozenset(["Completed"]),
                 failure=frozenset(["Failed", "Stopped"]),
                 reason=("FailureReason",),
+                absent=ABSENT,
                 interval_s=self.poll_interval_s,
                 timeout_s=self.max_runtime_s + 3600,
                 stop=Operation("sagemaker", "StopProcessingJob", described),

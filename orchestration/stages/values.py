@@ -18,7 +18,15 @@ from pydantic import (
 )
 
 from orchestration.errors import Problem, near
+from orchestration.graph import ErrorPattern
 from orchestration.refs import STAGE_NAME, Expression, parse, written
+
+ABSENT = (
+    ErrorPattern("ResourceNotFound"),
+    ErrorPattern("ValidationException", "not found"),
+    ErrorPattern("ValidationException", "Could not find"),
+)
+"""Errors by which SageMaker says that no job has a name."""
 
 # The validators below decide before a union is tried, member by member, with a message for each.
 

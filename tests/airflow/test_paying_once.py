@@ -28,12 +28,23 @@ def test_a_lost_response_is_adopted(run: Run, aws: ScriptedAws) -> None:
     assert tries(ended, "train") == 1
 
 
-def test_a_retried_task_adopts_what_the_first_try_started(run: Run, aws: ScriptedAws) -> None:
+def test_a_task_whose_calls_all_failed_follows_what_the_first_one_started(
+    run: Run, aws: ScriptedAws
+) -> None:
     fault = ("CreateTrainingJob", 503, "ServiceUnavailable")
     aws.faults += [(*fault, True), (*fault, False), (*fault, False)]
     ended = run(workflow(training("train.job")))
     assert ended.state == "success", (ended.error, ended.cause)
-    assert aws.count()["CreateTrainingJob"] == 4
+    assert aws.count()["CreateTrainingJob"] == 3
+    assert len(aws.jobs) == 1
+    assert tries(ended, "train") == 1
+
+
+def test_a_retried_task_adopts_what_the_first_try_started(run: Run, aws: ScriptedAws) -> None:
+    aws.faults += [("CreateTrainingJob", 503, "ServiceUnavailable", True)] * 3
+    aws.faults += [("DescribeTrainingJob", 400, "ResourceNotFound", False)]
+    ended = run(workflow(training("train.job")))
+    assert ended.state == "success", (ended.error, ended.cause)
     assert len(aws.jobs) == 1
     assert tries(ended, "train") == 2
 

@@ -54,6 +54,10 @@ def training(name: str, *, job: Tree | None = None, timeout_s: float = 3600, **f
             success=frozenset({"Completed"}),
             failure=frozenset({"Failed", "Stopped"}),
             reason=("FailureReason",),
+            absent=(
+                ErrorPattern("ValidationException", "not found"),
+                ErrorPattern("ResourceNotFound"),
+            ),
             timeout_s=timeout_s,
             stop=Operation("sagemaker", "StopTrainingJob", {"TrainingJobName": named}),
             outputs={
@@ -95,7 +99,6 @@ def falling_back(name: str, **fields: Any) -> Call:
             alternatives=tuple(_alternative(call, machines) for call, machines in others),
             reasons=("CapacityError",),
             refusals=(ErrorPattern("ResourceLimitExceeded", "training job usage"),),
-            absent=(ErrorPattern("ValidationException", "not found"),),
         ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -73,6 +73,7 @@ def training(name: str, **request: Any) -> Call:
             success=frozenset(["Completed"]),
             failure=frozenset(["Failed", "Stopped"]),
             reason=("FailureReason",),
+            absent=(ErrorPattern("ValidationException", "not found"),),
             stop=Operation("sagemaker", "StopTrainingJob", described),
             outputs={"arn": Output(("TrainingJobArn",), kind="string")},
         ),
@@ -104,7 +105,6 @@ def falling_back(name: str, **request: Any) -> Call:
                 ErrorPattern("ResourceLimitExceeded", "usage"),
                 ErrorPattern("ValidationException", "it's none"),
             ),
-            absent=(ErrorPattern("ValidationException", "not found"),),
         ),
     )
 
@@ -367,7 +367,8 @@ def test_everything_that_is_impossible_is_said_at_once() -> None:
                 ),
                 replace(
                     full,
-                    fallback=replace(full.fallback, refusals=(unclear,), absent=(unclear,)),
+                    fallback=replace(full.fallback, refusals=(unclear,)),
+                    until=replace(cast(Until, full.until), absent=(unclear,)),
                 ),
                 loop("wide", [], max_concurrency=41),
                 Wait(name="long", seconds=1e9),

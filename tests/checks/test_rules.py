@@ -183,6 +183,7 @@ def started(name: Tree, label: str = "x", **request: Any) -> Alternative:
     )
 
 
+ABSENT = ErrorPattern("ResourceNotFound")
 NOT_NAMED = ErrorPattern("ResourceInUse")
 KIND = Operation("s3", "GetObject", {"Bucket": "b", "Key": "k", "TrainingJobName": "k"})
 SENT = "b: CreateTrainingJob"
@@ -193,15 +194,12 @@ JOB: dict[str, Tree] = {
 
 
 def falls_back(*others: Alternative, until: Any = None, adopt: Any = None, **how: Any) -> Call:
-    given: dict[str, Any] = {
-        "reasons": ("CapacityError",),
-        "absent": (ErrorPattern("ResourceNotFound"),),
-    }
+    given: dict[str, Any] = {"reasons": ("CapacityError",)}
     own = started("j")
     return Call(
         name="b",
         operation=own.operation,
-        until=until or poll(reason=("FailureReason",)),
+        until=until or poll(reason=("FailureReason",), absent=(ABSENT,)),
         adopt=adopt or Adopt(exists=ErrorPattern("ResourceInUse"), name_field="TrainingJobName"),
         fallback=Fallback(label="own", alternatives=others, **{**given, **how}),
     )
@@ -217,8 +215,8 @@ FALLBACKS: list[tuple[Step, str, str]] = [
     (falls_back(), "b", "falls back on nothing"),
     (falls_back(started("k"), reasons=()), "b", "nothing says when"),
     (falls_back(started("k"), reasons=("",)), "b", "an empty reason takes every failure"),
-    (falls_back(started("k"), until=poll()), "b", "does not say where it stands"),
-    (falls_back(started("k"), absent=()), "b", "how the poll tells that a job does not exist"),
+    (falls_back(started("k"), until=poll(absent=(ABSENT,))), "b", "does not say where it stands"),
+    (falls_back(started("k"), until=poll(reason=("R",))), "b", "how the poll tells that a job"),
     (falls_back(started("k"), adopt=Adopt(exists=NOT_NAMED)), "b", "without adopt.name_field"),
     (replace(falls_back(started("k")), until=None), "b", "give it until"),
     (falls_back(started("j")), "b", "has the TrainingJobName of another"),

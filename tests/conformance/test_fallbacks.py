@@ -30,6 +30,7 @@ from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import direct_runs, executions
 from orchestration.local.run.report import Followed
+from orchestration.stages.values import ABSENT
 from tests.conformance import normal, pipelines
 from tests.conformance.test_conformance import BACKENDS, Backend, agree, data, jobs
 from tests.conformance.test_faults import endure as endured
@@ -87,6 +88,7 @@ def training(*types: str, stopping: dict[str, int] | None = None, **more: Any) -
             success=frozenset(["Completed"]),
             failure=frozenset(["Failed", "Stopped"]),
             reason=("FailureReason",),
+            absent=ABSENT,
             outputs={
                 "name": Output(("TrainingJobName",), kind="string"),
                 "type": Output(("ResourceConfig", "InstanceType")),
@@ -99,10 +101,6 @@ def training(*types: str, stopping: dict[str, int] | None = None, **more: Any) -
             alternatives=tuple(fallbacks[1:]),
             reasons=("CapacityError",),
             refusals=(ErrorPattern("ResourceLimitExceeded", "training job usage"),),
-            absent=(
-                ErrorPattern("ValidationException", "not found"),
-                ErrorPattern("ResourceNotFound"),
-            ),
         ),
     )
 

@@ -159,10 +159,16 @@ def test_lost_responses_and_throttled_polls_cost_nothing(everywhere: Suffer) -> 
 
 
 def test_an_endpoint_survives_lost_responses_and_tells_of_a_roll_back(everywhere: Suffer) -> None:
+    config = "endpoint configuration"
     outcomes = everywhere(
         pipelines.deployed(),
-        [*all_lost(), throttled("sagemaker", "DescribeEndpoint")],
-        all_lost(),
+        [
+            Fault.unseen("CreateEndpointConfig", "model"),
+            Fault.unseen("CreateEndpoint", config, times=2),
+            *all_lost(),
+            throttled("sagemaker", "DescribeEndpoint"),
+        ],
+        [Fault.unseen("UpdateEndpoint", config, times=2), *all_lost()],
         [Fault.job("deployed", operation="CreateEndpoint"), throttled("sagemaker", "CreateModel")],
     )
     for outcome in outcomes.values():
@@ -170,6 +176,9 @@ def test_an_endpoint_survives_lost_responses_and_tells_of_a_roll_back(everywhere
         expected = ("failed", "EndpointRolledBack")
         assert states == [("succeeded", None), ("succeeded", None), expected], outcome.last.cause
         assert len(outcome.state["sagemaker"]["Endpoints"]) == 1
+        assert failed("CreateEndpointConfig", outcome).count("ValidationException") == 3
+        assert failed("CreateEndpoint", outcome).count("ValidationException") == 3
+        assert failed("UpdateEndpoint", outcome).count("ValidationException") == 3
         assert not [c for c in outcome.last.calls if c.operation == "InvokeEndpoint"]
     agree(outcomes)
 

@@ -86,9 +86,8 @@ def _call(step: Call) -> Iterator[Problem]:
         )
     if step.until is not None:
         yield from _until(step.name, step.until)
-        if step.fallback is not None:
-            for pattern in recognition.unclear(step.until.poll, step.fallback.absent):
-                yield Problem(step.name, _unclear(step.until.poll, pattern.code))
+        for pattern in recognition.unclear(step.until.poll, step.until.absent):
+            yield Problem(step.name, _unclear(step.until.poll, pattern.code))
 
 
 def _until(name: str, until: Until) -> Iterator[Problem]:

@@ -123,6 +123,23 @@ class Fault:
         )
 
     @classmethod
+    def unseen(cls, operation: str, what: str, *, times: int = 1) -> Fault:
+        """Refuse what names a resource that was just created, as it is not visible yet.
+
+        SageMaker reads eventually consistently: `operation` is `CreateEndpoint` or `UpdateEndpoint`
+        and `what` `endpoint configuration`, or they are `CreateEndpointConfig` and `model`.
+        """
+        kind = {"endpoint configuration": "endpoint-config"}.get(what, what)
+        arn = f"arn:aws:sagemaker:us-east-1:123456789012:{kind}/new"
+        return cls(
+            service="sagemaker",
+            operation=operation,
+            error_code="ValidationException",
+            message=f'Could not find {what} "{arn}".',
+            times=times,
+        )
+
+    @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Fault:
         """Restore a fault from `to_json`."""
         return cls(**data)

@@ -29,6 +29,7 @@ from orchestration.stages.stage import SAMPLE, Context, Fragment
 from orchestration.stages.training import checks
 from orchestration.stages.training.fields import TrainingFields
 from orchestration.stages.training.request import request
+from orchestration.stages.values import ABSENT
 
 _IN_USE = ErrorPattern("ResourceInUse")
 _PROVISIONING_S = 3600
@@ -107,6 +108,7 @@ class TrainingJob(TrainingFields):
                 success=frozenset(["Completed"]),
                 failure=frozenset(["Failed", "Stopped"]),
                 reason=("FailureReason",),
+                absent=ABSENT,
                 limit=("SecondaryStatus",),
                 limits=frozenset(["MaxRuntimeExceeded", "MaxWaitTimeExceeded"]),
                 interval_s=self.poll_interval_s,
@@ -138,5 +140,4 @@ def _fallback(label: Tree, others: list[Alternative]) -> Fallback:
         alternatives=tuple(others),
         reasons=("CapacityError",),
         refusals=(ErrorPattern("ResourceLimitExceeded", "training job usage"),),
-        absent=(ErrorPattern("ValidationException", "not found"), ErrorPattern("ResourceNotFound")),
     )

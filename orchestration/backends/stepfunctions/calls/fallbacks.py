@@ -61,15 +61,19 @@ class Way:
         """Return the rule that goes on to the next request, and keeps what this one met."""
         return Rule(condition, self.following, self._noted(words))
 
-    def refusals(self, subject: Words, adopted: Rule) -> list[Rule]:
-        """Return which errors of the call are a lack of capacity, and where they lead."""
+    def refusals(self, subject: Words, adopted: Rule, unfollowed: Rule) -> list[Rule]:
+        """Return which errors of the call are a lack of capacity, and where they lead.
+
+        ``adopted`` leads on where the job exists after all, ``unfollowed`` where it can't be asked
+        for.
+        """
         rules = []
         for pattern in self._fallback.refusals:
             code = (pattern.code.removesuffix("Exception"),)
             words = worded(wording.REFUSED, self.scope, subject=subject, code=code, message=MESSAGE)
             noted = {**self._noted(words), self._looks: 0}
             matches = recognition.matches(pattern, self.step.operation)
-            rules.append(Rule(matches, self._look(adopted), noted))
+            rules.append(Rule(matches, self._look(adopted, unfollowed), noted))
         return rules
 
     def _noted(self, words: str) -> dict[str, Json]:
@@ -79,15 +83,14 @@ class Way:
             text = f"${_held(self.step)} & {quote(wording.SEPARATOR)} & {text}"
         return {_held(self.step): enclosed(text)}
 
-    def _look(self, adopted: Rule) -> str:
+    def _look(self, adopted: Rule, unfollowed: Rule) -> str:
         """Write the question whether the job exists after all, its response having been lost."""
-        poll, absent = self._until.poll, self._fallback.absent
-        named = all(recognition.is_named(pattern, poll) for pattern in absent)
-        looking = task(poll, self.scope, Retry(), unnamed=named)
+        poll, absent = self._until.poll, self._until.absent
+        looking = task(poll, self.scope, Retry(), unnamed=False)
         again = self._name("LookAgain")
         rules = [Rule(recognition.matches(pattern, poll), self.following) for pattern in absent]
         tries = f"${self._looks} < {Retry().attempts - 1}"
-        rules.append(Rule(f"{tries} and {recognition.PASSES}", again))
+        rules += [Rule(f"{tries} and {recognition.PASSES}", again), unfollowed]
         absence = choice(*rules, default=self.states.failed())
         judged = self.states.last(self._name("CheckAbsence"), absence)
         looking["Catch"] = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import cast
 
-from orchestration.backends.jsonata import enclosed, field, literal, path
+from orchestration.backends.jsonata import enclosed, field, literal, path, quote
 from orchestration.backends.stepfunctions.calls import failures, recognition
 from orchestration.backends.stepfunctions.calls.fallbacks import Way
 from orchestration.backends.stepfunctions.calls.outputs import defaults, given, taken
@@ -34,15 +34,23 @@ class Polling:
     @property
     def begun(self) -> dict[str, Json]:
         """The assignments before the first poll."""
-        return {self._polls: 0}
+        polls: dict[str, Json] = {self._polls: 0}
+        return {**polls, self._doubt: {}} if recognition.can_look(self.step) else polls
+
+    @property
+    def doubtful(self) -> dict[str, Json]:
+        """The assignments before the first poll for a job of which there may be none."""
+        cause = worded("{subject}", self.scope, subject=self.subject)
+        doubt = {"Error": enclosed("$states.input.Error"), "Cause": enclosed(cause)}
+        return {**self.begun, self._doubt: {**doubt, "Reason": enclosed(f"[{MESSAGE.text}]")}}
 
     def write(self, helper: str = "Poll") -> str:
         """Write the loop; it begins with a poll."""
         until, name = self._until, self._name(helper)
         if name in self.states.written:
             return name
-        unnamed = until.gone is None or recognition.is_named(until.gone, until.poll)
-        polling = task(until.poll, self.scope, Retry(), unnamed=unnamed)
+        # An error without a name is looked at by its cause: the next poll is its retry.
+        polling = task(until.poll, self.scope, Retry(), unnamed=False)
         status = self._status(name)
         polling["Catch"] = [
             *self._gone_by_name(),
@@ -74,14 +82,19 @@ class Polling:
 
     def late(self) -> tuple[str, Json]:
         """Write how a job ends that is out of time; the state and its input come back."""
+        return self._ending(), self._too_late
+
+    def _ending(self) -> str:
+        """Write how the error in a state's input ends a run whose job still runs."""
         failed = self._failed
         if self._until.stop is None:
-            return failed, self._too_late
+            return failed
         stopping = task(self._until.stop, self.scope, Retry())
+        error = enclosed("$states.input")
         # It may be over by now, which some services call an error.
-        caught = {"ErrorEquals": ["States.ALL"], "Output": self._too_late, "Next": failed}
-        stopping |= {"Catch": [caught], "Output": self._too_late}
-        return self.states.add(self._name("Stop"), stopping, failed), None
+        caught = {"ErrorEquals": ["States.ALL"], "Output": error, "Next": failed}
+        stopping |= {"Catch": [caught], "Output": error}
+        return self.states.add(self._name("Stop"), stopping, failed)
 
     @property
     def _too_late(self) -> Json:
@@ -132,6 +145,10 @@ class Polling:
         return cast(Until, self.step.until)
 
     @property
+    def _doubt(self) -> str:
+        return variable(self.step.name, "Doubt")
+
+    @property
     def _polls(self) -> str:
         return variable(self.step.name, "Polls")
 
@@ -151,11 +168,15 @@ class Polling:
         if self._until.poll.name == self.step.operation.name:
             words = "{subject}"
         cause = worded(words, self.scope, operation=asked, subject=self.subject)
-        return {
-            "Error": enclosed("$states.input.Error"),
-            "Cause": enclosed(cause),
-            "Reason": enclosed(f"[{MESSAGE.text}]"),
-        }
+        error, reason = enclosed("$states.input.Error"), MESSAGE.text
+        if self._until.stop is not None:
+            error, reason = wording.JOB_NOT_FOLLOWED, f"{reason} & {quote(wording.TOLD_TO_STOP)}"
+        return {"Error": error, "Cause": enclosed(cause), "Reason": enclosed(f"[{reason}]")}
+
+    @property
+    def unfollowed(self) -> Rule:
+        """The rule for a job that can't be asked for."""
+        return Rule(recognition.REFUSED, self._ending(), output=self._refused)
 
     def _status(self, poll: str) -> str:
         until, root = self._until, "$states.input"
@@ -176,7 +197,11 @@ class Polling:
             outputs = given(defaults(until.outputs), self.step.name, self.scope)
             rules.append(Rule(gone, self.following, self._kept(outputs)))
         # Counted with the other polls, so that an outage lasts no longer than the time allowed.
-        rules.append(Rule(recognition.REFUSED, self._failed, output=self._refused))
+        if recognition.can_look(self.step):
+            doubt = f"${self._doubt}.Error and {recognition.is_absent(self.step)}"
+            error = enclosed(f"${self._doubt}")
+            rules.append(Rule(doubt, self._failed, output=error))
+        rules.append(self.unfollowed)
         most = min(self._most_polls, max(1, ceil(until.timeout_s / self._interval_s)))
         stop, output = self.late()
         rules.append(Rule(f"${self._polls} >= {most}", stop, output=output))

@@ -16,29 +16,18 @@ from collections.abc import Iterator
 from orchestration.backends.jsonata import quote
 from orchestration.backends.stepfunctions.calls.services import service
 from orchestration.errors import UnsupportedError
-from orchestration.execution.sending import LONGEST_PAUSE_S
+from orchestration.execution.sending import LONGEST_PAUSE_S, PASSING, UNCLEAR
 from orchestration.expressions import Json
 from orchestration.graph import Call, ErrorPattern, Operation, Retry
 
-_PASSING = ("ThrottlingException", "SdkClientException")
-"""Ends of the names of errors that pass by themselves. ``SdkClientException`` is what an
-integration reports where no response came:
-https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html
-"""
-_PASSING_WHERE_NAMED = (
-    "InternalFailureException",
-    "InternalServerException",
-    "InternalServerErrorException",
-    "InternalServiceException",
-    "RequestLimitExceededException",
-    "ServiceUnavailableException",
-    "SlowDownException",
-    "TooManyRequestsException",
-)
+_UNDECLARED = ("Throttling", "SdkClient")
+"""Codes that may come under a name of their own though no model declares them."""
 
 _NAME = "$states.input.Error"
 _CAUSE = "$states.input.Cause"
-PASSES = f"$contains({_CAUSE}, /Rate exceeded|[Tt]hrottl|Status Code: 5/)"
+_STATUSES = "|".join(status for row in PASSING for status in row.statuses)
+_WORDS = (*(words for row in PASSING for words in row.words), f"Code: ({_STATUSES})")
+PASSES = f"$contains({_CAUSE}, /{'|'.join(_WORDS)}/)"
 """The condition that an error without a name of its own is one that passes."""
 REFUSED = f"$exists({_NAME}) and $not({PASSES})"
 """The condition that there is an error without a name of its own that does not pass."""
@@ -49,11 +38,18 @@ def retriers(operation: Operation, retry: Retry, *, unnamed: bool) -> list[Json]
     early = _early(operation, retry)
     if retry.attempts < 2:
         return early
-    known, names = service(operation.service), passing(operation)
+    names = passing(operation)
     names += [n for p in retry.errors if _by_name(p, operation) for n in _names(p, operation)]
-    if unnamed:
-        names += [f"{known.prefix}.{end}" for end in _generic(operation)]
-    retrier: dict[str, Json] = {
+    unclear = _generic_names(operation) if unnamed else []
+    # Patience that a step asks for is not cut: what it does not release would cost.
+    if unclear and retry.attempts > Retry().attempts:
+        names, unclear = [*names, *unclear], []
+    written = [*early, _retrier(names, retry)]
+    return [*written, _retrier(unclear, UNCLEAR)] if unclear else written
+
+
+def _retrier(names: list[Json], retry: Retry) -> Json:
+    return {
         "ErrorEquals": list(dict.fromkeys(names)),
         "IntervalSeconds": max(1, math.ceil(retry.interval_s)),
         "BackoffRate": retry.backoff_rate,
@@ -61,7 +57,6 @@ def retriers(operation: Operation, retry: Retry, *, unnamed: bool) -> list[Json]
         "MaxDelaySeconds": math.ceil(LONGEST_PAUSE_S),
         "JitterStrategy": "FULL",
     }
-    return [*early, retrier]
 
 
 def _early(operation: Operation, retry: Retry) -> list[Json]:
@@ -85,10 +80,10 @@ def _early(operation: Operation, retry: Retry) -> list[Json]:
 
 def passing(operation: Operation) -> list[Json]:
     """Return the names of errors that pass."""
-    known = service(operation.service)
-    everywhere = (n for n in _PASSING_WHERE_NAMED if is_named(ErrorPattern(n), operation))
-    named = [*everywhere, *sorted(known.passing)]
-    return [f"{known.prefix}.{end}" for end in (*_PASSING, *named)]
+    prefix = service(operation.service).prefix
+    codes = sorted(code for row in PASSING for code in row.codes)
+    named = [c for c in codes if c not in _UNDECLARED and is_named(ErrorPattern(c), operation)]
+    return [f"{prefix}.{code}Exception" for code in (*_UNDECLARED, *named)]
 
 
 def answers(step: Call) -> tuple[ErrorPattern, ...]:
@@ -101,6 +96,19 @@ def answers(step: Call) -> tuple[ErrorPattern, ...]:
 def by_cause(step: Call) -> tuple[ErrorPattern, ...]:
     """Return the errors of a call that pass, and that only their cause tells from others."""
     return tuple(p for p in step.retry.errors if not _by_name(p, step.operation))
+
+
+def can_look(step: Call) -> bool:
+    """Return whether a job can be asked for by its name, so that one in doubt can be followed."""
+    until = step.until
+    return until is not None and bool(until.absent) and step.retry.attempts > 1
+
+
+def is_absent(step: Call) -> str:
+    """Return the condition that the error of a poll says that nothing has the job's name."""
+    patterns = () if step.until is None else step.until.absent
+    words = "|".join(_literal(pattern.message or _base(pattern)) for pattern in patterns)
+    return f"$contains({_NAME} & {_CAUSE}, /{words}/)"
 
 
 def is_named(pattern: ErrorPattern, operation: Operation) -> bool:
@@ -118,12 +126,11 @@ def caught_names(pattern: ErrorPattern, operation: Operation) -> list[str] | Non
 
 def names_of_answers(step: Call) -> list[Json]:
     """Return the names that a call's answers come under, if their messages then tell them apart."""
-    patterns, operation = answers(step), step.operation
+    patterns, operation = (*answers(step), *by_cause(step)), step.operation
     unnamed = all(p.message and not is_named(p, operation) for p in patterns)
-    if not unnamed or len({_base(p) for p in patterns}) != 1 or by_cause(step):
+    if not unnamed or len({_base(p) for p in patterns}) != 1:
         return []
-    prefix = service(operation.service).prefix
-    return [*_names(patterns[0], operation), *(f"{prefix}.{end}" for end in _generic(operation))]
+    return [*_names(patterns[0], operation), *_generic_names(operation)]
 
 
 def matches(pattern: ErrorPattern, operation: Operation, *, named: bool = False) -> str:
@@ -156,12 +163,22 @@ def _by_name(pattern: ErrorPattern, operation: Operation) -> bool:
     return is_named(pattern, operation) and not pattern.message
 
 
+def _literal(text: str) -> str:
+    """Return a regular expression for a text; a blank needs no backslash."""
+    return re.escape(text).replace("\\ ", " ").replace("/", "\\/")
+
+
 def _base(pattern: ErrorPattern) -> str:
     return pattern.code.removesuffix("Exception")
 
 
 def _names(pattern: ErrorPattern, operation: Operation) -> list[str]:
     return [f"{service(operation.service).prefix}.{_base(pattern)}Exception"]
+
+
+def _generic_names(operation: Operation) -> list[Json]:
+    prefix = service(operation.service).prefix
+    return [f"{prefix}.{end}" for end in _generic(operation)]
 
 
 def _generic(operation: Operation) -> list[str]:

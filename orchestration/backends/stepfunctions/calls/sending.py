@@ -68,9 +68,7 @@ class _Sending:
         rules, catchers = self._rules(), self._too_large() + self._answered_by_name()
         if self._sync:
             stop, output = self._poll.late()
-            late: State = {"ErrorEquals": ["States.Timeout"]}
-            late |= {} if output is None else {"Output": output}
-            catchers.append({**late, "Next": stop})
+            catchers.append({"ErrorEquals": ["States.Timeout"], "Output": output, "Next": stop})
         if rules:
             recognise = choice(*rules, default=self._failed)
             catchers += self._caught(self.states.last(self._name("CheckError"), recognise))
@@ -120,7 +118,8 @@ class _Sending:
         patterns = recognition.answers(self.step)
         unnamed = any(not recognition.is_named(p, self.step.operation) for p in patterns)
         passing = recognition.by_cause(self.step)
-        return self.step.retry.attempts > 1 and (unnamed or bool(passing))
+        looks = recognition.can_look(self.step)
+        return self.step.retry.attempts > 1 and (unnamed or bool(passing) or looks)
 
     def _task(self) -> State:
         step = self.step
@@ -153,9 +152,11 @@ class _Sending:
                 outputs = given(recovery.outputs, step.name, self.scope)
                 rules.append(Rule(self._matches(recovery.error), self.following, outputs))
         if self.way is not None:
-            rules += self.way.refusals(self._poll.subject, self._adopted)
+            rules += self.way.refusals(self._poll.subject, self._adopted, self._poll.unfollowed)
         if self._counts:
-            rules.append(self._again())
+            rules += self._again()
+        if recognition.can_look(self.step):
+            rules.append(self._in_doubt())
         return rules
 
     def _too_large(self) -> list[Json]:
@@ -211,14 +212,19 @@ class _Sending:
             return Rule("", self.following)
         return Rule("", self._poll.write(), self._poll.begun)
 
-    def _again(self) -> Rule:
+    def _in_doubt(self) -> Rule:
+        """Return the rule for a call that failed, and whose job may run nevertheless.
+
+        An integration that waits says the same of a call and of a poll that were refused.
+        """
+        doubt = "true" if self._sync else f"${self._tries} > 0 or {recognition.PASSES}"
+        return Rule(doubt, self._poll.write(), self._poll.doubtful)
+
+    def _again(self) -> list[Rule]:
         """Write the pause before the call is sent again, and return what leads there."""
         retry = self.step.retry
         patterns = recognition.by_cause(self.step)
-        passing = [f"({recognition.matches(p, self.step.operation)})" for p in patterns]
-        either = " or ".join([recognition.PASSES, *passing])
-        condition = f"${self._tries} < {retry.attempts - 1} and "
-        condition += f"({either})" if passing else either
+        left = f"${self._tries} < {retry.attempts - 1} and "
         pause = f"{retry.interval_s:g} * $power({retry.backoff_rate:g}, ${self._tries})"
         seconds = f"$ceil($min([{pause}, {LONGEST_PAUSE_S:g}]))"
         wait: State = {
@@ -226,4 +232,6 @@ class _Sending:
             "Seconds": enclosed(seconds),
             "Assign": {self._tries: enclosed(f"${self._tries} + 1")},
         }
-        return Rule(condition, self.states.add(self._name("WaitToRetry"), wait, self._name()))
+        pausing = self.states.add(self._name("WaitToRetry"), wait, self._name())
+        passes = [recognition.PASSES, *map(self._matches, patterns)]
+        return [Rule(f"{left}{condition}", pausing) for condition in passes]

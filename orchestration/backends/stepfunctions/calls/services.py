@@ -26,8 +26,6 @@ class Service:
 
     Other codes come under the one name ``<prefix>.<prefix>Exception``, without the code in the
     cause."""
-    passing: frozenset[str] = frozenset()
-    """Further codes that pass by themselves, beside those that do for every service."""
 
     @property
     def unnamed(self) -> str:
@@ -37,7 +35,7 @@ class Service:
 
 _STREAMS = frozenset({"InvokeEndpointWithResponseStream"})
 
-# Declared errors: the services' models in botocore 1.42, November 2026.
+# Declared errors: the services' models in botocore 1.42 and 1.43, November 2026.
 _SAGEMAKER_ERRORS = frozenset(
     {"Conflict", "ResourceInUse", "ResourceLimitExceeded", "ResourceNotFound"}
 )
@@ -54,6 +52,25 @@ _S3_ERRORS = frozenset(
         "NoSuchUpload",
     }
 )
+_FSX_ERRORS = frozenset(
+    {
+        *("AccessPointAlreadyOwnedByYou", "ActiveDirectoryError", "BackupBeingCopied"),
+        *("BackupInProgress", "BackupNotFound", "BackupRestoring", "BadRequest"),
+        *("DataRepositoryAssociationNotFound", "DataRepositoryTaskEnded"),
+        *("DataRepositoryTaskExecuting", "DataRepositoryTaskNotFound", "FileCacheNotFound"),
+        *("FileSystemNotFound", "IncompatibleParameterError", "IncompatibleRegionForMultiAZ"),
+        *("InternalServerError", "InvalidAccessPoint", "InvalidDataRepositoryType"),
+        *("InvalidDestinationKmsKey", "InvalidExportPath", "InvalidImportPath"),
+        *("InvalidNetworkSettings", "InvalidPerUnitStorageThroughput", "InvalidRegion"),
+        *("InvalidRequest", "InvalidSourceKmsKey", "MissingFileCacheConfiguration"),
+        *("MissingFileSystemConfiguration", "MissingVolumeConfiguration"),
+        *("NotServiceResourceError", "ResourceDoesNotSupportTagging", "ResourceNotFound"),
+        *("S3AccessPointAttachmentNotFound", "ServiceLimitExceeded", "SnapshotNotFound"),
+        *("SourceBackupUnavailable", "StorageVirtualMachineNotFound", "TooManyAccessPoints"),
+        *("UnsupportedOperation", "VolumeNotFound"),
+    }
+)
+_DATASYNC_ERRORS = frozenset({"Internal", "InvalidRequest"})
 
 _SERVICES = {
     "application-autoscaling": Service("applicationautoscaling", "ApplicationAutoScaling"),
@@ -63,12 +80,7 @@ _SERVICES = {
     "cloudformation": Service("cloudformation", "CloudFormation"),
     "cloudwatch": Service("cloudwatch", "CloudWatch"),
     "codebuild": Service("codebuild", "CodeBuild"),
-    "datasync": Service(
-        "datasync",
-        "DataSync",
-        named_errors=frozenset({"Internal", "InvalidRequest"}),
-        passing=frozenset({"InternalException"}),
-    ),
+    "datasync": Service("datasync", "DataSync", named_errors=_DATASYNC_ERRORS),
     "dynamodb": Service("dynamodb", "DynamoDb"),
     "ec2": Service("ec2", "Ec2"),
     "ecr": Service("ecr", "Ecr"),
@@ -76,7 +88,7 @@ _SERVICES = {
     "efs": Service("efs", "Efs"),
     "emr": Service("emr", "Emr"),
     "events": Service("eventbridge", "EventBridge"),
-    "fsx": Service("fsx", "FSx"),
+    "fsx": Service("fsx", "FSx", named_errors=_FSX_ERRORS),
     "glue": Service("glue", "Glue"),
     "iam": Service("iam", "Iam"),
     "kms": Service("kms", "Kms"),
