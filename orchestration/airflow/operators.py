@@ -10,6 +10,7 @@ from airflow.providers.amazon.aws.operators.base_aws import AwsBaseOperator
 from airflow.providers.amazon.aws.utils.mixins import aws_template_fields
 
 from orchestration.airflow.control import ChooseOperator, InputsOperator, JoinOperator
+from orchestration.airflow.leftovers import LeftoversOperator
 from orchestration.airflow.links import FileSystemLink
 from orchestration.airflow.sagemaker import (
     EndpointConfigOperator,
@@ -29,6 +30,7 @@ __all__ = [
     "FileSystemOperator",
     "InputsOperator",
     "JoinOperator",
+    "LeftoversOperator",
     "ModelOperator",
     "ProcessingOperator",
     "StepsOperator",

@@ -21,6 +21,8 @@ class ScriptedAws:
     """Jobs take the statuses in ``statuses`` (by a part of their name), one for each poll."""
 
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    looks: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    """The calls of the last look that every run takes."""
     jobs: dict[str, list[str]] = field(default_factory=dict)
     statuses: dict[str, list[str]] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
@@ -32,6 +34,8 @@ class ScriptedAws:
     objects: dict[str, Any] = field(default_factory=dict)
     faults: list[tuple[str, int, str, bool]] = field(default_factory=list)
     """Operation, HTTP status, code, and whether the call takes effect; each happens once."""
+    tags: dict[str, Any] = field(default_factory=dict)
+    """The tags of jobs, by their names."""
     file_systems: dict[str, list[str]] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
     """File systems by the token that they were asked for with."""
@@ -58,8 +62,8 @@ class ScriptedAws:
 
     def clear(self) -> None:
         self.watcher = None
-        script = (self.jobs, self.statuses, self.objects, self.file_systems, self.tokens)
-        for kept in (self.calls, self.faults, self.reasons, self.refusals, *script):
+        script = (self.jobs, self.statuses, self.objects, self.file_systems, self.tokens, self.tags)
+        for kept in (self.calls, self.looks, self.faults, self.reasons, self.refusals, *script):
             kept.clear()
 
     def count(self) -> Counter[str]:
@@ -72,7 +76,8 @@ class ScriptedAws:
         if self.watcher is not None:
             self.watcher(operation, request)
         with self._lock:
-            self.calls.append((operation, request))
+            kept = self.looks if operation in ("ListTrainingJobs", "ListTags") else self.calls
+            kept.append((operation, request))
             for fault in self.faults:
                 if fault[0] == operation:
                     self.faults.remove(fault)
@@ -95,6 +100,7 @@ class ScriptedAws:
             return 400, _error("ResourceInUse", "Job name must be unique")
         script = next((s for part, s in self.statuses.items() if part in name), ["Completed"])
         self.jobs[name] = list(script)
+        self.tags[name] = request.get("Tags", [])
         return 200, {"TrainingJobArn": f"arn:aws:sagemaker:us-east-1:1:training-job/{name}"}
 
     def _DescribeTrainingJob(self, request: dict[str, Any]) -> Answer:
@@ -118,6 +124,16 @@ class ScriptedAws:
     def _StopTrainingJob(self, request: dict[str, Any]) -> Answer:
         self.jobs[request["TrainingJobName"]] = ["Stopped"]
         return 200, {}
+
+    def _ListTrainingJobs(self, request: dict[str, Any]) -> Answer:
+        names = [n for n in self.jobs if request.get("NameContains", "") in n]
+        running = [n for n in names if self.jobs[n][0] == request["StatusEquals"]]
+        arn = "arn:aws:sagemaker:us-east-1:1:training-job/"
+        page = [{"TrainingJobName": n, "TrainingJobArn": f"{arn}{n}"} for n in running]
+        return 200, {"TrainingJobSummaries": page}
+
+    def _ListTags(self, request: dict[str, Any]) -> Answer:
+        return 200, {"Tags": self.tags.get(request["ResourceArn"].rpartition("/")[2], [])}
 
     def _CreateFileSystem(self, request: dict[str, Any]) -> Answer:
         token = request.get("ClientRequestToken", "")

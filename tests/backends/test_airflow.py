@@ -60,6 +60,7 @@ def test_a_stage_of_one_task_has_its_name() -> None:
         "c": ("inputs",),
         "b": ("a",),
         "outputs": ("c", "b"),
+        "leftovers": ("a", "c", "b"),
     }
 
 
@@ -138,7 +139,7 @@ def test_a_loop_over_jobs_is_one_mapped_task_between_its_list_and_its_end() -> N
         ),
         call("a.after", after=("a.each",)),
     )
-    assert made.keys() == {"inputs", "a.list", "a.each", "a.after", "outputs"}
+    assert made.keys() == {"inputs", "a.list", "a.each", "a.after", "outputs", "leftovers"}
     assert made["a.each"].mapped_over == "a.list"
     assert made["a.each"].max_concurrency == 3
     assert made["a.list"].arguments["returns"] == [1]

@@ -79,6 +79,11 @@ class Airflow:
                 start_new_session=True,
             )
 
+    def ensure_component(self, name: str) -> None:
+        """Start a component unless it runs."""
+        if self._running[name].poll() is not None:
+            self.start_component(name)
+
     def replace_component(self, name: str, *, whole: bool = True) -> None:
         """End a component at once and start another; its children live on if it is not `whole`."""
         with self._replacing:
@@ -86,6 +91,12 @@ class Airflow:
             kill(process, *(descendants(process) if whole else []))
             self._running[name].wait()
             self.start_component(name)
+
+    def stop_component(self, name: str) -> None:
+        """End a component at once, with its children."""
+        process = psutil.Process(self._running[name].pid)
+        kill(process, *descendants(process))
+        self._running[name].wait()
 
     def task_of(self, process: psutil.Process) -> tuple[psutil.Process, ...]:
         """Return a task's own process and its supervisor, given either."""

@@ -29,6 +29,8 @@ class Deed:
     seconds: float = 2
     fail: str = "no"
     fault: Fault | None = None
+    watched: bool = True
+    """False: no triggerer runs, so that none picks up the trigger of a task."""
 
 
 def _finished(*tasks: str) -> Callable[[Run], None]:
@@ -40,12 +42,37 @@ def _finished(*tasks: str) -> Callable[[Run], None]:
     return clear
 
 
+def _deferred(run: Run) -> None:
+    run.wait_for_triggerer("train")
+
+
 def _clear_deferred(run: Run) -> None:
-    run.wait_for("train", "deferred")
+    _deferred(run)
     run.clear("train")
 
 
+def _clear_before_triggerer(run: Run) -> None:
+    run.wait_for("train", "deferred")
+    run.clear("train")
+    run.airflow.wait("another attempt", lambda: _attempts(run) > 1, 120)
+    run.wait_for("train", "deferred")
+    run.airflow.start_component("triggerer")
+
+
+def _attempts(run: Run) -> int:
+    task = run.task("train")
+    return 0 if task is None else task.try_number
+
+
 def _mark_deferred(state: str) -> Callable[[Run], None]:
+    def mark(run: Run) -> None:
+        _deferred(run)
+        run.mark("train", state)
+
+    return mark
+
+
+def _mark_before_triggerer(state: str) -> Callable[[Run], None]:
     def mark(run: Run) -> None:
         run.wait_for("train", "deferred")
         run.mark("train", state)
@@ -54,6 +81,11 @@ def _mark_deferred(state: str) -> Callable[[Run], None]:
 
 
 def _end_run(run: Run) -> None:
+    _deferred(run)
+    run.end("failed")
+
+
+def _end_run_before_triggerer(run: Run) -> None:
     run.wait_for("train", "deferred")
     run.end("failed")
 
@@ -171,8 +203,7 @@ DEEDS = (
         dag_id="lustre",
         name="mark a run failed",
         does=_end_run,
-        # Airflow skips what has not begun, and then only the teardown's own end counts.
-        state="success",
+        state="failed",
         made={**_STOPPED, **_GONE},
         seconds=_LONG_S,
     ),
@@ -191,6 +222,31 @@ DEEDS = (
         state="failed",
         made={"CreateTrainingJob": 0, **_GONE},
         fault=Fault.job("", reason="Failed: no such subnet", operation="CreateFileSystem"),
+    ),
+    *(
+        Deed(
+            dag_id="served",
+            name=f"{name}, before a triggerer has it",
+            does=does,
+            state="failed",
+            made=_STOPPED,
+            seconds=_LONG_S,
+            watched=False,
+        )
+        for name, does in (
+            ("mark a deferred task failed", _mark_before_triggerer("failed")),
+            ("mark a deferred task successful", _mark_before_triggerer("success")),
+            ("mark a run failed", _end_run_before_triggerer),
+        )
+    ),
+    Deed(
+        dag_id="served",
+        name="clear a deferred task, before a triggerer has it",
+        does=_clear_before_triggerer,
+        state="success",
+        made=_ONCE,
+        seconds=20,
+        watched=False,
     ),
 )
 
@@ -215,6 +271,8 @@ def done(airflow: Airflow, deed: Deed, run_id: str) -> Result:
     """Start a run, do it, and see what comes of it."""
     if deed.fault is not None:
         airflow.aws.inject(deed.fault)
+    if not deed.watched:
+        airflow.stop_component("triggerer")
     run = start(airflow, deed.dag_id, run_id, seconds=deed.seconds, fail=deed.fail)
     try:
         deed.does(run)
@@ -222,4 +280,5 @@ def done(airflow: Airflow, deed: Deed, run_id: str) -> Result:
     except TimeoutError as error:
         state = f"hangs: {error}"
     time.sleep(_SETTLED_S)
+    airflow.ensure_component("triggerer")
     return Result(deed, state, run.made(), run.left())

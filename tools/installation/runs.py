@@ -79,6 +79,17 @@ class Run:
             within_s,
         )
 
+    def wait_for_triggerer(self, task_id: str) -> None:
+        """Wait until a task is deferred, and a triggerer has picked its trigger up."""
+        path = f"{self.path}/taskInstances/{task_id}"
+
+        def picked_up() -> bool:
+            trigger = self.airflow.get(path)["trigger"]
+            return trigger is not None and trigger["triggerer_id"] is not None
+
+        self.wait_for(task_id, "deferred")
+        self.airflow.wait(f"the triggerer of {task_id}", picked_up, 120)
+
     def wait(self, within_s: float = 400) -> str:
         """Wait for its end, and return its state."""
         self.airflow.wait(f"end of {self.run_id}", lambda: self.state in ENDED, within_s)
@@ -115,15 +126,19 @@ class Run:
     def made(self) -> Counter[str]:
         """Count what the run has made, by the operation that made it."""
         counts: Counter[str] = Counter()
-        tokens = set()
+        tokens, stopped = set(), set()
         for call in self.calls():
             if call.status >= 400:
                 continue
             if call.operation == "CreateFileSystem":
                 tokens.add(call.request.get("ClientRequestToken"))
+            elif call.operation == "StopTrainingJob":
+                # The triggerer and the run's last look may both stop a job.
+                stopped.add(call.request["TrainingJobName"])
             else:
                 counts[call.operation] += 1
         counts["CreateFileSystem"] = len(tokens)
+        counts["StopTrainingJob"] = len(stopped)
         return +counts
 
     def calls(self) -> Iterator[Any]:

@@ -237,3 +237,5 @@ class _Builder:
             operator.as_setup()
         if task.teardown_of is not None:
             operator.as_teardown(setups=self.tasks[task.teardown_of], on_failure_fail_dagrun=True)
+        elif task.teardown:
+            operator.as_teardown(on_failure_fail_dagrun=True)

@@ -22,7 +22,7 @@ from orchestration.graph import (
     visible,
 )
 
-Kind: TypeAlias = Literal["inputs", "outputs", "steps", "mapped", "choose", "join"]
+Kind: TypeAlias = Literal["inputs", "outputs", "steps", "mapped", "choose", "join", "leftovers"]
 
 _OVERWRITES: Final = frozenset({"CopyObject", "PutObject", "TagResource"})
 """Calls that do the same however often they are sent."""

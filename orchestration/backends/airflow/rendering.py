@@ -9,17 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
+from orchestration.backends.airflow import last_look
 from orchestration.backends.airflow.assets import place_assets
 from orchestration.backends.airflow.cutting import Cutter, Place
 from orchestration.backends.airflow.draft import Draft
 from orchestration.backends.airflow.spec import (
     INPUTS,
+    LEFTOVERS,
     OUTPUTS,
     DagSpec,
     LoopSpec,
     OperatorName,
     TaskSpec,
 )
+from orchestration.cleanup import leftovers
 from orchestration.errors import Problem, UnsupportedError
 from orchestration.expressions import SCALARS, Json
 from orchestration.graph import Call, Graph, Workflow, all_steps
@@ -67,7 +70,9 @@ def render(workflow: Workflow) -> DagSpec:
     )
     cutter.tasks.append(outputs)
     place_assets(workflow, cutter.tasks)
-    writer = _Writer(cutter.tasks)
+    left = leftovers(workflow.graph)
+    cutter.tasks += last_look.tasks(left, cutter.tasks)
+    writer = _Writer(cutter.tasks, last_look.arguments(left))
     tasks = tuple(writer.task(draft) for draft in _sorted(cutter.tasks))
     loops = tuple(
         LoopSpec(
@@ -120,8 +125,8 @@ def _misnamed(workflow: Workflow) -> Iterator[Problem]:
     names = [step.name for step in all_steps(workflow.graph)]
     grouped = {name.partition(".")[0] for name in names if "." in name}
     for name in names:
-        if name.partition(".")[0] in (INPUTS, OUTPUTS):
-            yield Problem(name, "Airflow's first and last task have this name; use another")
+        if name.partition(".")[0] in (INPUTS, OUTPUTS, LEFTOVERS):
+            yield Problem(name, "a task of every DAG has this name; use another")
         if name in grouped:
             yield Problem(name, f"a task group has this name; call the step {name}.<what>")
         if not _ID.fullmatch(f"{name}__collect"):
@@ -133,6 +138,8 @@ class _Writer:
     """Writes tasks down, once all of them are known."""
 
     drafts: Sequence[Draft]
+    fixed: dict[str, Json]
+    """The arguments of the task that looks for leftovers."""
     names: dict[Draft, str] = field(default_factory=dict)
     owners: dict[str, Draft] = field(default_factory=dict)
     """The task that leaves the results of each step."""
@@ -170,11 +177,12 @@ class _Writer:
             loop=draft.loop,
             setup=draft.setup,
             teardown_of=None if draft.teardown_of is None else self.names[draft.teardown_of],
+            teardown=draft.kind == "leftovers",
         )
 
     def _arguments(self, draft: Draft) -> dict[str, Json]:
-        if draft.kind in ("join", "inputs"):
-            return {}
+        if draft.kind in ("join", "inputs", "leftovers"):
+            return self.fixed if draft.kind == "leftovers" else {}
         sources = self._sources(draft)
         arguments: dict[str, Json] = {"reads": sources} if sources else {}
         if draft.kind == "choose" and draft.choice is not None:
@@ -273,6 +281,8 @@ def _operator(draft: Draft) -> OperatorName:
             return "ChooseOperator"
         case "join":
             return "JoinOperator"
+        case "leftovers":
+            return "LeftoversOperator"
         case _:
             call = _shown(draft)
             if call is None:

@@ -14,6 +14,8 @@ INPUTS: Final = "inputs"
 """The first task of a pipeline."""
 OUTPUTS: Final = "outputs"
 """Its last."""
+LEFTOVERS: Final = "leftovers"
+"""The task that stops jobs which still run when the tasks that started them have ended."""
 
 OperatorName: TypeAlias = Literal[
     "InputsOperator",
@@ -27,6 +29,7 @@ OperatorName: TypeAlias = Literal[
     "FileSystemOperator",
     "ChooseOperator",
     "JoinOperator",
+    "LeftoversOperator",
 ]
 """The classes in ``orchestration.airflow.operators``."""
 
@@ -66,6 +69,8 @@ class TaskSpec:
     setup: bool = False
     teardown_of: str | None = None
     """The setup task that it cleans up after; such a task runs whenever its setup succeeded."""
+    teardown: bool = False
+    """True if it runs however the tasks before it have ended, also where the run is marked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +161,7 @@ def _task(task: TaskSpec) -> Json:
         "loop": task.loop,
         "setup": task.setup or None,
         "teardown_of": task.teardown_of,
+        "teardown": task.teardown or None,
     }
     document |= {key: value for key, value in optional.items() if value is not None}
     return document | {"arguments": task.arguments}

@@ -36,8 +36,8 @@ def finding(left: Leftovers, following: str) -> dict[str, State]:
 
 def _found(jobs: Jobs, following: str) -> dict[str, State]:
     kind = jobs.kind
-    common = quote(jobs.common)
-    request = f"{{'NameContains': {common}, 'StatusEquals': 'InProgress', 'MaxResults': 100}}"
+    named = f"'NameContains': {quote(jobs.common)}, " if jobs.common else ""
+    request = f"{{{named}'StatusEquals': 'InProgress', 'MaxResults': 100}}"
     own = f"{kind.summaries}[$contains({kind.name}, {alternatives(jobs.prefixes)})]"
     item = f"{{'kind': '{kind.word}', 'name': {kind.name}, 'arn': {kind.arn}}}"
     listing = task(
