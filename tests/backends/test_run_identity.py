@@ -33,6 +33,7 @@ PARAMETERS = {"bucket": "workspace", "data": "s3://incoming/set", "role": ROLE}
 def aws() -> Iterator[EmbeddedAws]:
     with EmbeddedAws(time_scale=0.005) as embedded:
         embedded.client("s3").create_bucket(Bucket="workspace")
+        embedded.provide(roles=[ROLE])
         yield embedded
 
 

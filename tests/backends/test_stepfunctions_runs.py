@@ -42,7 +42,7 @@ from tests.backends.workflows import (
     read,
     workflow,
 )
-from tests.local.conftest import ROLE, tar_gz, training_request, wait
+from tests.local.conftest import GROUP, ROLE, SUBNET, tar_gz, training_request, wait
 
 pytestmark = pytest.mark.slow  # starts the embedded AWS
 
@@ -64,6 +64,7 @@ class Ended:
 def aws() -> Iterator[EmbeddedAws]:
     with EmbeddedAws(time_scale=0.002) as embedded:
         embedded.client("s3").create_bucket(Bucket=BUCKET)
+        embedded.provide(roles=[ROLE], subnets=[SUBNET], security_groups=[GROUP])
         yield embedded
 
 

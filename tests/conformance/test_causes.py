@@ -16,7 +16,7 @@ from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import direct_runs, executions
 from tests.conformance import normal
 from tests.conformance.test_conformance import BACKENDS
-from tests.conformance.test_fallbacks import POLLED, SCALE, operation, training
+from tests.conformance.test_fallbacks import POLLED, ROLE, SCALE, operation, training
 
 pytestmark = [pytest.mark.slow]
 
@@ -59,6 +59,7 @@ def causes(airflow: LocalAirflow, name: str, step: Call, *faults: Fault) -> dict
         with EmbeddedAws(time_scale=SCALE) as aws:
             s3: Any = aws.client("s3")
             s3.create_bucket(Bucket="workspace")
+            aws.provide(roles=[ROLE])
             for fault in faults:
                 aws.inject(fault)
             if backend == "airflow":

@@ -38,6 +38,7 @@ from tests.conformance.test_faults import endure as endured
 pytestmark = [pytest.mark.slow]
 
 SCALE = 0.002
+ROLE = "arn:aws:iam::123456789012:role/trainer"
 TYPES = ("ml.p5.48xlarge", "ml.p4d.24xlarge", "ml.g5.48xlarge")
 POLLED = {"MaxPendingTimeInSeconds": 7200}
 """A field that the optimised integration does not know."""
@@ -51,7 +52,7 @@ def created(name: Tree, machines: str, stopping: dict[str, int], **more: Any) ->
     return operation(
         "Create",
         name,
-        RoleArn="arn:aws:iam::123456789012:role/trainer",
+        RoleArn=ROLE,
         AlgorithmSpecification={
             "TrainingImage": "image",
             "TrainingInputMode": "File",
@@ -175,6 +176,7 @@ def endure(
     made: Workflow, on: Backend, name: str, airflow: LocalAirflow, faults: tuple[Fault, ...]
 ) -> Ended:
     with EmbeddedAws(time_scale=SCALE) as aws:
+        aws.provide(roles=[ROLE])
         aws.client("s3").create_bucket(Bucket="workspace")
         before = max((call.sequence for call in aws.calls()), default=0)
         for fault in faults:
@@ -266,6 +268,7 @@ def test_a_job_that_failed_for_another_reason_starts_no_second(
 def test_another_refusal_starts_no_second() -> None:
     refused = Fault("sagemaker", "CreateTrainingJob", "ResourceLimitExceeded", "too many tags")
     with EmbeddedAws(time_scale=SCALE) as aws:
+        aws.provide(roles=[ROLE])
         aws.inject(refused)
         ended = executions.follow(aws, workflow(training(*TYPES)), {"token": "t"}, "x", print)
         assert ended.error == "SageMaker.ResourceLimitExceededException"
@@ -304,6 +307,7 @@ def test_a_job_that_is_late_is_stopped_and_starts_no_second() -> None:
     call = training(*TYPES, stopping=POLLED, interval_s=200, timeout_s=2000)
     waits = Fault.capacity(instance_type=TYPES[0], after_s=400_000)
     with EmbeddedAws(time_scale=SCALE) as aws:
+        aws.provide(roles=[ROLE])
         aws.inject(waits)
         ended = executions.follow(aws, workflow(call), {"token": "t"}, "late", lambda _: None)
         assert ended.error == "TimedOut"

@@ -240,6 +240,7 @@ def kept_file_system(aws: EmbeddedAws, folder: Path) -> str:
     """A file system with data at ``/kept``, as an administrator made it long ago."""
     s3, fsx = aws.client("s3"), aws.client("fsx")
     s3.create_bucket(Bucket="archive")
+    aws.provide(subnets=["subnet-0123abcd"])
     s3.put_object(Bucket="archive", Key="set/train/one.csv", Body=b"one")
     made = fsx.create_file_system(
         FileSystemType="LUSTRE",

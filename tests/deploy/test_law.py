@@ -56,6 +56,9 @@ def _ran(pipeline: Pipeline, aws: EmbeddedAws) -> tuple[Deployment, list[Recorde
     for key in OBJECTS:
         s3.put_object(Bucket="incoming", Key=key, Body=b"x")
     role(aws, "DataSync", "datasync.amazonaws.com")
+    aws.provide(
+        roles=[PARAMETERS["role"]], subnets=["subnet-0123abcd"], security_groups=["sg-0123abcd"]
+    )
     deployment = step_functions(pipeline, session=aws, parameters=PARAMETERS)
     started = states.start_execution(
         stateMachineArn=deployment.state_machine_arn, name="law", input=json.dumps(PARAMETERS)

@@ -102,6 +102,7 @@ def account() -> Iterator[Account]:
             s3.create_bucket(Bucket=bucket)
         for name in ("one", "two"):
             s3.put_object(Bucket="incoming", Key=f"set/{name}.csv", Body=name.encode())
+        aws.provide(roles=[ROLE], subnets=["subnet-0123abcd"], security_groups=["sg-0123abcd"])
         yield Account(aws)
 
 

@@ -17,12 +17,20 @@ from tests.patience import PATIENCE_S
 ROLE = "arn:aws:iam::123456789012:role/pipeline"
 IMAGE = "orchestration.local/pytorch:2"
 BUCKET = "embedded-bucket"
+SUBNET = "subnet-0123456789abcdef0"
+GROUP = "sg-0123456789abcdef0"
+
+
+def prepare(aws: EmbeddedAws) -> None:
+    """Create the bucket, the role and the network that the tests' requests name."""
+    aws.client("s3").create_bucket(Bucket=BUCKET)
+    aws.provide(roles=[ROLE], subnets=[SUBNET], security_groups=[GROUP])
 
 
 @pytest.fixture(scope="session")
 def aws() -> Iterator[EmbeddedAws]:
     with EmbeddedAws(time_scale=0.005, devices_per_host=2) as embedded:
-        embedded.client("s3").create_bucket(Bucket=BUCKET)
+        prepare(embedded)
         yield embedded
 
 

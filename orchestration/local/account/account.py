@@ -9,6 +9,7 @@ from pathlib import Path
 from orchestration.local.account.activity import Activity
 from orchestration.local.account.clock import Clock
 from orchestration.local.account.faults import Faults
+from orchestration.local.account.networks import Networks
 from orchestration.local.account.protocol import ACCOUNT_ID
 from orchestration.local.account.recorder import Recorder
 from orchestration.local.processes.children import Children
@@ -33,6 +34,10 @@ class Account:
     activity: Activity = field(default_factory=Activity)
     faults: Faults = field(default_factory=Faults)
     children: Children = field(default_factory=Children)
+    networks: Networks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.networks = Networks(self.region)
 
     def arn(self, service: str, resource: str) -> str:
         """Return the ARN of a resource of this account."""

@@ -120,15 +120,18 @@ class Service:
         """Return whether this service simulates a call; moto answers the others."""
         return True
 
+    def check(self, request: Request) -> None:
+        """Raise `ServiceError` for a call that moto would accept and the service refuses."""
+
     def answer(self, operation: str, request: JsonObject) -> Answer:
         """Answer one call."""
         try:
-            self._check(operation, request)
+            self._check_shape(operation, request)
             return json_answer(self.operations[operation](request))
         except ServiceError as error:
             return error_answer(self.name, error)
 
-    def _check(self, operation: str, request: JsonObject) -> None:
+    def _check_shape(self, operation: str, request: JsonObject) -> None:
         problems = violations(self.name, operation, request)
         if problems:
             word = "validation error" if len(problems) == 1 else "validation errors"

@@ -75,6 +75,21 @@ def bucket_exists(name: str) -> bool:
     return name in _backend().buckets
 
 
+def bucket_region(name: str) -> str | None:
+    """Return the region of a bucket, or None if the bucket does not exist."""
+    return str(_bucket(name).region_name) if bucket_exists(name) else None
+
+
+def has_upload(bucket: str, identifier: str) -> bool:
+    """Return whether a multipart upload is in progress; True where the bucket does not exist."""
+    return not bucket_exists(bucket) or identifier in _bucket(bucket).multiparts
+
+
+def has_objects(prefix: Location) -> bool:
+    """Return whether there is an object at a prefix, a folder's own included, as S3 lists them."""
+    return any(key.startswith(prefix.key) for key in _bucket(prefix.bucket).keys)
+
+
 def write(location: Location, content: bytes) -> None:
     """Store an object."""
     _bucket(location.bucket)
@@ -94,10 +109,33 @@ def download(prefix: Location, directory: Path, *, share: tuple[int, int] = (0, 
     index, count = share
     chosen = objects(prefix)[index::count]
     for stored in chosen:
-        target = inside(directory, stored.relative)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(read(Location(prefix.bucket, stored.key)))
+        place(Location(prefix.bucket, stored.key), directory, stored.relative)
     return len(chosen)
+
+
+def place(location: Location, directory: Path, relative: str) -> None:
+    """Copy an object to a path below a directory.
+
+    Raises `ServiceError` if a file cannot have this path. SageMaker fails a job then: for `//` see
+    https://github.com/aws-samples/generative-ai-on-amazon-sagemaker/pull/242, for an object whose
+    key is also the folder of another the text of `S3ModelDataSource.CompressionType`.
+    """
+    if "//" in f"/{relative}":
+        raise ServiceError(
+            "ValidationException",
+            f"Failed to download data. S3 key: {location} has an illegal char sub-sequence '//' "
+            "in it",
+        )
+    target = inside(directory, relative)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(read(location))
+    except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
+        raise ServiceError(
+            "ValidationException",
+            f"Failed to download data. Cannot download {location}: no object may be both a file "
+            "and the folder of other objects",
+        ) from error
 
 
 def upload(directory: Path, prefix: Location) -> int:

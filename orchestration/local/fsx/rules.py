@@ -1,28 +1,16 @@
 """The rules of FSx for Lustre that a pipeline can break, in one table.
 
-Sources: "model" is the text of a shape in botocore's service model (1.43); "guide" is a page of the
-Lustre user guide, below https://docs.aws.amazon.com/fsx/latest/LustreGuide/; "issue" is what people
-reported of the real service. Where only the rule is documented, the message is ours, and "code
-assumed" marks an error code that nobody could verify.
+The guide is the Lustre user guide, below https://docs.aws.amazon.com/fsx/latest/LustreGuide/. Where
+only the rule is documented, the message is ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from orchestration.local.account.protocol import ServiceError
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule: the error of a request that breaks it, and where the rule is written down."""
-
-    error: str
-    message: str
-    source: str
-
+from orchestration.local.account.rules import Rule, broken
 
 _CAPACITY = "model: CreateFileSystemRequest.StorageCapacity; code assumed"
 _THROUGHPUT = "model: CreateFileSystemLustreConfiguration.PerUnitStorageThroughput"
@@ -39,6 +27,16 @@ RULES: Final[Mapping[str, Rule]] = {
         "BadRequest",
         "A Lustre file system takes exactly one subnet.",
         "model: CreateFileSystemRequest.SubnetIds; code assumed",
+    ),
+    "subnets exist": Rule(
+        "InvalidNetworkSettings",
+        "The subnet ID '{subnet}' does not exist.",
+        "model: InvalidNetworkSettings; wording assumed",
+    ),
+    "security groups exist": Rule(
+        "InvalidNetworkSettings",
+        "The security group '{group}' does not exist.",
+        "model: InvalidNetworkSettings; wording assumed",
     ),
     "capacity of SSD": Rule(
         "BadRequest",
@@ -232,5 +230,4 @@ RULES: Final[Mapping[str, Rule]] = {
 
 def refusal(rule: str, **values: object) -> ServiceError:
     """Return the error of a request that breaks a rule."""
-    broken = RULES[rule]
-    return ServiceError(broken.error, broken.message.format(**values))
+    return broken(RULES, rule, **values)

@@ -75,6 +75,10 @@ class FileSystems(Service):
             )
         return directory
 
+    def subnets(self, identifier: str) -> list[str]:
+        """Return the subnets of a file system."""
+        return list(self.get(identifier).request["SubnetIds"])
+
     def state(self) -> JsonObject:
         """Return file systems, associations and tasks as in Describe responses."""
         return {
@@ -92,12 +96,22 @@ class FileSystems(Service):
             if existing is not None:
                 return {"FileSystem": existing.description()}
             creation.check(request)
+            self._check_network(request)
             system = FileSystem(self._account, request)
             self._systems[system.id] = system
             self._tokens.remember(request, system)
         created = system.description()
         later(self._account, CREATION_S, lambda: self._become_available(system))
         return {"FileSystem": created}
+
+    def _check_network(self, request: JsonObject) -> None:
+        """Refuse a subnet or security groups that do not exist."""
+        for subnet in request["SubnetIds"]:
+            if self._account.networks.zone(subnet) is None:
+                raise refusal("subnets exist", subnet=subnet)
+        for group in request.get("SecurityGroupIds", []):
+            if not self._account.networks.has_group(group):
+                raise refusal("security groups exist", group=group)
 
     def _become_available(self, system: FileSystem) -> None:
         if system.lifecycle != "CREATING":
@@ -108,7 +122,11 @@ class FileSystems(Service):
             return
         path = system.lustre.get("ImportPath")
         if path:
-            storage.download(Location.parse(path), system.directory)
+            try:
+                storage.download(Location.parse(path), system.directory)
+            except ServiceError:
+                system.lifecycle = "FAILED"
+                return
         system.lifecycle = "AVAILABLE"
 
     def _describe(self, request: JsonObject) -> JsonObject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,10 @@ from orchestration.local.server.embedded import EmbeddedAws
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
 
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
+_SUBNET = re.compile(r"subnet-[0-9a-z]+")
+_GROUP = re.compile(r"sg-[0-9a-z]+")
+
 
 def prepare(
     aws: EmbeddedAws,
@@ -24,12 +29,21 @@ def prepare(
     values: Mapping[str, Json],
     uploads: Mapping[str, Path],
 ) -> None:
-    """Create the buckets that a run names, and upload the data and the code."""
+    """Create the buckets, roles and networks that a run names; upload the data and the code."""
     from orchestration.deploy import sources
 
     s3 = aws.client("s3")
     workspace, _ = sources.workspace(pipeline, values)
-    named = {*_buckets(workflow, values), *(_bucket(uri) for uri in uploads)}
+    known = frozenset(_known(workflow, values))
+    named = {
+        *(_bucket(text) for text in known if text.startswith("s3://")),
+        *(_bucket(uri) for uri in uploads),
+    } - {""}
+    aws.provide(
+        roles=filter(_ROLE.fullmatch, known),
+        subnets=filter(_SUBNET.fullmatch, known),
+        security_groups=filter(_GROUP.fullmatch, known),
+    )
     _make_buckets(s3, {workspace, *named})
     for uri, path in uploads.items():
         _upload(s3, uri, path)
@@ -49,16 +63,16 @@ def _make_buckets(s3: Any, names: set[str]) -> None:
             raise LocalError(f"the bucket {name!r} cannot be created: {error}") from error
 
 
-def _buckets(workflow: Workflow, values: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the buckets of all S3 URIs that are known before the run."""
+def _known(workflow: Workflow, values: Mapping[str, Json]) -> Iterator[str]:
+    """Yield every text of the requests and parameters that is known before the run."""
     environment = Values({}, values)
     for tree in [*values.values(), *(t for step in all_steps(workflow.graph) for t in trees(step))]:
         for part in _texts(tree):
             # An output of an earlier step is in a bucket that exists by then.
             with contextlib.suppress(ExpressionError):
                 value = evaluate(part, environment)
-                if isinstance(value, str) and value.startswith("s3://") and _bucket(value):
-                    yield _bucket(value)
+                if isinstance(value, str):
+                    yield value
 
 
 def _texts(tree: Tree) -> Iterator[Tree]:

@@ -15,7 +15,7 @@ from orchestration.local.account.protocol import (
     error_answer,
     not_simulated,
 )
-from orchestration.local.sagemaker.jobs.mounts import LustreDirectory, Mounts
+from orchestration.local.sagemaker.jobs.mounts import LustreFileSystems, Mounts
 from orchestration.local.sagemaker.jobs.processing import ProcessingJob
 from orchestration.local.sagemaker.jobs.registry import Jobs
 from orchestration.local.sagemaker.jobs.training import TrainingJob
@@ -23,21 +23,24 @@ from orchestration.local.sagemaker.serving.endpoints import Endpoints
 from orchestration.local.sagemaker.serving.models import EndpointConfigs, Models
 from orchestration.local.sagemaker.tags import Tags
 
-# Operations on resources that are simulated here; moto does not know these resources.
+# Operations on resources that are simulated here.
 _OURS = re.compile(
     r"(Training|Processing|Transform|HyperParameterTuning|AutoML|Labeling)Job|Endpoint"
     r"|InferenceComponent|^(Create|Describe|Delete|List)Models?$|Tags$"
 )
 
+# The model registry, and what only reads; moto would accept all other calls and do nothing.
+_OF_MOTO = re.compile(r"ModelPackage|^(Describe|List|Search|BatchDescribe)")
+
 
 class SageMaker(Service):
-    """SageMaker: training, processing, models and endpoints; moto answers the rest."""
+    """SageMaker: training, processing, models and endpoints; moto has the model registry."""
 
     name = "sagemaker"
     malformed = "ValidationException"
 
-    def __init__(self, account: Account, lustre_directory: LustreDirectory) -> None:
-        mounts = Mounts(account, lustre_directory)
+    def __init__(self, account: Account, lustre: LustreFileSystems) -> None:
+        mounts = Mounts(account, lustre)
         self.tags = tags = Tags(self._has)
         self.training = Jobs(
             "Training", lambda request: TrainingJob(account, request, mounts), tags
@@ -58,11 +61,11 @@ class SageMaker(Service):
         )
 
     def handles(self, request: Request) -> bool:
-        """Return whether a call is for a resource that is simulated here."""
+        """Return whether a call is answered here, if only by saying that it is not simulated."""
         if request.operation.endswith("Tags"):
             arn = request.parameters.get("ResourceArn", "")
             return bool(re.search(r":(training-job|processing-job|model|endpoint(-config)?)/", arn))
-        return bool(_OURS.search(request.operation))
+        return bool(_OURS.search(request.operation) or not _OF_MOTO.search(request.operation))
 
     def invoke(self, request: Request, environ: dict[str, Any], body: bytes) -> Answer:
         """Answer InvokeEndpoint of `sagemaker-runtime`."""

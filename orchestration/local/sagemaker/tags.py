@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from orchestration.local.account.protocol import JsonObject, Operation, ServiceError
+from orchestration.local.account.protocol import JsonObject, Operation
+from orchestration.local.sagemaker.checks.surroundings import check_number_of_tags, check_tags
+from orchestration.local.sagemaker.rules import refusal
 
 
 class Tags:
@@ -34,11 +36,13 @@ class Tags:
     def _checked(self, request: JsonObject) -> str:
         arn = str(request["ResourceArn"])
         if not self._exists(arn):
-            raise ServiceError("ValidationException", f"Could not find resource '{arn}'.")
+            raise refusal("tagged resource exists", arn=arn)
         return arn
 
     def _add(self, request: JsonObject) -> JsonObject:
         arn = self._checked(request)
+        check_tags(request["Tags"])
+        check_number_of_tags(arn, [*self._tags.get(arn, {}), *(t["Key"] for t in request["Tags"])])
         self.add(arn, request["Tags"])
         return {"Tags": self.of(arn)}
 

@@ -74,7 +74,13 @@ class Application:
         service = self._simulation.services.get(request.service)
         if request.service == "stepfunctions":
             self._load_engine()
-        if service is None or not service.handles(request):
+        if service is None:
+            return _from_moto(self._moto, environ)
+        if not service.handles(request):
+            try:
+                service.check(request)
+            except ServiceError as error:
+                return protocol.error_answer(request.service, error)
             return _from_moto(self._moto, environ)
         if request.operation not in service.operations:
             return protocol.error_answer(request.service, protocol.not_simulated(request))

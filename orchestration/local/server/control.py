@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import Answer
 from orchestration.local.account.records import Fault
+from orchestration.local.account.roles import provide as provide_role
 from orchestration.local.server.simulation import Simulation
 from orchestration.local.server.snapshot import snapshot
 
@@ -26,6 +28,9 @@ def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
     elif what == "faults":
         simulation.account.faults.inject(Fault.from_json(json.loads(body)))
         data = {}
+    elif what == "resources":
+        _provide(simulation.account, **json.loads(body))
+        data = {}
     elif what == "events":
         data = _events(simulation.account.region, **json.loads(body))
     elif what.startswith("logs/"):
@@ -33,6 +38,14 @@ def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
     else:
         return Answer(404, b'{"message": "unknown path"}', _TYPE)
     return Answer(200, json.dumps(data, default=str).encode(), _TYPE)
+
+
+def _provide(
+    account: Account, *, roles: list[str], subnets: list[str], security_groups: list[str]
+) -> None:
+    for arn in roles:
+        provide_role(arn)
+    account.networks.provide(subnets, security_groups)
 
 
 def _events(region: str, *, execution: str, after: int) -> Any:

@@ -221,11 +221,23 @@ def _parameters(
             parameters[name] = _scalar(member, query[key])
         elif location == "header" and key.lower() in headers:
             parameters[name] = headers[key.lower()]
+        elif location == "headers":
+            if fields := _prefixed(headers, key.lower()):
+                parameters[name] = fields
         elif name == payload:
             parameters[name] = document if document is not None else _content(body)
         elif location is None and isinstance(document, dict) and key in document:
             parameters[name] = document[key]
     return parameters
+
+
+def _prefixed(headers: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """Return the headers of a map, whose names share a prefix (`x-amz-meta-`)."""
+    return {
+        name.removeprefix(prefix): value
+        for name, value in headers.items()
+        if name.startswith(prefix)
+    }
 
 
 def _document(body: bytes) -> Any:

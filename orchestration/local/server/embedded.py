@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -166,6 +167,21 @@ class EmbeddedAws:
     def inject(self, fault: Fault) -> None:
         """Make the next matching calls or the next matching job fail."""
         self._get("faults", fault.to_json())
+
+    def provide(
+        self,
+        *,
+        roles: Iterable[str] = (),
+        subnets: Iterable[str] = (),
+        security_groups: Iterable[str] = (),
+    ) -> None:
+        """Create roles (by ARN), subnets and security groups (by id) that do not exist yet.
+
+        SageMaker may assume the roles; the subnets are in the region's first zone. A run does this
+        for what its pipeline names.
+        """
+        resources = {"roles": roles, "subnets": subnets, "security_groups": security_groups}
+        self._get("resources", {name: list(each) for name, each in resources.items()})
 
     def _new_client(self, service: str, config: Any = None) -> Any:
         import boto3

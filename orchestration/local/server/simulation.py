@@ -6,6 +6,7 @@ from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import Service
 from orchestration.local.datasync.service import DataSync
 from orchestration.local.fsx.service import FileSystems
+from orchestration.local.s3.service import S3
 from orchestration.local.sagemaker.service import SageMaker
 
 
@@ -15,12 +16,13 @@ class Simulation:
     def __init__(self, account: Account) -> None:
         self.account = account
         self.file_systems = FileSystems(account)
-        self.sagemaker = SageMaker(account, self.file_systems.mounted)
+        self.sagemaker = SageMaker(account, self.file_systems)
         self.datasync = DataSync(account)
         self.services: dict[str, Service] = {
             "sagemaker": self.sagemaker,
             "fsx": self.file_systems,
             "datasync": self.datasync,
+            "s3": S3(),
         }
 
     def close(self) -> None:

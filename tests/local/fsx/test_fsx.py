@@ -12,6 +12,7 @@ from orchestration.local import EmbeddedAws
 from tests.local.conftest import (
     BUCKET,
     finished_training,
+    prepare,
     put,
     read,
     tar_gz,
@@ -115,7 +116,10 @@ def _train(aws: EmbeddedAws, name: str, identifier: str, path: str) -> dict[str,
         name,
         script,
         InputDataConfig=[{"ChannelName": "train", "DataSource": {"FileSystemDataSource": source}}],
-        VpcConfig={"SecurityGroupIds": ["sg-0123456789abcdef0"], "Subnets": ["subnet-012345678"]},
+        VpcConfig={
+            "SecurityGroupIds": ["sg-0123456789abcdef0"],
+            "Subnets": ["subnet-0123456789abcdef0"],
+        },
     )
     aws.client("sagemaker").create_training_job(**request)
     return finished_training(aws, name)
@@ -230,7 +234,7 @@ def test_an_export_of_a_path_that_is_not_valid_fails(
 
 def test_files_that_cannot_be_exported_are_counted_and_fail_the_task(tmp_path: Path) -> None:
     with EmbeddedAws(time_scale=0.001, directory=tmp_path) as aws:
-        aws.client("s3").create_bucket(Bucket=BUCKET)
+        prepare(aws)
         identifier = _create(aws, "too-long")["FileSystemId"]
         _available(aws, identifier)
         _association(aws, identifier)

@@ -25,7 +25,12 @@ OTHER = (
 
 
 def western(pipeline: Pipeline) -> Pipeline:
-    return Pipeline(**{**dict(pipeline), "region": REGION})
+    image = pipelines.IMAGE.replace("us-east-1", REGION)
+    stages = [
+        stage.model_copy(update={"image": image}) if hasattr(stage, "image") else stage
+        for stage in pipeline.stages
+    ]
+    return Pipeline(**{**dict(pipeline), "stages": stages, "region": REGION})
 
 
 @pytest.fixture(scope="module")

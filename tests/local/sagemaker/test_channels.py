@@ -124,13 +124,6 @@ def test_a_pipe_of_an_augmented_manifest_carries_records(aws: EmbeddedAws) -> No
     assert told(aws, job) == {"train": [(records + b"7\0\0\0").hex()] * 2}
 
 
-def test_an_augmented_manifest_needs_a_pipe(aws: EmbeddedAws) -> None:
-    put(aws, "lists/labels.jsonl", "{}")
-    channel = s3("train", "lists/labels.jsonl", S3DataType="AugmentedManifestFile")
-    job = run(aws, "augmented-file", [channel])
-    assert "AugmentedManifestFile needs InputMode Pipe" in job["FailureReason"]
-
-
 def test_a_channel_reaches_the_groups_that_it_names(aws: EmbeddedAws) -> None:
     for number in range(4):
         put(aws, f"grouped/{number}", str(number))
@@ -140,7 +133,7 @@ def test_a_channel_reaches_the_groups_that_it_names(aws: EmbeddedAws) -> None:
     ]
     sharded = {"S3DataDistributionType": "ShardedByS3Key"}
     channels = [
-        s3("everywhere", "grouped/", **sharded),
+        s3("everywhere", "grouped/", InstanceGroupNames=["first", "second"], **sharded),
         s3("mine", "grouped/", InstanceGroupNames=["first"], **sharded),
         s3("theirs", "grouped/", InstanceGroupNames=["second"]),
     ]

@@ -154,13 +154,13 @@ def test_a_user_without_rights_gets_one_too(tmp_path: Path) -> None:
 WITHOUT_NAMESPACES = """
 import json
 from orchestration.local import EmbeddedAws
-from tests.local.conftest import BUCKET
+from tests.local.conftest import prepare
 from tests.local.sagemaker.test_opt_ml import _processing, _training
 writes = "import pathlib; pathlib.Path('/opt/ml/model').mkdir(); "
 writes += "pathlib.Path('/opt/ml/model/x').write_text('x')"
 reads = "open('/opt/ml/input/data/train/a.csv')"
 with EmbeddedAws(time_scale=0.005) as aws:
-    aws.client("s3").create_bucket(Bucket=BUCKET)
+    prepare(aws)
     print(json.dumps([
         _training(aws, "reads", reads)["FailureReason"],
         _training(aws, "writes", writes)["FailureReason"],

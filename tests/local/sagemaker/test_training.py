@@ -141,12 +141,30 @@ def test_a_job_that_runs_for_too_long_says_which_limit_ended_it(aws: EmbeddedAws
 
 
 def test_a_job_without_data_fails_as_on_sagemaker(aws: EmbeddedAws) -> None:
-    request = training_request(
-        "no-data", "s3://x/y", InputDataConfig=[_channel("train", "nowhere")]
-    )
+    put(aws, "empty/", "")
+    request = training_request("no-data", "s3://x/y", InputDataConfig=[_channel("train", "empty/")])
     aws.client("sagemaker").create_training_job(**request)
     job = finished_training(aws, "no-data")
     assert "No S3 objects found under S3 URL" in job["FailureReason"]
+
+
+def test_a_key_that_is_a_file_and_a_folder_fails_the_job(aws: EmbeddedAws) -> None:
+    put(aws, "clash/a", "file")
+    put(aws, "clash/a/b", "file in a folder")
+    request = training_request("clash", "s3://x/y", InputDataConfig=[_channel("train", "clash")])
+    aws.client("sagemaker").create_training_job(**request)
+    reason = finished_training(aws, "clash")["FailureReason"]
+    assert reason.startswith("ClientError: Data download failed")
+    assert "no object may be both a file and the folder of other objects" in reason
+
+
+def test_a_key_with_two_slashes_fails_the_job(aws: EmbeddedAws) -> None:
+    put(aws, "slashes/a//b", "file")
+    channel = _channel("train", "slashes")
+    request = training_request("slashes", "s3://x/y", InputDataConfig=[channel])
+    aws.client("sagemaker").create_training_job(**request)
+    reason = finished_training(aws, "slashes")["FailureReason"]
+    assert "has an illegal char sub-sequence '//' in it" in reason
 
 
 def test_an_injected_fault_fails_a_job_without_running_it(aws: EmbeddedAws) -> None:

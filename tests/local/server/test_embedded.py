@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 
 from orchestration.errors import LocalError
 from orchestration.local import EmbeddedAws, Fault, RecordedCall, refuse_real_aws
-from tests.local.conftest import BUCKET, ROLE, put, tar_gz, training_request
+from tests.local.conftest import BUCKET, ROLE, prepare, put, tar_gz, training_request
 from tests.patience import PATIENCE_S
 
 CALLS = """
@@ -188,10 +188,10 @@ PARENT = """
 import sys, time
 from pathlib import Path
 from orchestration.local import EmbeddedAws
-from tests.local.conftest import BUCKET, put, tar_gz, training_request
+from tests.local.conftest import prepare, put, tar_gz, training_request
 aws = EmbeddedAws(directory=Path(sys.argv[1]))
 aws.start()
-aws.client("s3").create_bucket(Bucket=BUCKET)
+prepare(aws)
 slow = "import time; print('script-is-up', flush=True); time.sleep(99)"
 script = put(aws, "c.tar.gz", tar_gz({"train.py": slow}))
 aws.client("sagemaker").create_training_job(**training_request("long", script))
@@ -241,7 +241,7 @@ def test_closing_ends_running_jobs_and_removes_files(tmp_path: Path) -> None:
     script = tar_gz({"train.py": "import time; time.sleep(99)"})
     before = psutil.Process().children(recursive=True)
     with EmbeddedAws(directory=tmp_path) as aws:
-        aws.client("s3").create_bucket(Bucket=BUCKET)
+        prepare(aws)
         uri = put(aws, "c.tar.gz", script)
         aws.client("sagemaker").create_training_job(**training_request("long", uri))
         while not (family := _with_a_toolkit(before)):

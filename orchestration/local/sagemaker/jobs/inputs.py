@@ -105,9 +105,7 @@ def _bring_manifest(manifest: Location, directory: Path, share: tuple[int, int],
     listed = _manifest(manifest)
     index, count = share
     for location, relative in listed[index::count]:
-        target = storage.inside(directory, relative)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(storage.read(location))
+        storage.place(location, directory, relative)
     return len(listed)
 
 

@@ -12,11 +12,11 @@ from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, now
 from orchestration.local.account.storage import Location
 from orchestration.local.processes.children import ChildProcess, read_log
+from orchestration.local.sagemaker.checks.processing import check_processing_request
 from orchestration.local.sagemaker.hosts import host_opt_ml
 from orchestration.local.sagemaker.hosts.cluster import Host, cluster
 from orchestration.local.sagemaker.hosts.environment import interpreter, job_environment
 from orchestration.local.sagemaker.hosts.paths import ContainerPaths
-from orchestration.local.sagemaker.jobs.checks import check_processing_request
 from orchestration.local.sagemaker.jobs.inputs import bring_objects
 from orchestration.local.sagemaker.jobs.lifecycle import Job
 from orchestration.local.sagemaker.jobs.log_streams import LogStream
@@ -35,7 +35,7 @@ class ProcessingJob(Job):
     arn_word = "processing-job"
 
     def __init__(self, account: Account, request: JsonObject) -> None:
-        check_processing_request(request)
+        check_processing_request(account, request)
         super().__init__(account, request)
         self._cluster = cluster(request["ProcessingResources"]["ClusterConfig"], self.directory)
         self._watch: host_opt_ml.Watch | None = None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from orchestration.local.account.protocol import JsonObject, Operation, ServiceError
+from orchestration.local.account.protocol import JsonObject, Operation
+from orchestration.local.sagemaker.checks.surroundings import check_tags
 from orchestration.local.sagemaker.jobs.lifecycle import Job
 from orchestration.local.sagemaker.responses import response_members
+from orchestration.local.sagemaker.rules import refusal
 from orchestration.local.sagemaker.tags import Tags
 
 
@@ -49,15 +51,11 @@ class Jobs:
         return {name: self._description(job) for name, job in sorted(self._jobs.items())}
 
     def _create(self, request: JsonObject) -> JsonObject:
+        check_tags(request.get("Tags", []))
         job = self._new_job(request)
         with self._lock:
             if job.name in self._jobs:
-                word = self.kind.lower()
-                article = f"{self.kind} job names must be unique within an AWS account and region"
-                raise ServiceError(
-                    "ResourceInUse",
-                    f"{article}, and a {word} job with this name already exists ({job.arn})",
-                )
+                raise refusal(f"{self.kind.lower()} names once", arn=job.arn)
             self._jobs[job.name] = job
         self._tags.add(job.arn, request.get("Tags", []))
         job.start()
@@ -66,7 +64,7 @@ class Jobs:
     def _get(self, request: JsonObject) -> Job:
         job = self._jobs.get(request[f"{self.kind}JobName"])
         if job is None:
-            raise ServiceError("ValidationException", "Requested resource not found.")
+            raise refusal("jobs exist")
         return job
 
     def _describe(self, request: JsonObject) -> JsonObject:
@@ -91,11 +89,7 @@ class Jobs:
     def _stop(self, request: JsonObject) -> JsonObject:
         job = self._get(request)
         if job.status not in ("InProgress", "Stopping"):
-            raise ServiceError(
-                "ValidationException",
-                f"The request was rejected because the {self.kind.lower()} job is in status "
-                f"{job.status}.",
-            )
+            raise refusal("jobs to stop run", kind=self.kind.lower(), status=job.status)
         job.stop()
         return {}
 

@@ -12,12 +12,12 @@ from orchestration.local.account.protocol import JsonObject, now
 from orchestration.local.account.storage import Location
 from orchestration.local.processes.children import ChildProcess, read_log
 from orchestration.local.sagemaker import archive
+from orchestration.local.sagemaker.checks.training import check_training_request
 from orchestration.local.sagemaker.hosts import host_opt_ml
 from orchestration.local.sagemaker.hosts.cluster import Cluster, Host, cluster
 from orchestration.local.sagemaker.hosts.isolation import need
 from orchestration.local.sagemaker.hosts.launching import Launch, container_paths
 from orchestration.local.sagemaker.jobs.checkpoints import CheckpointSync
-from orchestration.local.sagemaker.jobs.checks import check_training_request
 from orchestration.local.sagemaker.jobs.inputs import bring_channel, input_mode, open_pipe, reaches
 from orchestration.local.sagemaker.jobs.lifecycle import Job
 from orchestration.local.sagemaker.jobs.log_streams import LogStream
@@ -44,7 +44,7 @@ class TrainingJob(Job):
     arn_word = "training-job"
 
     def __init__(self, account: Account, request: JsonObject, mounts: Mounts) -> None:
-        check_training_request(request)
+        check_training_request(account, request, mounts.subnets)
         super().__init__(account, request)
         self._mounts = mounts
         self.secondary_status = "Starting"

@@ -8,8 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from orchestration.local.account.account import Account
-from orchestration.local.account.protocol import Answer, JsonObject, Operation, ServiceError, now
+from orchestration.local.account.protocol import (
+    ACCOUNT_ID,
+    Answer,
+    JsonObject,
+    Operation,
+    ServiceError,
+    now,
+)
+from orchestration.local.sagemaker.checks.deployments import check_deployment
+from orchestration.local.sagemaker.checks.surroundings import check_tags
 from orchestration.local.sagemaker.responses import response_members
+from orchestration.local.sagemaker.rules import refusal
 from orchestration.local.sagemaker.serving.model_host import (
     ModelHost,
     ModelHostFailed,
@@ -87,7 +97,7 @@ class Endpoints:
         """Send an inference request to the model and return its answer."""
         endpoint = self._endpoints.get(name)
         if endpoint is None or endpoint.host is None:
-            raise ServiceError("ValidationError", f"Endpoint {name} of account not found.")
+            raise refusal("endpoints to invoke serve", name=name, account=ACCOUNT_ID)
         answer = endpoint.host.invoke(body, headers)
         if answer.status >= 400:
             text = answer.body.decode(errors="replace")
@@ -105,9 +115,7 @@ class Endpoints:
     def _get(self, request: JsonObject) -> Endpoint:
         name = str(request["EndpointName"])
         if name not in self._endpoints:
-            raise ServiceError(
-                "ValidationException", f'Could not find endpoint "{self._arn(name)}".'
-            )
+            raise refusal("endpoints exist", arn=self._arn(name))
         return self._endpoints[name]
 
     def _arn(self, name: str) -> str:
@@ -116,12 +124,11 @@ class Endpoints:
     def _create(self, request: JsonObject) -> JsonObject:
         name, config_name = request["EndpointName"], request["EndpointConfigName"]
         arn = self._arn(name)
+        check_tags(request.get("Tags", []))
         with self._lock:
             if name in self._endpoints:
-                raise ServiceError(
-                    "ValidationException", f'Cannot create already existing endpoint "{arn}".'
-                )
-            self._configs.get(config_name)
+                raise refusal("endpoints once", arn=arn)
+            self._check_deployment(request)
             endpoint = self._endpoints[name] = Endpoint(name, arn, config_name)
         self._tags.add(arn, request.get("Tags", []))
         self._deploy(endpoint, config_name)
@@ -132,10 +139,10 @@ class Endpoints:
         with self._lock:
             endpoint = self._get(request)
             if endpoint.status in ("Creating", "Updating"):
-                raise ServiceError(
-                    "ValidationException", f'Cannot update in-progress endpoint "{endpoint.arn}".'
-                )
-            self._configs.get(config_name)
+                raise refusal("no update in progress", arn=endpoint.arn)
+            if endpoint.status == "Failed":
+                raise refusal("no update of a failure", arn=endpoint.arn)
+            self._check_update(endpoint, request)
             endpoint.status = "Updating"
             endpoint.modified = now()
         self._deploy(endpoint, config_name)
@@ -145,9 +152,7 @@ class Endpoints:
         with self._lock:
             endpoint = self._get(request)
             if endpoint.status in ("Creating", "Updating"):
-                raise ServiceError(
-                    "ValidationException", f'Cannot delete in-progress endpoint "{endpoint.arn}".'
-                )
+                raise refusal("no deletion in progress", arn=endpoint.arn)
             endpoint.deleted = True
             del self._endpoints[endpoint.name]
         if endpoint.host:
@@ -155,10 +160,26 @@ class Endpoints:
         self._tags.forget(endpoint.arn)
         return {}
 
+    def _check_deployment(self, request: JsonObject) -> JsonObject:
+        """Return the variant of the configuration that a request names."""
+        variant: JsonObject = self._variant(request["EndpointConfigName"])
+        check_deployment(request.get("DeploymentConfig", {}), variant)
+        return variant
+
+    def _check_update(self, endpoint: Endpoint, request: JsonObject) -> None:
+        new = self._check_deployment(request)
+        # An update compares the new configuration with the old one, which must still exist.
+        old = self._variant(endpoint.config_name)
+        if "ServerlessConfig" in new and "ServerlessConfig" not in old:
+            raise refusal("no update to serverless", arn=endpoint.arn)
+
+    def _variant(self, config_name: str) -> JsonObject:
+        (variant,) = self._configs.get(config_name)["ProductionVariants"]
+        return dict(variant)
+
     def _deploy(self, endpoint: Endpoint, config_name: str) -> None:
         # Read now: as on AWS, the endpoint keeps what is deleted while it is created.
-        config = self._configs.get(config_name)
-        variant = config["ProductionVariants"][0]
+        variant = self._variant(config_name)
         model = self._models.get(variant["ModelName"])
         threading.Thread(
             target=self._roll_out, args=(endpoint, config_name, variant, model), daemon=True

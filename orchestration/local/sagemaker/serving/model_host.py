@@ -13,9 +13,9 @@ from orchestration.local.account.protocol import Answer, JsonObject, ServiceErro
 from orchestration.local.processes.children import ChildProcess, read_log
 from orchestration.local.processes.working_time import WorkingTime
 from orchestration.local.sagemaker import archive
+from orchestration.local.sagemaker.checks.hosting import model_data
 from orchestration.local.sagemaker.hosts import host_opt_ml
 from orchestration.local.sagemaker.hosts.environment import job_environment
-from orchestration.local.sagemaker.serving.models import model_data
 
 # An hour is the most that SageMaker grants a container (ContainerStartupHealthCheckTimeout); a
 # model that can't be loaded ends its process long before, and so does not wait for this.

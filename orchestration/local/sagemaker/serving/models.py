@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from orchestration.local.account import storage
 from orchestration.local.account.account import Account
-from orchestration.local.account.protocol import JsonObject, Operation, ServiceError, now
-from orchestration.local.account.storage import Location
+from orchestration.local.account.protocol import JsonObject, Operation, now
+from orchestration.local.sagemaker.checks.hosting import (
+    check_model,
+    check_served_model,
+    check_variants,
+)
+from orchestration.local.sagemaker.checks.surroundings import check_tags
 from orchestration.local.sagemaker.responses import response_members
+from orchestration.local.sagemaker.rules import refusal
 from orchestration.local.sagemaker.tags import Tags
 
 
@@ -16,12 +19,12 @@ class Resources:
     """Resources of one kind that only need to be stored."""
 
     def __init__(
-        self, account: Account, tags: Tags, *, noun: str, words: str, arn_word: str
+        self, account: Account, tags: Tags, *, noun: str, rules: str, arn_word: str
     ) -> None:
         self._account = account
         self._tags = tags
         self._noun = noun
-        self._words = words
+        self._rules = rules
         self._arn_word = arn_word
         self._created: dict[str, JsonObject] = {}
 
@@ -37,9 +40,7 @@ class Resources:
     def get(self, name: str) -> JsonObject:
         """Return the request that created a resource; raise `ServiceError` if it is missing."""
         if name not in self._created:
-            raise ServiceError(
-                "ValidationException", f'Could not find {self._words} "{self.arn(name)}".'
-            )
+            raise refusal(f"{self._rules} exist", arn=self.arn(name))
         return self._created[name]
 
     def arn(self, name: str) -> str:
@@ -64,9 +65,8 @@ class Resources:
         name = self._name(request)
         arn = self.arn(name)
         if name in self._created:
-            raise ServiceError(
-                "ValidationException", f'Cannot create already existing {self._words} "{arn}".'
-            )
+            raise refusal(f"{self._rules} once", arn=arn)
+        check_tags(request.get("Tags", []))
         self.check(request)
         self._created[name] = {**request, "CreationTime": now(), f"{self._noun}Arn": arn}
         self._tags.add(arn, request.get("Tags", []))
@@ -104,21 +104,11 @@ class Models(Resources):
     """The models of an account."""
 
     def __init__(self, account: Account, tags: Tags) -> None:
-        super().__init__(account, tags, noun="Model", words="model", arn_word="model")
+        super().__init__(account, tags, noun="Model", rules="models", arn_word="model")
 
     def check(self, request: JsonObject) -> None:
         """Check that the model's data exists and that one container hosts it."""
-        container = request.get("PrimaryContainer")
-        if not container or request.get("Containers"):
-            raise ServiceError(
-                "ValidationException", "the embedded AWS hosts models with a PrimaryContainer only"
-            )
-        data = model_data(container)
-        if data is None:
-            return
-        exists = storage.bucket_exists(data.bucket) and storage.objects(data)
-        if not exists:
-            raise ServiceError("ValidationException", f"Could not find model data at {data}.")
+        check_model(self._account, request)
 
 
 class EndpointConfigs(Resources):
@@ -129,28 +119,13 @@ class EndpointConfigs(Resources):
             account,
             tags,
             noun="EndpointConfig",
-            words="endpoint configuration",
+            rules="configurations",
             arn_word="endpoint-config",
         )
         self._models = models
 
     def check(self, request: JsonObject) -> None:
         """Check that the model exists; refuse what is not simulated."""
-        variants = request["ProductionVariants"]
-        unsupported = [
-            member
-            for member in ("ShadowProductionVariants", "AsyncInferenceConfig", "DataCaptureConfig")
-            if request.get(member)
-        ]
-        if len(variants) != 1 or unsupported or "ModelName" not in variants[0]:
-            what = ", ".join(unsupported) or "other than one production variant with a ModelName"
-            raise ServiceError("ValidationException", f"the embedded AWS does not simulate {what}")
-        self._models.get(variants[0]["ModelName"])
-
-
-def model_data(container: JsonObject) -> Location | None:
-    """Return the location of a container's model, or None."""
-    if container.get("ModelDataUrl"):
-        return Location.parse(container["ModelDataUrl"])
-    source: Any = container.get("ModelDataSource", {}).get("S3DataSource")
-    return Location.parse(source["S3Uri"]) if source else None
+        check_variants(request)
+        (variant,) = request["ProductionVariants"]
+        check_served_model(variant, self._models.get(variant["ModelName"]))

@@ -1,0 +1,54 @@
+"""The rules of S3 that a pipeline can break; moto enforces those that `service` does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from orchestration.local.account.rules import Rule
+
+_ERRORS = "guide: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html"
+_TAGS = "guide: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html"
+
+RULES: Final[Mapping[str, Rule]] = {
+    "buckets exist": Rule("NoSuchBucket", "The specified bucket does not exist", _ERRORS, 404),
+    "objects exist": Rule("NoSuchKey", "The specified key does not exist.", _ERRORS, 404),
+    "keys at most": Rule("KeyTooLongError", "Your key is too long", _ERRORS),
+    "metadata at most": Rule(
+        "MetadataTooLarge",
+        "Your metadata headers exceed the maximum allowed metadata size",
+        _ERRORS,
+    ),
+    "copies change something": Rule(
+        "InvalidRequest",
+        "This copy request is illegal because it is trying to copy an object to itself without "
+        "changing the object's metadata, storage class, website redirect location or encryption "
+        "attributes.",
+        "guide: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html",
+    ),
+    "tag keys of AWS": Rule("InvalidTag", "Your TagKey cannot be prefixed with aws:", _TAGS),
+    "tag keys once": Rule(
+        "InvalidTag", "Cannot provide multiple Tags with the same key", f"{_TAGS}; wording assumed"
+    ),
+    "ten tags": Rule("BadRequest", "Object tags cannot be greater than 10", _TAGS),
+    "storage classes": Rule(
+        "InvalidStorageClass", "The storage class you specified is not valid", _ERRORS
+    ),
+    "uploads exist": Rule(
+        "NoSuchUpload",
+        "The specified upload does not exist. The upload ID may be invalid, or the upload may have "
+        "been aborted or completed.",
+        _ERRORS,
+        404,
+    ),
+    "part numbers": Rule(
+        "InvalidArgument",
+        "Part number must be an integer between 1 and 10000, inclusive",
+        "guide: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html",
+    ),
+    "parts of 5 MiB": Rule(
+        "EntityTooSmall",
+        "Your proposed upload is smaller than the minimum allowed object size.",
+        _ERRORS,
+    ),
+}

@@ -1,0 +1,45 @@
+"""The checks of requests to S3 that moto leaves out (5.2.5: `tests/local/test_rules.py`)."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+from orchestration.local.account import storage
+from orchestration.local.account.protocol import Request, Service
+from orchestration.local.account.rules import broken
+from orchestration.local.s3.rules import RULES
+
+_LONGEST_KEY = 1024
+_MOST_METADATA = 2048
+_PARTS = ("UploadPart", "UploadPartCopy", "CompleteMultipartUpload", "ListParts")
+
+
+class S3(Service):
+    """S3: moto answers what these checks let pass."""
+
+    name = "s3"
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def handles(self, request: Request) -> bool:
+        """Return False: moto answers every call."""
+        return False
+
+    def check(self, request: Request) -> None:
+        """Raise S3's error for a request that moto would accept."""
+        values = request.parameters
+        if len(str(values.get("Key", "")).encode()) > _LONGEST_KEY:
+            raise broken(RULES, "keys at most")
+        metadata = values.get("Metadata") or {}
+        if sum(len(f"{key}{value}".encode()) for key, value in metadata.items()) > _MOST_METADATA:
+            raise broken(RULES, "metadata at most")
+        # PutObjectTagging has its tags in its body, as text.
+        tags = values.get("Tagging", "") if request.operation != "PutObjectTagging" else ""
+        keys = [key for key, _ in parse_qsl(tags, keep_blank_values=True)]
+        if len(keys) > len(set(keys)):
+            raise broken(RULES, "tag keys once")
+        if request.operation in _PARTS and not storage.has_upload(
+            values["Bucket"], values["UploadId"]
+        ):
+            raise broken(RULES, "uploads exist")

@@ -1,0 +1,115 @@
+"""Checks of requests for models and endpoint configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from orchestration.catalog import instance
+from orchestration.local.account import storage
+from orchestration.local.account.account import Account
+from orchestration.local.account.protocol import JsonObject
+from orchestration.local.account.storage import Location
+from orchestration.local.sagemaker.checks.surroundings import (
+    check_image,
+    check_network,
+    check_role,
+    in_region,
+    not_simulated,
+    repeated,
+)
+from orchestration.local.sagemaker.rules import refusal
+
+_MEMORY_STEP = 1024
+
+
+def check_model(account: Account, request: JsonObject) -> None:
+    """Refuse a model whose image, data, role or network SageMaker would refuse."""
+    container = request.get("PrimaryContainer")
+    if not container or request.get("Containers"):
+        not_simulated(["models without a PrimaryContainer, or with other Containers"])
+        return
+    check_image(account, container.get("Image", ""), "model image's region")
+    if "ExecutionRoleArn" in request:
+        check_role(request["ExecutionRoleArn"])
+    check_network(account, request)
+    _check_data(account, request, container)
+
+
+def model_data(container: JsonObject) -> Location | None:
+    """Return the location of a container's model, or None."""
+    if container.get("ModelDataUrl"):
+        return Location.parse(container["ModelDataUrl"])
+    source: Any = container.get("ModelDataSource", {}).get("S3DataSource")
+    return Location.parse(source["S3Uri"]) if source else None
+
+
+def check_variants(request: JsonObject) -> None:
+    """Refuse production variants that break a rule of SageMaker, and what is not simulated."""
+    variants = request["ProductionVariants"]
+    for name in repeated(variant["VariantName"] for variant in variants):
+        raise refusal("variants once", variant=name)
+    not_simulated(_not_simulated(request, variants))
+    for variant in variants:
+        if "ServerlessConfig" in variant:
+            _check_serverless(variant)
+        else:
+            _check_instances(variant)
+
+
+def check_served_model(variant: JsonObject, model: JsonObject) -> None:
+    """Refuse a serverless variant of a model that needs a network of its own."""
+    if "ServerlessConfig" not in variant:
+        return
+    if model.get("VpcConfig"):
+        raise refusal("serverless in a VPC", variant=variant["VariantName"])
+    if model.get("EnableNetworkIsolation"):
+        raise refusal("serverless in isolation", variant=variant["VariantName"])
+
+
+def _check_data(account: Account, request: JsonObject, container: JsonObject) -> None:
+    source = container.get("ModelDataSource", {}).get("S3DataSource", {})
+    if source.get("S3DataType") == "S3Prefix" and not source["S3Uri"].endswith("/"):
+        raise refusal("prefixes of models", uri=source["S3Uri"])
+    data = model_data(container)
+    if data is None:
+        return
+    if not storage.bucket_exists(data.bucket) or not storage.has_objects(data):
+        raise refusal("model data exists", uri=data)
+    if not in_region(account, data):
+        role = request.get("ExecutionRoleArn", "")
+        raise refusal("model data's region", uri=data, role=role, region=account.region)
+
+
+def _not_simulated(request: JsonObject, variants: list[JsonObject]) -> Iterator[str]:
+    for member in ("ShadowProductionVariants", "AsyncInferenceConfig", "DataCaptureConfig"):
+        if request.get(member):
+            yield member
+    if len(variants) != 1 or "ModelName" not in variants[0]:
+        yield "other than one production variant with a ModelName"
+    if any(variant.get("InstancePools") for variant in variants):
+        yield "InstancePools"
+
+
+def _check_instances(variant: JsonObject) -> None:
+    kind = variant.get("InstanceType")
+    if kind is None or "InitialInstanceCount" not in variant:
+        raise refusal("instances or serverless", variant=variant["VariantName"])
+    known = instance(kind)
+    if "VolumeSizeInGB" in variant and known and known.local_storage_gb:
+        raise refusal("volumes of local storage", type=kind)
+
+
+def _check_serverless(variant: JsonObject) -> None:
+    if variant.keys() & {"InstanceType", "InitialInstanceCount"}:
+        raise refusal("instances or serverless", variant=variant["VariantName"])
+    config = variant["ServerlessConfig"]
+    if config["MemorySizeInMB"] % _MEMORY_STEP:
+        raise refusal("memory in steps", memory=config["MemorySizeInMB"])
+    provisioned = config.get("ProvisionedConcurrency", 0)
+    if provisioned > config["MaxConcurrency"]:
+        raise refusal(
+            "provisioned concurrency",
+            provisioned=provisioned,
+            concurrency=config["MaxConcurrency"],
+        )

@@ -1,0 +1,53 @@
+"""Checks of a request for a processing job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestration.local.account.account import Account
+from orchestration.local.account.protocol import JsonObject, ServiceError
+from orchestration.local.sagemaker.checks.surroundings import (
+    check_image,
+    check_network,
+    check_role,
+    repeated,
+)
+from orchestration.local.sagemaker.rules import refusal
+
+
+def check_processing_request(account: Account, request: JsonObject) -> None:
+    """Refuse what SageMaker refuses, and what the simulation cannot do."""
+    inputs = request.get("ProcessingInputs", [])
+    outputs = request.get("ProcessingOutputConfig", {}).get("Outputs", [])
+    for name in repeated(each["InputName"] for each in inputs):
+        raise refusal("inputs once", name=name)
+    for name in repeated(each["OutputName"] for each in outputs):
+        raise refusal("outputs once", name=name)
+    paths = [each.get("S3Input", {}).get("LocalPath") for each in inputs]
+    for path in repeated(path for path in paths if path):
+        raise refusal("local paths once", path=path)
+    check_image(account, request["AppSpecification"]["ImageUri"], "processing image's region")
+    check_role(request["RoleArn"])
+    check_network(account, request)
+    if refused := [*_not_simulated(request, inputs, outputs)]:
+        raise ServiceError(
+            "ValidationException", "the embedded AWS cannot run this: " + "; ".join(refused)
+        )
+
+
+def _not_simulated(
+    request: JsonObject, inputs: list[JsonObject], outputs: list[JsonObject]
+) -> Iterator[str]:
+    if not request["AppSpecification"].get("ContainerEntrypoint"):
+        yield "AppSpecification.ContainerEntrypoint is required: that of the image is unknown"
+    for each in inputs:
+        name, source = each["InputName"], each.get("S3Input")
+        if source is None:
+            yield f"input '{name}' has no S3Input"
+        elif "LocalPath" not in source:
+            yield f"input '{name}' has no LocalPath"
+        elif source.get("S3CompressionType", "None") != "None":
+            yield f"input '{name}' has an S3CompressionType"
+    for each in outputs:
+        if "S3Output" not in each:
+            yield f"output '{each['OutputName']}' has no S3Output"

@@ -1,0 +1,199 @@
+"""Requests for models and endpoints that break SageMaker's rules, each of them once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from orchestration.local import EmbeddedAws
+from tests.local.breaking.jobs import ELSEWHERE, FOREIGN, NETWORK
+from tests.local.conftest import BUCKET, IMAGE, ROLE, put, tar_gz, wait
+
+NOT_A_MODEL = "raise SystemExit('this model does not load')"
+_numbers = itertools.count()
+
+
+def model(aws: EmbeddedAws, container: dict[str, Any] | None = None, /, **more: Any) -> str:
+    name = f"breaking-{next(_numbers)}"
+    request = {
+        "ModelName": name,
+        "ExecutionRoleArn": ROLE,
+        "PrimaryContainer": {"Image": IMAGE, **(container or {})},
+        **more,
+    }
+    aws.client("sagemaker").create_model(**request)
+    return str(request["ModelName"])
+
+
+def prefix(uri: str) -> dict[str, Any]:
+    source = {"S3Uri": uri, "S3DataType": "S3Prefix", "CompressionType": "None"}
+    return {"ModelDataSource": {"S3DataSource": source}}
+
+
+def variant(aws: EmbeddedAws, **more: Any) -> dict[str, Any]:
+    instances = {"InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    if "ServerlessConfig" in more:
+        instances = {}
+    return {
+        "VariantName": "all",
+        "ModelName": more.pop("ModelName", None) or model(aws),
+        **instances,
+        **more,
+    }
+
+
+def serverless(**more: Any) -> dict[str, Any]:
+    return {"ServerlessConfig": {"MemorySizeInMB": 2048, "MaxConcurrency": 2, **more}}
+
+
+def configuration(aws: EmbeddedAws, *variants: dict[str, Any], name: str | None = None) -> str:
+    name = name or f"breaking-{next(_numbers)}"
+    aws.client("sagemaker").create_endpoint_config(
+        EndpointConfigName=name, ProductionVariants=list(variants) or [variant(aws)]
+    )
+    return name
+
+
+def endpoint(aws: EmbeddedAws, *variants: dict[str, Any], status: str = "") -> str:
+    """Create an endpoint and return its name once it has a status."""
+    name = f"breaking-{next(_numbers)}"
+    sagemaker = aws.client("sagemaker")
+    sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=configuration(aws, *variants))
+    if status:
+        wait(
+            lambda: sagemaker.describe_endpoint(EndpointName=name),
+            lambda described: described["EndpointStatus"] == status,
+        )
+    return name
+
+
+def update(aws: EmbeddedAws, name: str, *variants: dict[str, Any], **more: Any) -> None:
+    aws.client("sagemaker").update_endpoint(
+        EndpointName=name, EndpointConfigName=configuration(aws, *variants), **more
+    )
+
+
+def served(aws: EmbeddedAws) -> dict[str, Any]:
+    """Return a variant whose model loads."""
+    code = tar_gz({"code/inference.py": "def model_fn(folder): return folder"})
+    uri = put(aws, "breaking/loads.tar.gz", code)
+    return variant(aws, ModelName=model(aws, {"ModelDataUrl": uri}))
+
+
+def _model(container: dict[str, Any] | None = None, /, **more: Any) -> Callable[[EmbeddedAws], Any]:
+    return lambda aws: model(aws, container, **more)
+
+
+def _variant(**more: Any) -> Callable[[EmbeddedAws], Any]:
+    return lambda aws: configuration(aws, variant(aws, **more))
+
+
+def _serverless(**more: Any) -> Callable[[EmbeddedAws], Any]:
+    return lambda aws: configuration(
+        aws, variant(aws, ModelName=model(aws, **more), **serverless())
+    )
+
+
+def _deployed(policy: dict[str, Any], **more: Any) -> Callable[[EmbeddedAws], Any]:
+    def deploy(aws: EmbeddedAws) -> None:
+        aws.client("sagemaker").create_endpoint(
+            EndpointName=f"breaking-{next(_numbers)}",
+            EndpointConfigName=configuration(aws, variant(aws, **more)),
+            DeploymentConfig=policy,
+        )
+
+    return deploy
+
+
+def traffic(kind: str, *, wait_s: int = 60, limit_s: int = 3600, **sizes: Any) -> dict[str, Any]:
+    routing = {"Type": kind, "WaitIntervalInSeconds": wait_s, **sizes}
+    policy = {"TrafficRoutingConfiguration": routing, "MaximumExecutionTimeoutInSeconds": limit_s}
+    return {"BlueGreenUpdatePolicy": policy}
+
+
+def rolling(percent: int = 50) -> dict[str, Any]:
+    return {"RollingUpdatePolicy": {"MaximumBatchSize": part(percent), "WaitIntervalInSeconds": 60}}
+
+
+def part(percent: int) -> dict[str, Any]:
+    return {"Type": "CAPACITY_PERCENT", "Value": percent}
+
+
+def _twice_created(aws: EmbeddedAws) -> None:
+    name = endpoint(aws)
+    aws.client("sagemaker").create_endpoint(
+        EndpointName=name, EndpointConfigName=configuration(aws)
+    )
+
+
+def _failed(aws: EmbeddedAws) -> str:
+    uri = put(aws, "breaking/fails.tar.gz", tar_gz({"code/inference.py": NOT_A_MODEL}))
+    container = {"ModelDataUrl": uri}
+    return endpoint(aws, variant(aws, ModelName=model(aws, container)), status="Failed")
+
+
+def _to_serverless(aws: EmbeddedAws) -> None:
+    name = endpoint(aws, served(aws), status="InService")
+    try:
+        update(aws, name, variant(aws, **serverless()))
+    finally:
+        aws.client("sagemaker").delete_endpoint(EndpointName=name)
+
+
+BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
+    "model image's region": _model({"Image": FOREIGN}),
+    "model data exists": _model({"ModelDataUrl": f"s3://{BUCKET}/no-such-model.tar.gz"}),
+    "model data's region": _model({"ModelDataUrl": f"s3://{ELSEWHERE}/data/file"}),
+    "prefixes of models": _model(prefix(f"s3://{BUCKET}/data")),
+    "models once": lambda aws: model(aws, ModelName=model(aws)),
+    "models exist": _variant(ModelName="no-such-model"),
+    "configurations once": lambda aws: configuration(aws, name=configuration(aws)),
+    "configurations exist": lambda aws: aws.client("sagemaker").create_endpoint(
+        EndpointName="breaking", EndpointConfigName="no-such-configuration"
+    ),
+    "variants once": lambda aws: configuration(aws, variant(aws), variant(aws)),
+    "instances or serverless": lambda aws: configuration(
+        aws, {"VariantName": "all", "ModelName": model(aws)}
+    ),
+    "volumes of local storage": _variant(InstanceType="ml.g5.xlarge", VolumeSizeInGB=100),
+    "memory in steps": _variant(**serverless(MemorySizeInMB=1500)),
+    "provisioned concurrency": _variant(**serverless(ProvisionedConcurrency=3)),
+    "serverless in a VPC": _serverless(VpcConfig=NETWORK),
+    "serverless in isolation": _serverless(EnableNetworkIsolation=True),
+    "endpoints once": _twice_created,
+    "endpoints exist": lambda aws: update(aws, "no-such-endpoint"),
+    "no update in progress": lambda aws: update(aws, endpoint(aws)),
+    "no deletion in progress": lambda aws: aws.client("sagemaker").delete_endpoint(
+        EndpointName=endpoint(aws)
+    ),
+    "no update of a failure": lambda aws: update(aws, _failed(aws)),
+    "no update to serverless": _to_serverless,
+    "endpoints to invoke serve": lambda aws: aws.client("sagemaker-runtime").invoke_endpoint(
+        EndpointName=endpoint(aws), Body=b"{}"
+    ),
+    "one policy": _deployed({**traffic("ALL_AT_ONCE"), **rolling()}),
+    "sizes of canaries": _deployed(traffic("CANARY")),
+    "sizes of steps": _deployed(traffic("ALL_AT_ONCE", LinearStepSize=part(20))),
+    "half a canary": _deployed(traffic("CANARY", CanarySize=part(51))),
+    "linear steps": _deployed(traffic("LINEAR", LinearStepSize=part(9))),
+    "rolling batches": _deployed(rolling(4)),
+    "time to wait": _deployed(traffic("LINEAR", wait_s=900, LinearStepSize=part(20))),
+    "rolling instances": _deployed(rolling(), **serverless()),
+}
+
+ALSO: dict[str, tuple[str, Callable[[EmbeddedAws], Any]]] = {
+    "a model's role": (
+        "role",
+        _model(ExecutionRoleArn="arn:aws:iam::123456789012:role/no-such-role"),
+    ),
+    "both instances and serverless": (
+        "instances or serverless",
+        _variant(**serverless(), InstanceType="ml.m5.large"),
+    ),
+    "a canary of one instance of one": (
+        "half a canary",
+        _deployed(traffic("CANARY", CanarySize={"Type": "INSTANCE_COUNT", "Value": 1})),
+    ),
+}
+"""Other ways to break a rule: what is wrong, and the rule."""

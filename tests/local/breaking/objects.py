@@ -1,0 +1,54 @@
+"""Requests to S3 that break its rules, each of them once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from orchestration.local import EmbeddedAws
+from tests.local.conftest import BUCKET
+
+
+def _put(**more: Any) -> Callable[[EmbeddedAws], None]:
+    request = {"Bucket": BUCKET, "Key": "object", "Body": b"x", **more}
+    return lambda aws: aws.client("s3").put_object(**request)
+
+
+def _copy(source: str) -> Callable[[EmbeddedAws], None]:
+    request = {"Bucket": BUCKET, "Key": "here/it-is", "CopySource": f"{BUCKET}/{source}"}
+    return lambda aws: aws.client("s3").copy_object(**request)
+
+
+def _upload(aws: EmbeddedAws, **more: Any) -> dict[str, Any]:
+    s3 = aws.client("s3")
+    upload = s3.create_multipart_upload(Bucket=BUCKET, Key="large")["UploadId"]
+    request = {"Bucket": BUCKET, "Key": "large", "UploadId": upload, "PartNumber": 1, **more}
+    part = s3.upload_part(**request, Body=b"x")
+    return {"Bucket": BUCKET, "Key": "large", "UploadId": upload, "ETag": part["ETag"]}
+
+
+def _small_parts(aws: EmbeddedAws) -> None:
+    made = _upload(aws)
+    tag = made.pop("ETag")
+    aws.client("s3").upload_part(**made, PartNumber=2, Body=b"x")
+    parts = [{"PartNumber": number, "ETag": tag} for number in (1, 2)]
+    aws.client("s3").complete_multipart_upload(**made, MultipartUpload={"Parts": parts})
+
+
+BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
+    "buckets exist": _put(Bucket="no-such-bucket"),
+    "objects exist": _copy("no-such-object"),
+    "keys at most": _put(Key="ä" * 513),
+    "metadata at most": _put(Metadata={"about": "x" * 2048}),
+    "copies change something": lambda aws: (
+        _put(Key="here/it-is")(aws),
+        _copy("here/it-is")(aws),
+    ),
+    "tag keys of AWS": _put(Tagging="aws:owner=me"),
+    "tag keys once": _put(Tagging="owner=me&owner=you"),
+    "ten tags": _put(Tagging="&".join(f"key{number}=x" for number in range(11))),
+    "storage classes": _put(StorageClass="ICEBERG"),
+    "uploads exist": lambda aws: _upload(aws, UploadId="no-such-upload"),
+    "part numbers": lambda aws: _upload(aws, PartNumber=10_001),
+    "parts of 5 MiB": _small_parts,
+}
