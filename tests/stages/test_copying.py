@@ -1,0 +1,81 @@
+"""Copies from S3 to S3: what a destination may ask for, and what it asks AWS for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestration import DataStaging, S3Destination, join, parameter
+from orchestration.graph import Call, Graph, all_steps
+from orchestration.stages import Context
+
+ROLE = "arn:aws:iam::123456789012:role/DataSync"
+
+
+def staging(source: Any = "s3://incoming/set", **fields: Any) -> DataStaging:
+    return DataStaging(name="staging", source=source, destination=S3Destination(**fields))
+
+
+def problems(**fields: Any) -> list[str]:
+    return [f"{p.field}: {p.message}" for p in staging(**fields).check()]
+
+
+def requests(stage: DataStaging, region: str = "us-east-1") -> dict[str, Any]:
+    context = Context(pipeline="p", workspace="s3://w/p", role="the-role", region=region)
+    steps = all_steps(Graph(stage.lower(context).steps))
+    return {s.name: s.operation.request for s in steps if isinstance(s, Call)}
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"datasync_role": ROLE}, "destination.datasync_role: is for copy_by: datasync"),
+        ({"include": ("/a",)}, "destination.include: is for copy_by: datasync only"),
+        (
+            {"copy_by": "automatic", "exclude": ("*.tmp",)},
+            "destination.exclude: is for copy_by: datasync only",
+        ),
+        ({"copy_by": "datasync", "include": ("*.csv",)}, "destination.include[0]: '*.csv'"),
+        (
+            {"copy_by": "datasync", "exclude": ("/b", "/a|/b")},
+            "destination.exclude[1]: expected one pattern, got '/a|/b'",
+        ),
+    ],
+)
+def test_what_no_way_of_copying_can_do_is_refused(fields: dict[str, Any], problem: str) -> None:
+    (found,) = problems(**fields)
+    assert found.startswith(problem)
+
+
+def test_datasync_takes_filters_with_wildcards_in_their_places() -> None:
+    escaped = r"/odd\|name"
+    assert problems(copy_by="datasync", include=("/a*", escaped), exclude=("*.tmp", "/x")) == []
+
+
+def test_filters_are_one_text_and_the_role_is_the_pipelines_by_default() -> None:
+    sent = requests(staging(copy_by="datasync", include=("/a*", "/b"), exclude=("*.tmp",)))
+    assert sent["staging.task"]["Includes"] == [{"FilterType": "SIMPLE_PATTERN", "Value": "/a*|/b"}]
+    assert sent["staging.task"]["Excludes"] == [{"FilterType": "SIMPLE_PATTERN", "Value": "*.tmp"}]
+    assert sent["staging.source"]["S3Config"] == {"BucketAccessRoleArn": "the-role"}
+    assert "S3StorageClass" not in sent["staging.target"]
+
+
+def test_a_storage_class_is_that_of_the_copies_on_either_way() -> None:
+    sent = requests(staging(copy_by="automatic", storage_class="STANDARD_IA"))
+    assert sent["staging.copy.object"]["StorageClass"] == "STANDARD_IA"
+    assert sent["staging.target"]["S3StorageClass"] == "STANDARD_IA"
+    assert "S3StorageClass" not in sent["staging.source"]
+
+
+def test_buckets_are_named_in_the_partition_of_the_region() -> None:
+    stage = staging(source=join("s3://", parameter("bucket"), "/set"), copy_by="datasync")
+    for region, start in (("us-east-1", "arn:aws:s3"), ("cn-north-1", "arn:aws-cn:s3")):
+        arn = requests(stage, region)["staging.source"]["S3BucketArn"]
+        assert str(arn.parts[0]).startswith(start)
+
+
+def test_only_ways_that_count_have_counts() -> None:
+    counted = {"location", "object_count", "total_bytes"}
+    for way, outputs in (("objects", counted), ("datasync", counted), ("automatic", {"location"})):
+        assert set(DataStaging.outputs.of(staging(copy_by=way))) == outputs
