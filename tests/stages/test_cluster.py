@@ -41,6 +41,30 @@ def test_a_heterogeneous_cluster_has_groups_and_no_type_of_its_own() -> None:
     assert entry["DataSource"]["S3DataSource"]["InstanceGroupNames"] == ["data"]
 
 
+def test_a_channel_for_all_groups_names_them_where_another_channel_names_some() -> None:
+    groups = [
+        {"name": "gpu", "instance_type": P4D},
+        {"name": "data", "instance_type": "ml.c5.18xlarge"},
+    ]
+    channels = {
+        "a": {"uri": "s3://b/a", "instance_groups": ["data"]},
+        "b": {"uri": "s3://b/b"},
+        "c": {"kind": "fsx_lustre", "file_system_id": "fs-0123456789abcdef0", "path": "/fsx/c"},
+    }
+    vpc = {"subnets": ["subnet-0a"], "security_groups": ["sg-0a"]}
+    made = job(cluster={"groups": groups}, channels=channels, vpc=vpc)
+    sources = [entry["DataSource"] for entry in sent(made)["InputDataConfig"]]
+    assert [s.get("S3DataSource", {}).get("InstanceGroupNames") for s in sources] == [
+        ["data"],
+        ["gpu", "data"],
+        None,
+    ]
+    # Where no channel names any, all of them go everywhere without names.
+    del channels["a"]
+    plain = job(cluster={"groups": groups}, channels=channels, vpc=vpc)
+    assert "InstanceGroupNames" not in str(sent(plain))
+
+
 def test_a_channel_goes_to_groups_that_there_are() -> None:
     groups = [{"name": "gpu", "instance_type": P4D}]
     channel = {"uri": "s3://b/x", "instance_groups": ["cpu"]}

@@ -50,11 +50,24 @@ def request(job: TrainingFields, context: Context, number: int) -> dict[str, Any
         stopping["MaxPendingTimeInSeconds"] = job.cluster.max_pending_s
     if job.source is not None and job.enable_network_isolation:
         whole["InputDataConfig"].append(_code_channel(job, context.archive(job.source)))
+    _name_groups(whole["InputDataConfig"], [group.name for group in job.cluster.groups])
     whole |= _around(job, context)
     for field in ("HyperParameters", "InputDataConfig"):
         if not whole[field]:
             del whole[field]
     return ExtraRequest.merged(whole, job.extra_request)
+
+
+def _name_groups(channels: list[dict[str, Any]], groups: list[str]) -> None:
+    """Name all groups on the channels that name none, where another channel names some.
+
+    SageMaker refuses a mixture: https://github.com/aws/sagemaker-python-sdk/issues/6089. The source
+    of a channel from a file system has no such field.
+    """
+    sources = [channel["DataSource"].get("S3DataSource") for channel in channels]
+    if any(source and "InstanceGroupNames" in source for source in sources):
+        for source in filter(None, sources):
+            source.setdefault("InstanceGroupNames", groups)
 
 
 def _code_channel(job: TrainingFields, archive: Text) -> dict[str, Any]:
