@@ -102,7 +102,7 @@ def test_a_branch_that_failed_stays_failed_while_another_is_waited_for(
             Graph((training("e.a", job=join("a-", Field(Item(), "n"))),)),
             Graph(
                 (
-                    Wait(name="e.later", seconds=1),
+                    Wait(name="e.later", seconds=2_000),
                     training("e.b", job=join("b-", Field(Item(), "n")), after=("e.later",)),
                 )
             ),

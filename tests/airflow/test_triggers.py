@@ -93,7 +93,7 @@ def test_a_poll_that_is_throttled_is_polled_again(aws: ScriptedAws) -> None:
 
 def test_a_poll_that_is_refused_ends_it(aws: ScriptedAws) -> None:
     aws.faults.append(("DescribeTrainingJob", 400, "AccessDeniedException", False))
-    assert fired(trigger())["train.job-1"]["error"] == "AccessDeniedException"
+    assert fired(trigger())["train.job-1"]["error"] == "JobNotFollowed"
 
 
 def test_out_of_time_it_stops_what_it_waits_for(aws: ScriptedAws) -> None:

@@ -173,7 +173,7 @@ def test_only_the_backend_that_is_asked_for_is_tried(orchestrate: Command, tmp_p
     assert orchestrate("validate", path, "--on", "step-functions").status == 0
     said = orchestrate("validate", path)
     assert said.status == 1
-    assert "airflow: Airflow's first and last task have this name" in said.err
+    assert "airflow: a task of every DAG has this name" in said.err
 
 
 SCHEDULED = STAGING + "schedule: {cron: 0 6 * * *}\n"

@@ -72,7 +72,9 @@ def test_a_job_that_cannot_be_asked_for_is_stopped_and_named(
         assert (ended.state, ended.error) == ("failed", "JobNotFollowed")
         assert set(ended.jobs.values()) <= {"Stopping", "Stopped", "Completed"}
         assert sent(ended, "StopTrainingJob")
-        assert len({c.request["TrainingJobName"] for c in ended.calls if "Training" in c.operation})
+        assert len(
+            {c.request["TrainingJobName"] for c in ended.calls if "TrainingJobName" in c.request}
+        )
     begin = "DescribeTrainingJob of CreateTrainingJob fit-t-<id>: "
     assert causes(outcomes) == {normal.anonymous(f"{begin}{DENIED}; it was told to stop")}
 

@@ -13,7 +13,7 @@ from orchestration.local import EmbeddedAws
 from orchestration.local.run import run
 
 SOURCE = Path(__file__).with_name("src")
-REGISTRY = "763104351884.dkr.ecr.us-west-2.amazonaws.com"
+REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 PYTORCH = f"{REGISTRY}/pytorch-training:2.8.0-gpu-py312-cu129-ubuntu22.04-sagemaker"
 TENSORFLOW = f"{REGISTRY}/tensorflow-training:2.19.0-cpu-py312-ubuntu22.04-sagemaker"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 from orchestration.local.account.account import Account
@@ -15,6 +16,7 @@ from orchestration.local.server.snapshot import snapshot
 PREFIX = "/_embedded/"
 # A request for events is answered after this time even if there is none.
 _LONGEST_WAIT_S = 2.0
+_PROVIDING = threading.Lock()
 
 
 def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
@@ -43,9 +45,11 @@ def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
 def _provide(
     account: Account, *, roles: list[str], subnets: list[str], security_groups: list[str]
 ) -> None:
-    for arn in roles:
-        provide_role(arn)
-    account.networks.provide(subnets, security_groups)
+    # Two runs that start at once ask for the same.
+    with _PROVIDING:
+        for arn in roles:
+            provide_role(arn)
+        account.networks.provide(subnets, security_groups)
 
 
 def _events(region: str, *, execution: str, after: int) -> Any:
