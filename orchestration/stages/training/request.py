@@ -65,7 +65,7 @@ def _name_groups(channels: list[dict[str, Any]], groups: list[str]) -> None:
     of a channel from a file system has no such field.
     """
     sources = [channel["DataSource"].get("S3DataSource") for channel in channels]
-    if any(source and "InstanceGroupNames" in source for source in sources):
+    if groups and any(source and "InstanceGroupNames" in source for source in sources):
         for source in filter(None, sources):
             source.setdefault("InstanceGroupNames", groups)
 
