@@ -8,14 +8,11 @@ from typing import Any, Final
 from orchestration.backends import companion
 from orchestration.cleanup import PIPELINE, Leftovers, leftovers
 from orchestration.deploy.account import Account
-from orchestration.deploy.resources import Companion, CompanionNames, Role, Rule, StateMachine
-from orchestration.deploy.resources import Schedule as Sweep
-from orchestration.deploy.statements import Statement, documents, merged
-from orchestration.deploy.trust import trust
+from orchestration.deploy.permissions import Statement, document
+from orchestration.deploy.resources import Companion, CompanionNames, Rule, StateMachine
+from orchestration.deploy.starting import Maker, schedule
 from orchestration.graph import Workflow
 
-# A sweep that could not be started is late; the next one does the same.
-_RETRY: Final = {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 10}
 _ENDS: Final = ("ABORTED", "FAILED", "TIMED_OUT")
 
 
@@ -39,20 +36,15 @@ def desired(
         return Companion()
     called = names(workflow.name, account)
     watched = account.arn("states", f"stateMachine:{workflow.name}")
-    role = Role(
-        name=called.role,
-        arn=account.role_arn(called.role),
-        trust=trust(account, "states.amazonaws.com"),
-        policy=_policy(workflow.name, leftovers(workflow.graph), account),
-        tags=tags,
-    )
-    starts = Statement("StartCompanion", _set("states:StartExecution"), _set(called.machine_arn))
-    starter = Role(
-        name=called.starter,
-        arn=account.role_arn(called.starter),
-        trust=trust(account, "events.amazonaws.com", "scheduler.amazonaws.com"),
-        policy=_document(starts),
-        tags=tags,
+    maker = Maker(account=account, tags=tags)
+    policy = _policy(workflow.name, leftovers(workflow.graph), account)
+    role = maker.role(called.role, policy, "states.amazonaws.com")
+    starter = maker.starter(
+        called.starter,
+        "StartCompanion",
+        called.machine_arn,
+        "events.amazonaws.com",
+        "scheduler.amazonaws.com",
     )
     every = "rate(1 hour)" if sweep_every_h == 1 else f"rate({sweep_every_h} hours)"
     return Companion(
@@ -71,15 +63,8 @@ def desired(
             target_arn=called.machine_arn,
             role_arn=starter.arn,
         ),
-        sweep=Sweep(
-            name=called.name,
-            expression=every,
-            timezone="UTC",
-            target_arn=called.machine_arn,
-            role_arn=starter.arn,
-            input={},
-            retry=_RETRY,
-        ),
+        # A sweep that could not be started is late; the next one does the same.
+        sweep=schedule(called.name, called.machine_arn, starter, every, input={}),
     )
 
 
@@ -117,7 +102,7 @@ def _policy(pipeline: str, left: Leftovers, account: Account) -> dict[str, Any]:
         statements.append(Statement("StopJobs", actions, frozenset(arns)))
     if left.file_systems:
         statements += _file_systems(pipeline, account)
-    return _document(*statements)
+    return document(*statements)
 
 
 def _file_systems(pipeline: str, account: Account) -> list[Statement]:
@@ -134,13 +119,6 @@ def _file_systems(pipeline: str, account: Account) -> list[Statement]:
             own,
         ),
     ]
-
-
-def _document(*statements: Statement) -> dict[str, Any]:
-    return {
-        "Version": "2012-10-17",
-        "Statement": documents(merged(statements)),
-    }
 
 
 def _set(*values: str) -> frozenset[str]:

@@ -11,7 +11,7 @@ from orchestration.deploy import companion, permissions, sources
 from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
 from orchestration.deploy.parameters import read, required, with_defaults
 from orchestration.deploy.resources import Desired, Names, Role, Schedule, StateMachine
-from orchestration.deploy.trust import trust
+from orchestration.deploy.starting import Maker, schedule
 from orchestration.errors import near
 from orchestration.expressions import Json, Parameter, walk
 from orchestration.pipeline import cron
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 _SCHEDULED_TIME = "<aws.scheduler.scheduled-time>"
 """The text that the scheduler replaces by the time it starts a run for. It starts some runs twice;
 both executions are then one run, and the second adopts the jobs of the first."""
-# A run that could not be started is started late, but not so late that it overlaps the next one.
-_RETRY = {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 10}
 
 
 def desired(
@@ -50,19 +48,15 @@ def desired(
     definition = stepfunctions.render(workflow)
     names = names_of(pipeline, account, role_name=role_name)
     tags = {**pipeline.tags, OWNER: pipeline.name}
-    role = Role(
-        name=names.role,
-        arn=account.role_arn(names.role),
-        trust=trust(account, "states.amazonaws.com"),
-        policy=permissions.policy(
-            workflow,
-            account,
-            _runs(workflow, chosen, unrestricted),
-            synchronous=permissions.synchronous(definition),
-        ),
-        tags=tags,
+    maker = Maker(account=account, tags=tags)
+    policy = permissions.policy(
+        workflow,
+        account,
+        _runs(workflow, chosen, unrestricted),
+        synchronous=permissions.synchronous(definition),
     )
-    starter, schedule = _scheduled(workflow, account, names, chosen, tags)
+    role = maker.role(names.role, policy, "states.amazonaws.com")
+    starter, scheduled = _scheduled(workflow, names, chosen, maker)
     return Desired(
         pipeline=pipeline.name,
         sources=sources.folders(pipeline, chosen),
@@ -75,7 +69,7 @@ def desired(
             tags=tags,
         ),
         schedule_role=starter,
-        schedule=schedule,
+        schedule=scheduled,
         companion=companion.desired(workflow, account, tags, sweep_every_h),
     )
 
@@ -136,39 +130,20 @@ def _runs(
 
 
 def _scheduled(
-    workflow: Workflow,
-    account: Account,
-    names: Names,
-    chosen: Mapping[str, Json],
-    tags: Mapping[str, str],
+    workflow: Workflow, names: Names, chosen: Mapping[str, Json], maker: Maker
 ) -> tuple[Role | None, Schedule | None]:
     if workflow.schedule is None:
         return None, None
-    starter = Role(
-        name=names.schedule_role,
-        arn=account.role_arn(names.schedule_role),
-        trust=trust(account, "scheduler.amazonaws.com"),
-        policy={
-            "Version": "2012-10-17",
-            "Statement": [
-                {
-                    "Sid": "StartRuns",
-                    "Effect": "Allow",
-                    "Action": ["states:StartExecution"],
-                    "Resource": [names.machine_arn],
-                }
-            ],
-        },
-        tags=tags,
+    starter = maker.starter(
+        names.schedule_role, "StartRuns", names.machine_arn, "scheduler.amazonaws.com"
     )
     run = f"{workflow.name}/{_SCHEDULED_TIME}"
-    schedule = Schedule(
-        name=names.schedule,
-        expression=cron.eventbridge(workflow.schedule.cron),
+    started = schedule(
+        names.schedule,
+        names.machine_arn,
+        starter,
+        cron.eventbridge(workflow.schedule.cron),
         timezone=workflow.schedule.timezone,
-        target_arn=names.machine_arn,
-        role_arn=starter.arn,
         input={**chosen, **workflow.schedule.parameters, RUN: run},
-        retry=_RETRY,
     )
-    return starter, schedule
+    return starter, started

@@ -367,7 +367,7 @@ def test_the_roles_name_can_be_chosen(account: Account) -> None:
 
 
 def test_a_deployed_pipeline_runs_within_its_permissions(account: Account) -> None:
-    from tests.deploy.policy import denied
+    from tests.deploy.permissions.policy import denied
 
     done = account.deploy(pipelines.copying())
     s3, states = account.aws.client("s3"), account.aws.client("stepfunctions")

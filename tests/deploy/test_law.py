@@ -22,7 +22,7 @@ from tests.conformance.pipelines import (
     served,
     synced,
 )
-from tests.deploy.policy import denied
+from tests.deploy.permissions.policy import denied
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 

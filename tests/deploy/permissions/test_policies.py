@@ -11,16 +11,17 @@ import botocore.session
 import pytest
 
 from orchestration import Pipeline
-from orchestration.deploy import operations, permissions
-from orchestration.deploy.statements import Statement, merged
+from orchestration.deploy import permissions
+from orchestration.deploy.permissions import operations
+from orchestration.deploy.permissions.statements import Statement, merged
 from orchestration.errors import DeployError, UnsupportedError
 from orchestration.expressions import evaluate
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import Call, Graph, Operation, Step, Workflow, all_steps
 from tests.airflow.workflows import falling_back, workflow
 from tests.deploy import pipelines
+from tests.deploy.permissions.policy import denied
 from tests.deploy.pipelines import ACCOUNT, PARAMETERS
-from tests.deploy.policy import denied
 
 OWN = {"orchestration:pipeline": "lustre"}
 SYNC = frozenset(operations.SYNCHRONOUS)

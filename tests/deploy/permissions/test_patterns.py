@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestration.deploy.patterns import ANY, Known, iam, pattern
+from orchestration.deploy.permissions.patterns import ANY, Known, iam, pattern
 from orchestration.expressions import (
     Field,
     Function,
@@ -20,7 +20,7 @@ from orchestration.expressions import (
     run_id,
 )
 from orchestration.expressions.evaluate import Values
-from tests.deploy.policy import matches
+from tests.deploy.permissions.policy import matches
 
 TEXT = st.text(alphabet="ab-/*?$ü", max_size=12)
 URI = st.builds(lambda bucket, key: f"s3://b{bucket}/{key}", st.text("ab-.", max_size=4), TEXT)

@@ -1,7 +1,7 @@
 """The permissions of a state machine's role: those that its own steps need, and nothing else.
 
-Every operation in the graph has a row in :mod:`orchestration.deploy.operations`; a step without one
-is an :class:`~orchestration.errors.UnsupportedError`.
+Every operation in the graph has a row in :mod:`orchestration.deploy.permissions.operations`; a step
+without one is an :class:`~orchestration.errors.UnsupportedError`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from orchestration.deploy.account import Account, refusal
-from orchestration.deploy.operations import (
+from orchestration.deploy.permissions.operations import (
     KEYS,
     OPERATIONS,
     PASSED,
     SYNCHRONOUS,
 )
-from orchestration.deploy.patterns import ANY, Known, iam, listings, pattern
-from orchestration.deploy.statements import Condition, Grant, Statement, documents, merged
+from orchestration.deploy.permissions.patterns import ANY, Known, iam, listings, pattern
+from orchestration.deploy.permissions.statements import Condition, Grant, Statement, document
 from orchestration.errors import Problem, UnsupportedError
 from orchestration.expressions import Function, Json, Tree, apply
 from orchestration.graph import Call, ForEach, Graph, Operation, Read, Workflow, bodies, operations
@@ -29,6 +29,7 @@ Runs: TypeAlias = Sequence[Mapping[str, Json]]
 
 _FIELD = re.compile(r"\{(\w+)\}")
 _ROLES = frozenset(["RoleArn", "ExecutionRoleArn", "BucketAccessRoleArn"])
+_ADD_ROW = "add them to deploy/permissions/operations.py"
 _MOST_CHARACTERS = 10_240
 """The limit for all inline policies of a role, not counting blanks.
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"""
@@ -47,19 +48,20 @@ def policy(
     buckets are encrypted with are unknown here; their own policies must let the role use them.
     """
     missing: set[str] = set()
-    statements = merged(
-        statement
-        for parameters in runs
-        for statement in _statements(workflow, account, parameters, synchronous, missing)
+    written = document(
+        *(
+            statement
+            for parameters in runs
+            for statement in _statements(workflow, account, parameters, synchronous, missing)
+        )
     )
     if missing:
         raise refusal(
             "the role's permissions depend on missing values",
             (f"parameter {name!r} has no value" for name in sorted(missing)),
         )
-    written = documents(statements)
-    _check_size(written)
-    return {"Version": "2012-10-17", "Statement": written}
+    _check_size(written["Statement"])
+    return written
 
 
 def needed(workflow: Workflow, account: Account) -> frozenset[str]:
@@ -80,8 +82,7 @@ def synchronous(definition: Mapping[str, Any]) -> frozenset[str]:
     unknown = operations - SYNCHRONOUS.keys()
     if unknown:
         raise UnsupportedError(
-            f"the permissions of {name}.sync are unknown; add them to deploy/operations.py"
-            for name in sorted(unknown)
+            f"the permissions of {name}.sync are unknown; {_ADD_ROW}" for name in sorted(unknown)
         )
     return frozenset(operations)
 
@@ -148,7 +149,9 @@ def _row_problems(operation: Operation) -> Iterator[str]:
     name = f"{operation.service}:{operation.name}"
     rows = OPERATIONS.get((operation.service, operation.name))
     if rows is None or (any(_keys(operation.request)) and operation.service not in KEYS):
-        yield (f"the permissions of {name} are unknown; add them to deploy/operations.py")
+        yield (
+            f"the permissions of {name} are unknown; add them to deploy/permissions/operations.py"
+        )
     for field in sorted({field for row in rows or () for field in row.fields()}):
         if field not in operation.request:
             yield f"{name} without {field} would need wider permissions than the role may have"

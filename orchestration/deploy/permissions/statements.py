@@ -71,6 +71,11 @@ def merged(statements: Iterable[Statement]) -> list[Statement]:
     return _joined(merged, "resources")
 
 
+def document(*statements: Statement) -> dict[str, Any]:
+    """Return statements, merged, as a policy in IAM's form."""
+    return {"Version": "2012-10-17", "Statement": documents(merged(statements))}
+
+
 def documents(statements: Iterable[Statement]) -> list[dict[str, Any]]:
     """Return statements in IAM's form; those of one name are numbered."""
     used: dict[str, int] = {}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from orchestration.deploy import datasync
-from orchestration.deploy.statements import OWN_REQUEST, OWN_RESOURCE, Grant, single
+from orchestration.deploy.permissions import datasync
+from orchestration.deploy.permissions.statements import OWN_REQUEST, OWN_RESOURCE, Grant, single
 
 _REFERENCE = "https://docs.aws.amazon.com/service-authorization/latest/reference/list_"
 _SAGEMAKER = _REFERENCE + "amazonsagemaker.html"

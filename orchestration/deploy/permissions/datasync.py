@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from orchestration.deploy.statements import OWN_REQUEST, OWN_RESOURCE, Grant, single
+from orchestration.deploy.permissions.statements import OWN_REQUEST, OWN_RESOURCE, Grant, single
 
 _REFERENCE: Final = (
     "https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsdatasync.html"

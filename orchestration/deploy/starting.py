@@ -1,0 +1,58 @@
+"""The roles of a deployment, and the schedules that start its state machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestration.deploy.account import Account
+from orchestration.deploy.permissions import Statement, document, trust
+from orchestration.deploy.resources import Role, Schedule
+
+# What could not be started is started late, but not so late that it overlaps the next one.
+_RETRY: Final = {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 10}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maker:
+    """The account and the tags with which the roles of a pipeline are made."""
+
+    account: Account
+    tags: Mapping[str, str]
+
+    def role(self, name: str, policy: Mapping[str, Any], *services: str) -> Role:
+        """Return the role that services assume under a policy."""
+        return Role(
+            name=name,
+            arn=self.account.role_arn(name),
+            trust=trust(self.account, *services),
+            policy=policy,
+            tags=self.tags,
+        )
+
+    def starter(self, name: str, sid: str, machine_arn: str, *services: str) -> Role:
+        """Return the role with which services start a state machine, and do nothing else."""
+        starts = Statement(sid, frozenset(["states:StartExecution"]), frozenset([machine_arn]))
+        return self.role(name, document(starts), *services)
+
+
+def schedule(
+    name: str,
+    machine_arn: str,
+    starter: Role,
+    expression: str,
+    *,
+    timezone: str = "UTC",
+    input: Mapping[str, Any],
+) -> Schedule:
+    """Return a schedule that starts a state machine."""
+    return Schedule(
+        name=name,
+        expression=expression,
+        timezone=timezone,
+        target_arn=machine_arn,
+        role_arn=starter.arn,
+        input=input,
+        retry=_RETRY,
+    )
