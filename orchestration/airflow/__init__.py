@@ -17,7 +17,7 @@ In a DAG of your own, a pipeline is a task group::
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from orchestration.airflow.dags.groups import PipelineGroup
     from orchestration.graph import Workflow
     from orchestration.pipeline import Pipeline
+    from orchestration.stages.kinds import StageSource
 
 __all__ = ["PipelineGroup", "dag", "task_group"]
 
@@ -38,6 +39,7 @@ def dag(
     aws_conn_id: str | None = "aws_default",
     region_name: str | None = None,
     deferrable: bool = True,
+    stages: Iterable[StageSource] = (),
     **dag_kwargs: Any,
 ) -> DAG:
     """Make the DAG of a pipeline, given as an object or as the path of a YAML file.
@@ -46,7 +48,8 @@ def dag(
     read, and the YAML itself where ``orchestrate lock`` was not run since it changed.
     ``parameters`` are new defaults; ``dag_kwargs`` go to Airflow's ``DAG`` and win over what the
     pipeline says (``schedule``, ``tags``, ``default_args``). While a job runs its task holds no
-    worker; ``deferrable=False`` is for an Airflow without a triggerer.
+    worker; ``deferrable=False`` is for an Airflow without a triggerer. ``stages`` are the modules
+    (or their names) of further kinds of stages; with a fresh lock file they are not imported.
 
     Raises :class:`~orchestration.errors.UnsupportedError` with everything that Airflow can't do,
     and :class:`~orchestration.errors.PipelineError` where ``parameters`` do not fit.
@@ -57,7 +60,7 @@ def dag(
 
     caller = sys._getframe(1).f_code.co_filename
     made = build(
-        specification(pipeline, Path(caller).parent),
+        specification(pipeline, Path(caller).parent, stages),
         Connection(aws_conn_id, region_name, deferrable),
         parameters or {},
         dag_kwargs,
@@ -73,6 +76,7 @@ def task_group(
     aws_conn_id: str | None = "aws_default",
     region_name: str | None = None,
     deferrable: bool = True,
+    stages: Iterable[StageSource] = (),
     **group_kwargs: Any,
 ) -> PipelineGroup:
     """Make a pipeline a part of the DAG around this call: a task group of its tasks.
@@ -90,7 +94,7 @@ def task_group(
 
     caller = sys._getframe(1).f_code.co_filename
     return build_group(
-        specification(pipeline, Path(caller).parent),
+        specification(pipeline, Path(caller).parent, stages),
         Connection(aws_conn_id, region_name, deferrable),
         parameters or {},
         group_kwargs,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from orchestration.cli.commands.rendering import Artefact, Backend, Driver, Format
+from orchestration.cli.naming import use_stages
 from orchestration.cli.output import Commands, say, use_json
 
 app = typer.Typer(
@@ -56,11 +57,15 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback has done it
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    stages: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODULE", help="Module with kinds of stages; repeatable."),
+    ] = None,
 ) -> None:
-    pass
+    use_stages(stages or ())
 
 
 @app.command()

@@ -6,8 +6,10 @@ import importlib
 import os
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import typer
@@ -18,6 +20,19 @@ if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
 
 _ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
+
+_stage_modules: list[str] = []
+
+
+def use_stages(modules: Sequence[str]) -> None:
+    """Take the modules of further kinds of stages, for all pipelines that are loaded next."""
+    _stage_modules[:] = modules
+
+
+def stage_modules(folder: Path | None = None) -> list[ModuleType]:
+    """Import the modules of further kinds of stages, from a folder, from here or installed."""
+    return [_module(name, folder or Path.cwd(), "--stages") for name in _stage_modules]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +49,7 @@ class Named:
             return _attribute(self.text)
         from orchestration.pipeline import Pipeline
 
-        return Pipeline.load(self.path)
+        return Pipeline.load(self.path, stages=stage_modules(self.path.parent))
 
     def stale(self) -> list[str]:
         """List the folders of code that changed since the lock file was written."""
@@ -79,15 +94,8 @@ def _attribute(text: str) -> Pipeline:
     from orchestration.pipeline import Pipeline
 
     module_name, _, attribute = text.partition(":")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise
-        raise _usage(f"there is no module {module_name!r} here or installed") from error
-    finally:
-        sys.path.remove(str(Path.cwd()))
+    stage_modules()
+    module = _module(module_name, Path.cwd(), "PIPELINE")
     value: object = module
     for name in attribute.split("."):
         if not hasattr(value, name):
@@ -99,5 +107,20 @@ def _attribute(text: str) -> Pipeline:
     return value
 
 
-def _usage(message: str) -> typer.BadParameter:
-    return typer.BadParameter(message, param_hint="PIPELINE")
+def _module(name: str, folder: Path, option: str) -> ModuleType:
+    """Import a module that is installed or lies in a folder or here."""
+    folders = [str(Path.cwd()), str(folder.resolve())]
+    sys.path[:0] = folders
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise _usage(f"there is no module {name!r} here or installed", option) from error
+    finally:
+        for path in folders:
+            sys.path.remove(path)
+
+
+def _usage(message: str, option: str = "PIPELINE") -> typer.BadParameter:
+    return typer.BadParameter(message, param_hint=option)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from orchestration.pipeline.description import Description
-    from orchestration.stages import Stage
+    from orchestration.stages.kinds import Kinds
 
 Schema = dict[str, Any]
 
@@ -22,27 +21,37 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCE: Schema = {"$ref": "#/$defs/Reference"}
 
 
-def pipeline_schema(model: type[Description] | None = None) -> Schema:
-    """Build the schema of a pipeline's YAML file, in draft 2020-12.
+def pipeline_schema(kinds: Kinds) -> Schema:
+    """Build the schema of a pipeline's YAML file, in draft 2020-12."""
+    from pydantic.json_schema import models_json_schema
 
-    ``model`` is the class of pipelines, where it takes other kinds of stages than ours.
-    """
     from orchestration.pipeline import Pipeline
-    from orchestration.pipeline.description import stage_kinds
     from orchestration.refs import json_schema
+    from orchestration.stages import Stage
 
-    model = model or Pipeline
+    stages = kinds.classes()
+    models: list[type[BaseModel]] = [Pipeline, Stage, *stages.values()]
+    places, generated = models_json_schema([(model, "validation") for model in models])
+    names = {model: place["$ref"].rpartition("/")[2] for (model, _), place in places.items()}
     reference = json_schema()
-    schema = _mapped(model.model_json_schema(), lambda s: _REFERENCE if s == reference else s)
-    schema = _mapped(schema, _without_discriminator)
-    definitions: dict[str, Schema] = schema["$defs"]
+    generated = _mapped(generated, lambda s: _REFERENCE if s == reference else s)
+    generated = _mapped(generated, _without_discriminator)
+    definitions: dict[str, Schema] = generated["$defs"]
     definitions["Reference"] = _reference(reference)
-    models = {each.__name__: each for each in _models(model)}
-    for name, definition in {**definitions, model.__name__: schema}.items():
+    inner = {each.__name__: each for model in models for each in _models(model)}
+    inner |= {name: model for model, name in names.items()}
+    for name, definition in definitions.items():
         _require_kind(definition)
-        _describe(definition, models.get(name))
-    _name_stages(schema, definitions, stage_kinds(model))
-    return {"$schema": _DRAFT, **schema, "title": "Pipeline of orchestration"}
+        _describe(definition, inner.get(name))
+    schema = definitions.pop(names[Pipeline])
+    definitions.pop(names[Stage])  # Any of the kinds below stands for it.
+    _name_stages(schema, definitions, {kind: names[stage] for kind, stage in stages.items()})
+    return {
+        "$schema": _DRAFT,
+        **schema,
+        "$defs": definitions,
+        "title": "Pipeline of orchestration",
+    }
 
 
 def _reference(schema: Schema) -> Schema:
@@ -90,12 +99,9 @@ def _require_kind(definition: Schema) -> None:
         definition["required"] = ["kind", *definition.get("required", [])]
 
 
-def _name_stages(
-    schema: Schema, definitions: dict[str, Schema], kinds: Mapping[str, type[Stage]]
-) -> None:
+def _name_stages(schema: Schema, definitions: dict[str, Schema], stages: Mapping[str, str]) -> None:
     """Describe stages as a list of named ones, or as a mapping from names to stages."""
     properties = schema["properties"]
-    stages = {kind: stage.__name__ for kind, stage in kinds.items()}
     name = definitions[next(iter(stages.values()))]["properties"]["name"]
     about = {k: v for k, v in properties["stages"].items() if k in ("title", "description")}
     for stage in stages.values():

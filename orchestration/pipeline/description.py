@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias, get_args
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError
 
 from orchestration.expressions import parameter
 from orchestration.graph import ParameterSpec, ScheduleSpec
-from orchestration.stages import (
-    CheckpointEvaluation,
-    Context,
-    DataStaging,
-    Deployment,
-    Stage,
-    TrainingJob,
-)
+from orchestration.stages import Context, Stage
+from orchestration.stages.kinds import Kinds
 from orchestration.stages.values import Model, Name, Scalar, Text
 
 PIPELINE_NAME: Final = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 REGION: Final = r"^[a-z]{2,4}(-[a-z]+)+-\d$"
 
-AnyStage: TypeAlias = Annotated[
-    DataStaging | TrainingJob | CheckpointEvaluation | Deployment, Field(discriminator="kind")
-]
+
+def _stage(value: object, info: ValidationInfo) -> object:
+    """Read a stage by its kind; ``info.context`` holds the kinds that the pipeline takes."""
+    if isinstance(value, Stage):
+        return value
+    kinds = info.context if isinstance(info.context, Kinds) else Kinds()
+    if not isinstance(value, Mapping):
+        text = f"expected a mapping with a kind, got {value!r:.60}"
+        raise PydanticCustomError("stage_kind", "{text}", {"text": text})
+    name = value.get("kind")
+    kind = kinds.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise PydanticCustomError("stage_kind", "{text}", {"text": kinds.unknown(name)})
+    return kind.model_validate(dict(value), context=info.context)
 
 
-def stage_kinds(model: type[Description] | None = None) -> dict[str, type[Stage]]:
-    """The kinds of stages that a pipeline takes, by the name that a file gives them."""
-    annotation = (model or Description).model_fields["stages"].annotation
-    return {stage.model_fields["kind"].default: stage for stage in _stages_in(annotation)}
-
-
-def _stages_in(annotation: Any) -> Iterator[type[Stage]]:
-    if isinstance(annotation, type) and issubclass(annotation, Stage):
-        yield annotation
-    for inner in get_args(annotation):
-        yield from _stages_in(inner)
+AnyStage: TypeAlias = Annotated[SerializeAsAny[Stage], BeforeValidator(_stage)]
+"""A stage of any kind."""
 
 
 class Parameter(Model):

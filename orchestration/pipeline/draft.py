@@ -9,9 +9,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 from orchestration.expressions import Json, parameter, walk
-from orchestration.pipeline.description import Description, Parameter, Schedule, stage_kinds
+from orchestration.pipeline.description import Description, Parameter, Schedule
 from orchestration.refs import Expression, parse
 from orchestration.stages import Context, Stage
+from orchestration.stages.kinds import Kinds
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -77,7 +78,7 @@ class Draft:
         )
 
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> Draft:
+    def read(cls, data: Mapping[str, Any], kinds: Kinds) -> Draft:
         """Read as much as possible of incomplete data, whose stages are a list of named ones."""
         given = data.get("parameters")
         parameters = {
@@ -97,7 +98,7 @@ class Draft:
             tags=_read("tags", data, {}),
             parameters=parameters,
             schedule=_read("schedule", data, None),
-            stages=tuple(_written(stage) for stage in listed if _has_name(stage)),
+            stages=tuple(_written(stage, kinds) for stage in listed if _has_name(stage)),
         )
 
 
@@ -117,11 +118,11 @@ def _has_name(stage: object) -> bool:
     )
 
 
-def _written(data: Any) -> Written:
+def _written(data: Any, kinds: Kinds) -> Written:
     if isinstance(data, Stage):
         return _whole(data)
     # A misspelt key is reported already; what is wrong with the rest still has to be.
-    read = _try("stages", [data]) or _try("stages", [_without_unknown(data)])
+    read = _stages([data], kinds) or _stages([_without_unknown(data, kinds)], kinds)
     if read:
         return _whole(read[0])
     after = data.get("after")
@@ -129,19 +130,19 @@ def _written(data: Any) -> Written:
     return Written(
         name=data["name"],
         stage=None,
-        kind=stage_kinds().get(str(data.get("kind"))),
+        kind=kinds.get(str(data.get("kind"))),
         references=tuple(_references(data, "")),
         after=tuple(name for name in names if isinstance(name, str)),
     )
 
 
-def _without_unknown(data: Mapping[str, Any]) -> Any:
+def _without_unknown(data: Mapping[str, Any], kinds: Kinds) -> Any:
     """A stage's data without the keys that its models do not have."""
     from pydantic import ValidationError
 
     kept = deepcopy(dict(data))
     try:
-        _adapter("stages").validate_python([data])
+        _adapter("stages").validate_python([data], context=kinds)
     except ValidationError as error:
         for item in error.errors(include_url=False, include_input=False):
             if item["type"] == "extra_forbidden":
@@ -179,6 +180,17 @@ def _references(value: Any, path: str) -> Iterator[tuple[str, Expression[object]
 def _read(field: str, data: Mapping[str, Any], sample: Any) -> Any:
     value = _try(field, data.get(field))
     return sample if value is None else value
+
+
+def _stages(data: list[Any], kinds: Kinds) -> tuple[Stage, ...]:
+    """Stages as they are read, none where one of them is wrong."""
+    from pydantic import ValidationError
+
+    try:
+        read: tuple[Stage, ...] = _adapter("stages").validate_python(data, context=kinds)
+    except ValidationError:
+        return ()
+    return read
 
 
 def _try(field: str, value: Any, *, name: str | None = None) -> Any:

@@ -9,14 +9,14 @@ from typing import Any, cast
 from orchestration.checks import rules
 from orchestration.errors import ExpressionError, PipelineError, Problem
 from orchestration.expressions import Tree, substitute
-from orchestration.graph import Call, Graph, Workflow, rewrite, stage_of, upstream
+from orchestration.graph import Call, Graph, Workflow, all_steps, rewrite, stage_of, upstream
 from orchestration.graph.ordering import circle, layered
 from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.placement import Lowered, Placement, leaves
 from orchestration.pipeline.problems import problems
 from orchestration.refs import Expression, Ref
-from orchestration.stages import Fragment, Stage
+from orchestration.stages import Context, Fragment, Stage
 
 
 def lower(pipeline: Description) -> Workflow:
@@ -61,7 +61,8 @@ def of_requests(draft: Draft, found: Sequence[Problem]) -> list[Problem]:
     problems: list[Problem] = []
     for written in draft.stages:
         if written.stage is not None and written.name not in wrong_stages:
-            fragment = written.stage.lower(context)
+            fragment, wrong = _lowered(written.stage, context)
+            problems += wrong
             guard = fragment.guard
             more = () if guard is None else (guard.acquire, *guard.cleanup.steps)
             workflow = Workflow(name=draft.name, graph=Graph((*fragment.steps, *more)))
@@ -104,7 +105,8 @@ def _fragments(pipeline: Description, direct: Mapping[str, frozenset[str]]) -> d
     ends: dict[str, tuple[str, ...]] = {}
     wrong: list[Problem] = []
     for name in layered(direct):
-        fragment = stages[name].lower(context)
+        fragment, malformed = _lowered(stages[name], context)
+        wrong += malformed
         try:
             fragment = _resolved(fragment, fragments)
         except ExpressionError as error:
@@ -116,6 +118,37 @@ def _fragments(pipeline: Description, direct: Mapping[str, frozenset[str]]) -> d
     if wrong:
         raise PipelineError(wrong)
     return fragments
+
+
+def _lowered(stage: Stage, context: Context) -> tuple[Fragment, list[Problem]]:
+    """Lower a stage; whatever its kind does wrong belongs to it, wherever the kind comes from."""
+    kind = type(stage).__name__
+    try:
+        fragment = stage.lower(context)
+    except Exception as error:
+        error.add_note(f"while stage {stage.name!r}, a {kind}, was lowered")
+        raise
+    if not isinstance(fragment, Fragment):
+        raise TypeError(f"{kind}.lower returned {fragment!r:.60}, not a Fragment")
+    declared = type(stage).outputs.of(stage)
+    missing = [name for name in declared if name not in fragment.outputs]
+    messages = [
+        f"{kind} declares output {name!r}, and lower() gives no value for it" for name in missing
+    ]
+    messages += [
+        f"{kind}.lower() gives a value for {name!r}, which is none of its outputs"
+        for name in fragment.outputs
+        if name not in declared
+    ]
+    messages += [
+        f"{kind} names a step {step.name!r}; begin the name with that of the stage: "
+        f"{stage.name}.{step.name}"
+        for step in all_steps(Graph(fragment.steps))
+        if stage_of(step.name) != stage.name
+    ]
+    # So that the stages that read them are looked at as well.
+    whole = replace(fragment, outputs={**fragment.outputs, **dict.fromkeys(missing, "")})
+    return whole, [Problem("", message, stage=stage.name) for message in messages]
 
 
 def _resolved(fragment: Fragment, known: Mapping[str, Fragment]) -> Fragment:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -19,6 +19,7 @@ from orchestration.pipeline.unusable import unusable
 from orchestration.pipeline.wording import from_validation
 from orchestration.stages import Stage
 from orchestration.stages.assuming import assuming
+from orchestration.stages.kinds import Kinds, StageSource
 
 
 class Pipeline(Description):
@@ -34,30 +35,44 @@ class Pipeline(Description):
         _workflow: Workflow
 
     def __init__(self, /, **data: Any) -> None:
+        self._describe(data, Kinds())
+
+    def _describe(self, data: dict[str, Any], kinds: Kinds) -> None:
+        """Fill in the fields, or raise everything that is wrong."""
         named, misnamed = _named(data)
         if wrong := unusable(named):
             raise PipelineError(wrong)
         try:
-            super().__init__(**named)
+            # What BaseModel.__init__ does, with a context.
+            self.__pydantic_validator__.validate_python(named, self_instance=self, context=kinds)
         except ValidationError as error:
-            draft = Draft.read(named)
-            found = [*from_validation(error, named), *problems(draft), *misnamed]
+            draft = Draft.read(named, kinds)
+            found = [*from_validation(error, named, kinds), *problems(draft), *misnamed]
             raise PipelineError(_grouped([*found, *of_requests(draft, found)])) from error
         if misnamed:
             raise PipelineError(misnamed)
         self.lower()  # What is wrong with the whole is said at once, not when a backend asks.
 
     @classmethod
-    def load(cls, path: str | Path, *, lock: Mapping[str, Any] | None = None) -> Self:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        stages: Iterable[StageSource] = (),
+        lock: Mapping[str, Any] | None = None,
+    ) -> Self:
         """A pipeline from a YAML file, read safely, with its lock file where it has one.
 
-        ``lock`` is the content of a lock file that counts instead of the one beside the YAML.
+        ``stages`` are kinds of stages beside the package's own and installed ones: modules, their
+        names, or classes. ``lock`` is the content of a lock file that counts instead of the one
+        beside the YAML.
         """
         from orchestration.pipeline.files import read
 
+        kinds = Kinds.of(stages)
         data, found = read(Path(path), lock)
         try:
-            pipeline = cls.parse(data)
+            pipeline = cls._of(data, kinds)
         except PipelineError as error:
             raise PipelineError([*found, *error.problems]) from error
         if found:
@@ -65,9 +80,15 @@ class Pipeline(Description):
         return pipeline
 
     @classmethod
-    def parse(cls, data: Mapping[str, Any]) -> Self:
-        """A pipeline from plain data, as a YAML file holds it."""
-        return cls(**{str(key): value for key, value in data.items()})
+    def parse(cls, data: Mapping[str, Any], *, stages: Iterable[StageSource] = ()) -> Self:
+        """A pipeline from plain data, as a YAML file holds it; ``stages`` as in :meth:`load`."""
+        return cls._of(data, Kinds.of(stages))
+
+    @classmethod
+    def _of(cls, data: Mapping[str, Any], kinds: Kinds) -> Self:
+        pipeline = cls.__new__(cls)
+        pipeline._describe({str(key): value for key, value in data.items()}, kinds)
+        return pipeline
 
     def lower(self) -> Workflow:
         """The pipeline as a checked workflow, lowered once."""

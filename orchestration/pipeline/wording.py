@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
@@ -11,6 +12,7 @@ from orchestration.errors import Problem, near
 from orchestration.pipeline.description import PIPELINE_NAME, REGION, Description
 from orchestration.pipeline.documentation import documented
 from orchestration.refs import STAGE_NAME
+from orchestration.stages.kinds import Kinds
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -35,15 +37,16 @@ _EXPECTED = {
 }
 
 
-def from_validation(error: ValidationError, data: Mapping[str, Any]) -> list[Problem]:
+def from_validation(error: ValidationError, data: Mapping[str, Any], kinds: Kinds) -> list[Problem]:
     """Everything that Pydantic found wrong. ``data`` has its stages as a list of named ones."""
+    models = _Models(data, kinds)
     messages: dict[tuple[str | None, str], list[str]] = {}
     for item in error.errors(include_url=False, include_context=True):
         value = item["input"]
         if item["type"] == "too_short" and len(value) >= item["ctx"]["min_length"]:
             continue  # Entries that are wrong themselves are not counted; each is reported.
         place = _place(item["loc"], data, missing=item["type"] == "missing")
-        messages.setdefault(place, []).append(_message(item))
+        messages.setdefault(place, []).append(_message(item, models))
     return [
         Problem(field, "; or ".join(dict.fromkeys(texts)), stage=stage)
         for (stage, field), texts in messages.items()
@@ -83,35 +86,49 @@ def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from models_in(inner)
 
 
-def _models_at(location: Location) -> tuple[type[BaseModel], ...]:
-    """The models that may stand at a location."""
-    models: tuple[type[BaseModel], ...] = (Description,)
-    for part in location:
-        fields = [m.model_fields[str(part)] for m in models if part in m.model_fields]
-        if fields:
-            models = tuple(model for f in fields for model in models_in(f.annotation))
-        else:
-            tagged = tuple(m for m in models if _kind(m) == part)
-            models = tagged or models
-    return models
+@dataclass(frozen=True, slots=True)
+class _Models:
+    """The models that a pipeline's data is read by."""
+
+    data: Mapping[str, Any]
+    kinds: Kinds
+
+    def at(self, location: Location) -> tuple[type[BaseModel], ...]:
+        """Return the models that may stand at a location."""
+        models: tuple[type[BaseModel], ...] = (Description,)
+        for position, part in enumerate(location):
+            if location[:position] == ("stages",):
+                models = self._stage(part)
+                continue
+            fields = [m.model_fields[str(part)] for m in models if part in m.model_fields]
+            if fields:
+                models = tuple(model for f in fields for model in models_in(f.annotation))
+            else:
+                models = tuple(m for m in models if _kind(m) == part) or models
+        return models
+
+    def _stage(self, index: str | int) -> tuple[type[BaseModel], ...]:
+        stage = self.data["stages"][index]
+        name = stage.get("kind") if isinstance(stage, Mapping) else None
+        kind = self.kinds.get(name) if isinstance(name, str) else None
+        return () if kind is None else (kind,)
+
+    def keys(self, location: Location) -> list[str]:
+        """Return the fields that may stand at a location."""
+        return sorted({name for model in self.at(location) for name in model.model_fields})
+
+    def purpose(self, location: Location) -> str:
+        """Return the beginning of a field's documentation."""
+        *parents, name = location
+        for model in self.at(tuple(parents)):
+            if (text := documented(model).get(str(name))) is not None:
+                first = text.split("\n\n")[0].split(". ")[0]
+                return " ".join(first.replace("``", "").rstrip(".").split())
+        return ""
 
 
 def _kind(model: type[BaseModel]) -> object:
     return model.model_fields["kind"].default if "kind" in model.model_fields else None
-
-
-def _keys(location: Location) -> list[str]:
-    return sorted({name for model in _models_at(location) for name in model.model_fields})
-
-
-def _told(location: Location) -> str:
-    """Return the beginning of a field's documentation."""
-    *parents, name = location
-    for model in _models_at(tuple(parents)):
-        if (text := documented(model).get(str(name))) is not None:
-            first = text.split("\n\n")[0].split(". ")[0]
-            return " ".join(first.replace("``", "").rstrip(".").split())
-    return ""
 
 
 def _shown(value: object) -> str:
@@ -119,19 +136,19 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def _message(item: Any) -> str:
+def _message(item: Any, models: _Models) -> str:
     kind, given, context = str(item["type"]), item["input"], item.get("ctx", {})
     match kind:
         case "extra_forbidden":
-            return f"is unknown{near(str(item['loc'][-1]), _keys(item['loc'][:-1]))}"
+            return f"is unknown{near(str(item['loc'][-1]), models.keys(item['loc'][:-1]))}"
         case "missing":
-            told = _told(item["loc"])
-            return f"is required: {told}" if told else "is required"
+            purpose = models.purpose(item["loc"])
+            return f"is required: {purpose}" if purpose else "is required"
         case "union_tag_not_found":
-            kinds = (str(_kind(model)) for model in _models_at(item["loc"]))
+            kinds = (str(_kind(model)) for model in models.at(item["loc"]))
             return f"has no kind; give it one of kind: {', '.join(dict.fromkeys(kinds))}"
         case "union_tag_invalid":
-            kinds = (str(_kind(model)) for model in _models_at(item["loc"]))
+            kinds = (str(_kind(model)) for model in models.at(item["loc"]))
             return f"there is no kind {context['tag']!r}{near(str(context['tag']), kinds)}"
         case "string_pattern_mismatch":
             words = _PATTERNS.get(context["pattern"], f"text that matches {context['pattern']}")
@@ -144,7 +161,8 @@ def _message(item: Any) -> str:
         return f"{_size(kind, given)}; {bound}"
     expected = _EXPECTED.get(kind.split("_")[0])
     if expected is not None and kind.split("_")[-1] in ("type", "parsing", "float"):
-        keys = _keys(item["loc"]) if expected == "a mapping" and kind.startswith("model") else []
+        is_model = expected == "a mapping" and kind.startswith("model")
+        keys = models.keys(item["loc"]) if is_model else []
         of = f" with the keys {', '.join(keys)}" if 0 < len(keys) <= 12 else ""
         return f"expected {expected}{of}, got {_shown(given)}"
     return str(item["msg"])

@@ -4,6 +4,7 @@ from orchestration.stages.copying import S3Destination
 from orchestration.stages.deployment import Deployment, SmokeTest
 from orchestration.stages.evaluation import CheckpointEvaluation, Threshold
 from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
+from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.stage import Context, Fragment, Gate, Guard, Stage
 from orchestration.stages.staging import DataStaging
 from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
@@ -19,7 +20,7 @@ from orchestration.stages.training.observability import (
     Rule,
     TensorBoard,
 )
-from orchestration.stages.values import Source, Vpc
+from orchestration.stages.values import Source, Text, Vpc
 
 __all__ = [
     "Batch",
@@ -45,6 +46,7 @@ __all__ = [
     "ManagedSpot",
     "ModelOutput",
     "NewFileSystem",
+    "Outputs",
     "Profiler",
     "Rule",
     "S3Channel",
@@ -53,7 +55,9 @@ __all__ = [
     "Source",
     "Stage",
     "TensorBoard",
+    "Text",
     "Threshold",
     "TrainingJob",
     "Vpc",
+    "output",
 ]

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import jsonschema
 import pytest
 import yaml
 
-from orchestration import DataStaging
-from orchestration.cli.schema import pipeline_schema
-from orchestration.pipeline.description import Description
-from orchestration.stages import Stage
 from tests.cli.conftest import ROOT, Command
 
 BACKENDS = ("step-functions", "airflow")
@@ -141,25 +137,3 @@ def test_the_schema_requires_a_kind(schema: Any) -> None:
     assert [e.json_path for e in schema.iter_errors(data) if "kind" in e.message] == [
         "$.stages.deploy"
     ]
-
-
-class Shredding(Stage):
-    """A kind of stage that the package does not have."""
-
-    kind: Literal["shredding"] = "shredding"
-    uri: str
-
-
-class Extended(Description):
-    stages: tuple[DataStaging | Shredding, ...]  # type: ignore[assignment]  # another kind
-
-
-def test_the_schema_takes_another_kind_of_stage() -> None:
-    schema = jsonschema.Draft202012Validator(pipeline_schema(Extended))
-    shred = {"kind": "shredding", "uri": "s3://bucket/old"}
-    data = {"name": "p", "workspace": "s3://bucket", "stages": {"shred": shred}}
-    assert list(schema.iter_errors(data)) == []
-    listed = {**data, "stages": [{"name": "shred", **shred}]}
-    assert list(schema.iter_errors(listed)) == []
-    unknown = {**data, "stages": {"train": {"kind": "training_job"}}}
-    assert [error.json_path for error in schema.iter_errors(unknown)] == ["$.stages.train.kind"]

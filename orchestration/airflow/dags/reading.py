@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,14 +13,18 @@ from orchestration.graph import Workflow
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
+    from orchestration.stages.kinds import StageSource
 
 _log = logging.getLogger(__name__)
 
 
-def specification(pipeline: Pipeline | Workflow | str | Path, folder: Path) -> DagSpec:
+def specification(
+    pipeline: Pipeline | Workflow | str | Path, folder: Path, stages: Iterable[StageSource] = ()
+) -> DagSpec:
     """Return the specification of a pipeline, given as an object or as a path from a folder.
 
-    That of a file comes from its lock file, and is rendered only where that one is stale.
+    That of a file comes from its lock file, and is rendered only where that one is stale; only then
+    are the modules of further kinds of stages imported.
     """
     if isinstance(pipeline, str | Path):
         path = folder / pipeline
@@ -36,7 +41,7 @@ def specification(pipeline: Pipeline | Workflow | str | Path, folder: Path) -> D
                 )
         from orchestration.pipeline import Pipeline as PipelineClass
 
-        pipeline = PipelineClass.load(path)
+        pipeline = PipelineClass.load(path, stages=stages)
     from orchestration.backends.airflow.rendering import render
 
     return render(pipeline if isinstance(pipeline, Workflow) else pipeline.lower())

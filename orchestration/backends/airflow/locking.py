@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -21,6 +21,7 @@ from orchestration.errors import PipelineError, Problem
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
+    from orchestration.stages.kinds import StageSource
 
 _SECTION: Final = "airflow"
 # The package itself stands above its floors.
@@ -40,16 +41,19 @@ def lock_path(path: Path) -> Path:
     return path.with_suffix(".lock.json")
 
 
-def with_specification(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
+def with_specification(
+    path: Path, content: Mapping[str, Any], *, stages: Iterable[StageSource] = ()
+) -> dict[str, Any]:
     """Return the content of a YAML file's lock file with the DAG that both describe.
 
+    ``stages`` are further kinds of stages, as :meth:`~orchestration.Pipeline.load` takes them.
     Raises the errors of loading the YAML, and of :func:`orchestration.backends.airflow.render`.
     """
     from orchestration.backends.airflow.rendering import render
     from orchestration.pipeline import Pipeline
     from orchestration.pipeline.files import model_files
 
-    pipeline = Pipeline.load(path, lock=content)
+    pipeline = Pipeline.load(path, stages=stages, lock=content)
     section = {
         "version": _VERSION,
         "files": {path.name: _digest(path), **model_files(path, content)},

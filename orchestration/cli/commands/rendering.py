@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from orchestration.cli.naming import Named, named
+from orchestration.cli.naming import Named, named, stage_modules
 from orchestration.cli.output import FAILED, colored_diff, note
 from orchestration.errors import PipelineError, UnsupportedError
 
@@ -117,7 +117,8 @@ def lock_text(path: Path, content: Mapping[str, Any]) -> str:
     from orchestration.backends.airflow import layout, locking
 
     try:
-        content = locking.with_specification(path, content)
+        stages = stage_modules(path.parent)
+        content = locking.with_specification(path, content, stages=stages)
     except (PipelineError, UnsupportedError) as error:
         note(f"warning: the lock file holds no DAG, since {path} can't be rendered for Airflow:")
         note(str(error))
@@ -127,8 +128,10 @@ def lock_text(path: Path, content: Mapping[str, Any]) -> str:
 def schema(output: Path | None, *, check: bool) -> None:
     """Write the JSON Schema of pipeline files, or compare it with a file."""
     from orchestration.cli.schema import pipeline_schema
+    from orchestration.stages.kinds import Kinds
 
-    text = json.dumps(pipeline_schema(), indent=2, ensure_ascii=False) + "\n"
+    kinds = Kinds.of(stage_modules())
+    text = json.dumps(pipeline_schema(kinds), indent=2, ensure_ascii=False) + "\n"
     _deliver(text, output, check=check, again=f"orchestrate schema -o {output}")
 
 

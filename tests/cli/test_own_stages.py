@@ -1,0 +1,62 @@
+"""``--stages``: modules with kinds of stages, for every command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from orchestration.backends.airflow.locking import specification
+from orchestration.backends.airflow.spec import DagSpec
+from tests import guides
+from tests.cli.conftest import Command
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    with guides.own_stages(tmp_path):
+        yield tmp_path
+
+
+def test_the_command_line_takes_modules_of_stages(folder: Path, orchestrate: Command) -> None:
+    path = folder / "features.yaml"
+    assert orchestrate("validate", str(path)).status == 1
+    sys.modules.pop("my_stages", None)
+    assert orchestrate("--stages", "my_stages", "validate", str(path)).status == 0
+    assert orchestrate("--stages", "your_stages", "validate", str(path)).status == 2
+
+
+def test_the_schema_has_modules_of_stages(
+    folder: Path, orchestrate: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    schema: Any = orchestrate("--stages", "my_stages", "schema").document
+    validator = jsonschema.Draft202012Validator(schema)
+    data = yaml.safe_load((folder / "features.yaml").read_text())
+    assert list(validator.iter_errors(data)) == []
+    data["stages"]["ask"]["sql"] = 7
+    data["stages"]["other"] = {"kind": "athena_quary"}
+    assert sorted(error.json_path for error in validator.iter_errors(data)) == [
+        "$.stages.ask.sql",
+        "$.stages.other.kind",
+    ]
+    assert "The statement." in str(schema)
+
+
+def test_a_lock_file_covers_the_module_of_a_stage(
+    folder: Path, orchestrate: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(folder)  # As Airflow does with the folder of DAG files.
+    path = folder / "features.yaml"
+    assert orchestrate("--stages", "my_stages", "lock", str(path)).status == 0
+    sys.modules.pop("my_stages", None)
+    assert isinstance(specification(path), DagSpec)
+    assert "my_stages" not in sys.modules
+    with (folder / "my_stages.py").open("a") as module:
+        module.write("# changed\n")
+    assert "my_stages" in str(specification(path))

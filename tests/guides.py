@@ -1,0 +1,24 @@
+"""The files that the guides in ``docs/`` show, as their readers would save them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+OWN_STAGES = Path(__file__).parents[1] / "docs" / "own_stages.md"
+
+
+@contextmanager
+def own_stages(folder: Path) -> Iterator[Path]:
+    """``my_stages.py`` and ``features.yaml``, as the guide to stages of one's own shows them."""
+    blocks = re.findall(r"```(python|yaml)\n(.*?)```", OWN_STAGES.read_text("utf-8"), re.DOTALL)
+    for language, text in blocks:
+        name = "my_stages.py" if language == "python" else "features.yaml"
+        (folder / name).write_text(text, encoding="utf-8")
+    try:
+        yield folder
+    finally:
+        sys.modules.pop("my_stages", None)
