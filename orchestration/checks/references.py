@@ -12,6 +12,7 @@ from orchestration.graph import (
     ForEach,
     Graph,
     Guarded,
+    Pages,
     Read,
     Step,
     Workflow,
@@ -27,6 +28,8 @@ from orchestration.refs import Expression, Ref
 def outputs_of(step: Step) -> frozenset[str]:
     """The names of a step's outputs."""
     match step:
+        case Call(pages=pages) if pages is not None:
+            return frozenset(pages.folds)
         case Call():
             waited = step.until.outputs if step.until is not None else {}
             return frozenset([*step.outputs, *waited])
@@ -91,6 +94,21 @@ def _bodies(step: Step) -> Iterator[tuple[Graph, frozenset[str]]]:
             yield body, frozenset()
 
 
+def _folds(call: Call, pages: Pages) -> Iterator[Problem]:
+    """Yield the folds of a listing that read something else than the listing."""
+    own = [*call.outputs, *pages.folds]
+    for name, fold in pages.folds.items():
+        for node in walk(fold.then):
+            match node:
+                case Result(call.name, output) if output in own:
+                    pass
+                case Result() | Parameter() | Item() | Ref():
+                    message = f"the fold {name!r} reads {node!r}; it may read {', '.join(own)}"
+                    yield Problem("", message, step=call.name)
+                case _:
+                    pass
+
+
 def _where(itself: bool) -> str:
     if itself:
         return "which is itself"
@@ -140,6 +158,8 @@ class _Readers:
                 yield from self.tree(step.name, step.fallback.label, others, looping=looping)
         if call.failure is not None:
             yield from self.tree(call.name, call.failure.remedy, others, looping=looping)
+        if call.pages is not None:
+            yield from _folds(call, call.pages)
 
     def _candidate(self, step: Call, others: _Scope, *, looping: bool) -> Iterator[Problem]:
         yield from self.tree(step.name, step.operation.request, others, looping=looping)

@@ -29,7 +29,7 @@ from orchestration.execution.effects import (
     Verdict,
     Watch,
 )
-from orchestration.execution.jobs import Job, job
+from orchestration.execution.jobs import Job, job, listed
 from orchestration.execution.outputs import checked_response, taken
 from orchestration.execution.places import Attempt, Standing, exhausted, refused, resumed
 from orchestration.execution.sending import passes, sent
@@ -45,6 +45,8 @@ def called(call: Call, values: Environment, attempt: Attempt, path: str) -> Perf
     :class:`~orchestration.execution.effects.Trouble`.
     """
     try:
+        if call.pages is not None:
+            return (yield from listed(job(call, values), call.pages))
         return (yield from _Calling(call, values, attempt, path).perform())
     except RunError as error:
         if call.failure is None:

@@ -8,11 +8,18 @@ from typing import cast
 
 from orchestration.errors import RunError
 from orchestration.execution import wording
-from orchestration.execution.effects import Outputs, Request, ServiceError, Trouble
+from orchestration.execution.effects import (
+    Outputs,
+    Performance,
+    Request,
+    ServiceError,
+    Trouble,
+)
+from orchestration.execution.outputs import MISSING, at, checked_response, taken
 from orchestration.execution.scope import Own
-from orchestration.execution.sending import passes
+from orchestration.execution.sending import passes, sent
 from orchestration.expressions import Environment, Json, evaluate
-from orchestration.graph import Call, Operation
+from orchestration.graph import Call, Operation, Pages
 
 LONGEST_NAME = 63
 """Characters of a SageMaker job's name."""
@@ -78,6 +85,27 @@ def job(call: Call, values: Environment) -> Job:
     operation = call.operation
     parameters = cast("Mapping[str, Json]", evaluate(operation.request, values))
     return Job(call, Request(operation.service, operation.name, parameters), values)
+
+
+def listed(asked: Job, pages: Pages) -> Performance[Outputs]:
+    """Send a listing's requests page by page; returns what its folds came to."""
+    request, call = asked.request, asked.call
+    folds: dict[str, Json] = {name: fold.start for name, fold in pages.folds.items()}
+    for _ in range(pages.most):
+        try:
+            response = yield from sent(request, call.retry)
+        except ServiceError as error:
+            raise asked.failed(error) from error
+        checked_response(response, request.operation, asked.subject)
+        page = taken(call.outputs, response, call.name)
+        seen = Own(asked.values, call.name, {**page, **folds})
+        folds = {name: evaluate(fold.then, seen) for name, fold in pages.folds.items()}
+        token = at(response, pages.token)
+        if token is MISSING:
+            break
+        parameters = {**asked.request.parameters, pages.field: cast(Json, token)}
+        request = replace(request, parameters=parameters)
+    return folds
 
 
 def _renamed(value: Json, old: str, new: str) -> Json:

@@ -172,6 +172,14 @@ def _hash(value: Json) -> str:
     return run_token(_text(value))
 
 
+def _fingerprint(before: Json, items: Json) -> str:
+    lines = [_text(before)]
+    for item in _objects(items):
+        size = text(_number(_field(item, "Size")))
+        lines.append(f"{size} {_text(_field(item, 'ETag'))} {_text(_field(item, 'Key'))}\n")
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
 def _text(value: Json) -> str:
     if not isinstance(value, str):
         raise ExpressionError(f"expected text, got {value!r}")
@@ -230,6 +238,8 @@ def _numbered(items: Json, key: Json) -> list[Json]:
 
 _FUNCTIONS: dict[Function, Callable[..., Json]] = {
     Function.HASH: _hash,
+    Function.FINGERPRINT: _fingerprint,
+    Function.CONTAINS: lambda whole, part: _text(part) in _text(whole),
     Function.COUNT: lambda items: len(_objects(items)),
     Function.COUNT_FILES: _count_files,
     Function.SUM: _sum,

@@ -30,6 +30,11 @@ class Function(StrEnum):
 
     HASH = "hash"
     """``text -> text``: the first 12 hexadecimal digits of its SHA-256."""
+    FINGERPRINT = "fingerprint"
+    """``text, list of objects of S3 -> text``: the SHA-256 of a text and, of each object, a line
+    with Size, ETag and Key. The text may be the fingerprint of the objects listed before."""
+    CONTAINS = "contains"
+    """``text, text -> boolean``: true if the second is a part of the first."""
     COUNT = "count"
     """``list -> number``."""
     COUNT_FILES = "count_files"

@@ -197,6 +197,33 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """A value that is brought up to date with each page of a listing."""
+
+    start: Json
+    """Its value before the first page."""
+    then: Tree
+    """Its value after a page. It reads only the call's own outputs, which are those of the page,
+    and folds, which are those before the page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pages:
+    """The way through a listing of many pages: each request has the token of the page before.
+
+    A call with pages has its folds for outputs; nothing of a single page is kept.
+    """
+
+    token: Path
+    """The place of the token in the response; the last page has none."""
+    field: str
+    """The request's field for the token."""
+    most: int
+    """Pages to ask for at the most."""
+    folds: Mapping[str, Fold]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
     """Retrying a call (never a job) on errors that pass: throttling, 5xx, connection lost."""
 

@@ -13,6 +13,7 @@ from orchestration.graph.calls import (
     Fallback,
     Operation,
     Output,
+    Pages,
     Recovery,
     Retry,
     Until,
@@ -30,6 +31,7 @@ class Call:
     operation: Operation
     outputs: Mapping[str, Output] = field(default_factory=dict)
     """Taken from the response of the call itself."""
+    pages: Pages | None = None
     until: Until | None = None
     adopt: Adopt | None = None
     recoveries: tuple[Recovery, ...] = ()

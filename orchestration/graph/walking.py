@@ -184,12 +184,16 @@ def _rewrite_call(call: Call, tree: Callable[[Any], Any]) -> Call:
     if fallback is not None:
         others = tuple(alternative(other) for other in fallback.alternatives)
         fallback = replace(fallback, label=tree(fallback.label), alternatives=others)
-    failure = call.failure
+    failure, pages = call.failure, call.pages
     if failure is not None:
         failure = replace(failure, remedy=tree(failure.remedy))
+    if pages is not None:
+        folds = {name: replace(f, then=tree(f.then)) for name, f in pages.folds.items()}
+        pages = replace(pages, folds=folds)
     return replace(
         call,
         operation=operation(call.operation),
+        pages=pages,
         until=until,
         fallback=fallback,
         failure=failure,

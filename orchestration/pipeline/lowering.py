@@ -15,6 +15,7 @@ from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.placement import Lowered, Placement, leaves
 from orchestration.pipeline.problems import problems
+from orchestration.pipeline.unchanged import Ending
 from orchestration.refs import Expression, Ref
 from orchestration.stages import Context, Fragment, Stage
 
@@ -38,12 +39,15 @@ def lower(pipeline: Description) -> Workflow:
         written={stage.name: type(stage).outputs.written(stage) for stage in pipeline.stages},
     )
     placement = Placement.of(lowered)
+    graph, outputs = placement.graph(), placement.outputs()
+    if ending := Ending.of(graph, lowered.fragments, pipeline.parameter_specs()):
+        graph, outputs = ending.whole(), ending.outputs()
     workflow = Workflow(
         name=pipeline.name,
         description=pipeline.description,
         parameters=pipeline.parameter_specs(),
-        graph=placement.graph(),
-        outputs=placement.outputs(),
+        graph=graph,
+        outputs=outputs,
         schedule=pipeline.schedule_spec(),
         tags=pipeline.tags,
         region=pipeline.region,
@@ -63,8 +67,9 @@ def of_requests(draft: Draft, found: Sequence[Problem]) -> list[Problem]:
         if written.stage is not None and written.name not in wrong_stages:
             fragment, wrong = _lowered(written.stage, context)
             problems += wrong
-            guard = fragment.guard
+            guard, look = fragment.guard, fragment.look
             more = () if guard is None else (guard.acquire, *guard.cleanup.steps)
+            more = (*more, *(() if look is None else look.steps))
             workflow = Workflow(name=draft.name, graph=Graph((*fragment.steps, *more)))
             problems += [_in_stage(problem) for problem in rules.requests(workflow)]
     return problems

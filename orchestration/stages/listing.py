@@ -21,9 +21,14 @@ def prefix_of(uri: Text) -> Expression[object]:
 
 
 def listing(
-    name: str, uri: Text, *, numbers: Sequence[str] = ("Size",), after: tuple[str, ...] = ()
+    name: str,
+    uri: Text,
+    *,
+    texts: Sequence[str] = ("Key",),
+    numbers: Sequence[str] = ("Size",),
+    after: tuple[str, ...] = (),
 ) -> Call:
-    """A listing of the objects below a URI, each with its key and some numbers."""
+    """A listing of the objects below a URI, each with some texts and numbers."""
     request: dict[str, Any] = {
         "Bucket": apply(Function.S3_BUCKET, uri),
         "Prefix": prefix_of(uri),
@@ -36,8 +41,8 @@ def listing(
             "objects": Output(
                 ("Contents",),
                 kind="list",
-                columns=("Key", *numbers),
-                texts=("Key",),
+                columns=(*texts, *numbers),
+                texts=tuple(texts),
                 numbers=tuple(numbers),
                 default=(),
             ),

@@ -36,6 +36,23 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A look at what a run would begin with, before anything else in it.
+
+    Where no look of a pipeline sees a change since the last run that succeeded, the run ends, well.
+    """
+
+    steps: tuple[Step, ...]
+    """They read nothing of other stages."""
+    fingerprint: Expression[object]
+    """The fingerprint of what is there now."""
+    earlier: Expression[object]
+    """The record of the last run that succeeded, as text."""
+    record: Expression[str]
+    """The S3 URI of the record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fragment:
     """A stage, lowered."""
 
@@ -43,6 +60,7 @@ class Fragment:
     outputs: Mapping[str, Tree]
     gate: Gate | None = None
     guard: Guard | None = None
+    look: Look | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +83,20 @@ class Context:
         """The part of a stage's resource names that is the same in every run."""
         return f"{self.pipeline}-{stage.replace('_', '-')}-"
 
+    @property
+    def workspace_uri(self) -> str | Expression[object]:
+        """The workspace as a part of a text."""
+        return _part(self.workspace)
+
     def location(self, stage: str, *below: str) -> Expression[str]:
         """Return the S3 URI of a stage's files in a run."""
-        return join(_part(self.workspace), "/", run_id(), "/", "/".join([stage, *below]))
+        return join(self.workspace_uri, "/", run_id(), "/", "/".join([stage, *below]))
 
     def source(self, source: Source) -> Expression[str] | str:
         """Return the S3 prefix of a stage's code."""
         if source.uri is not None:
             return source.uri
-        return join(_part(self.workspace), "/source/", source.sha256 or "")
+        return join(self.workspace_uri, "/source/", source.sha256 or "")
 
     def archive(self, source: Source) -> Expression[str] | str:
         """Return the S3 URI of a stage's code as the archive that the training toolkit unpacks."""

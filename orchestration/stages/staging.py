@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from hashlib import sha256
+from typing import Annotated, ClassVar, Literal, TypeAlias, cast
 
 from pydantic import Field
 from typing_extensions import override
 
 from orchestration.errors import Problem
+from orchestration.expressions import Run, walk
 from orchestration.refs import Ref
+from orchestration.stages import unchanged
 from orchestration.stages.copying import S3Destination
 from orchestration.stages.lustre import ExistingFileSystem, NewFileSystem
 from orchestration.stages.lustre.exporting import within
@@ -30,7 +33,16 @@ def _is_copy(stage: DataStaging) -> bool:
 
 def _is_counted(stage: DataStaging) -> bool:
     destination = stage.destination
-    return isinstance(destination, S3Destination) and destination.copy_by != "automatic"
+    counting = isinstance(destination, S3Destination) and destination.copy_by != "automatic"
+    return counting and stage.unless_unchanged != "skip"
+
+
+def _has_fingerprint(stage: DataStaging) -> bool:
+    return stage.fingerprint or stage.unless_unchanged is not None
+
+
+def _may_skip(stage: DataStaging) -> bool:
+    return stage.unless_unchanged == "skip"
 
 
 def _is_on_lustre(stage: DataStaging) -> bool:
@@ -42,7 +54,10 @@ def _exports(stage: DataStaging) -> bool:
 
 
 _USE_LOCATION = "its destination is S3, so use location"
-_NOT_COUNTED = "only copy_by: objects and copy_by: datasync of a destination in S3 give it"
+_NOT_COUNTED = (
+    "only copy_by: objects and copy_by: datasync of a destination in S3 give it, without "
+    "unless_unchanged: skip"
+)
 _USE_FILE_SYSTEM = "its destination is a file system, so use file_system"
 
 
@@ -55,9 +70,18 @@ class DataStagingOutputs:
     )
     """S3 URI of the staged data (S3 destinations)."""
     object_count: Ref[int] = output(exists=_is_counted, otherwise=_NOT_COUNTED, shown=True)
-    """Objects copied (S3 destinations, but for ``copy_by: automatic``)."""
+    """Objects copied (S3 destinations, but for ``copy_by: automatic`` and for stages that may be
+    skipped)."""
     total_bytes: Ref[int] = output(exists=_is_counted, otherwise=_NOT_COUNTED, shown=True)
-    """Bytes copied (S3 destinations, but for ``copy_by: automatic``)."""
+    """Bytes copied, where objects are counted."""
+    fingerprint: Ref[str] = output(
+        exists=_has_fingerprint, otherwise="add fingerprint: true", shown=True
+    )
+    """SHA-256 over size, ETag and key of every object of the source, taken before it is staged."""
+    unchanged: Ref[bool] = output(
+        exists=_may_skip, otherwise="it has no unless_unchanged: skip", shown=True
+    )
+    """True if nothing was copied, since source and destination are as the last copy left them."""
     file_system: Ref[dict[str, str]] = output(exists=_is_on_lustre, otherwise=_USE_LOCATION)
     """The file system, for a channel of a :class:`TrainingJob` (Lustre destinations)."""
     file_system_root: Ref[dict[str, str]] = output(exists=_is_on_lustre, otherwise=_USE_LOCATION)
@@ -90,6 +114,15 @@ class DataStaging(Stage):
     """The place to stage to: ``s3``, ``fsx_lustre`` (created, and always deleted) or
     ``existing_fsx_lustre``."""
 
+    fingerprint: bool = False
+    """Take a fingerprint of the source, an output: of at most 500,000 objects (500 with
+    ``copy_by: objects``)."""
+    unless_unchanged: Literal["end_run", "skip"] | None = None
+    """``end_run``: the run ends at once, and well, if the last successful run of this very pipeline
+    saw the same source with the same parameters; where several stages say so, if all are unchanged.
+    ``skip``: nothing is copied if source and destination are as the last copy left them; for a
+    destination with a ``uri``, of at most 150,000 objects."""
+
     outputs: ClassVar[Outputs[DataStagingOutputs]] = Outputs(DataStagingOutputs)
 
     @override
@@ -104,6 +137,7 @@ class DataStaging(Stage):
                 "onto a new one (kind: fsx_lustre)",
             )
         yield from s3_problem("source", self.source)
+        yield from self._check_unchanged(existing=existing)
         match self.destination:
             case S3Destination():
                 for problem in self.destination.check():
@@ -133,9 +167,49 @@ class DataStaging(Stage):
                 )
                 yield Problem(f"destination.export[{number}]", message)
 
+    def _check_unchanged(self, *, existing: bool) -> Iterator[Problem]:
+        field = "fingerprint" if self.unless_unchanged is None else "unless_unchanged"
+        if existing and _has_fingerprint(self):
+            yield Problem(field, "an existing file system is attached as it is; remove this")
+        elif self.unless_unchanged == "skip":
+            target = self.destination.uri if isinstance(self.destination, S3Destination) else None
+            if target is None or any(isinstance(node, Run) for node in walk(target)):
+                yield Problem(
+                    "unless_unchanged",
+                    "skip needs a copy that outlives the run: a destination {kind: s3, uri: "
+                    "s3://bucket/prefix}; or end the run instead (end_run)",
+                )
+        elif self.unless_unchanged == "end_run":
+            for node in walk(self.source):
+                if isinstance(node, Ref):
+                    yield Problem(
+                        "unless_unchanged",
+                        f"end_run looks at the source before any stage runs, and {node.stage} has "
+                        "to run first; say skip, or give source as text or a parameter",
+                    )
+
     @override
     def lower(self, context: Context) -> Fragment:
         source = self.source if self.source is not None else ""
+        fragment, uri = self._staged(source, context), unchanged.record_uri(context, self.name)
+        listed = unchanged.Source(stage=self.name, uri=source, most=self._most_pages)
+        if self.unless_unchanged == "skip" and isinstance(self.destination, S3Destination):
+            written = self.model_dump_json(include={"source", "destination"})
+            record = unchanged.Record(uri=uri, digest=sha256(written.encode()).hexdigest())
+            return unchanged.skipping(listed, cast(Text, self.destination.uri), fragment, record)
+        if self.unless_unchanged == "end_run":
+            return unchanged.ending(listed, fragment, uri)
+        return unchanged.told(listed, fragment) if self.fingerprint else fragment
+
+    @property
+    def _most_pages(self) -> int:
+        """The pages of the listing that a fingerprint is taken of, at the most."""
+        if isinstance(self.destination, S3Destination) and self.destination.copy_by == "objects":
+            return 1
+        three = self.unless_unchanged == "skip"
+        return unchanged.MOST_PAGES_OF_THREE if three else unchanged.MOST_PAGES
+
+    def _staged(self, source: Text, context: Context) -> Fragment:
         match self.destination:
             case S3Destination():
                 return self.destination.lower(self.name, source, context)

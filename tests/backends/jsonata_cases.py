@@ -46,6 +46,7 @@ SCALARS = st.none() | st.booleans() | NUMBERS | TEXT | URIS
 # No booleans inside: Python takes true for 1 there, and equality is for scalars.
 INNER = st.none() | NUMBERS | TEXT
 ROWS = st.lists(st.dictionaries(st.sampled_from(KEYS), st.integers(-9, 9), max_size=3), max_size=3)
+OBJECTS = st.fixed_dictionaries({"Key": TEXT, "Size": st.integers(0, 5 * 10**13), "ETag": TEXT})
 VALUES = st.one_of(
     SCALARS,
     ROWS,
@@ -66,7 +67,11 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     mixed = inner | SCALARS | st.lists(inner | SCALARS, max_size=2)
     texts = inner | TEXT | URIS
     of_lists = st.sampled_from([Function.SUM, Function.NUMBERED])
-    two = (Function.SUM, Function.NUMBERED, Function.TAG, Function.REMOVE_PREFIX)
+    texts_only = st.sampled_from([Function.REMOVE_PREFIX, Function.CONTAINS])
+    two = (
+        *(Function.SUM, Function.NUMBERED, Function.TAG),
+        *(Function.REMOVE_PREFIX, Function.CONTAINS, Function.FINGERPRINT),
+    )
     one = st.sampled_from([f for f in Function if f not in two])
     return st.one_of(
         st.builds(lambda f, a: Apply(f, (a,)), one, mixed | texts),
@@ -85,7 +90,12 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             mixed | st.lists(st.fixed_dictionaries({"Key": TAGS, "Value": TEXT | inner})),
             TAGS | inner,
         ),
-        st.builds(lambda a, p: Apply(Function.REMOVE_PREFIX, (a, p)), texts, texts),
+        st.builds(lambda f, a, p: Apply(f, (a, p)), texts_only, texts, texts),
+        st.builds(
+            lambda before, rows: Apply(Function.FINGERPRINT, (before, rows)),
+            texts,
+            mixed | st.lists(OBJECTS | st.fixed_dictionaries({"Key": inner}), max_size=3),
+        ),
         st.builds(
             lambda f, parts: Apply(f, (join("s3://", *parts),)),
             st.sampled_from([Function.S3_BUCKET, Function.S3_KEY, Function.DIRECTORY]),

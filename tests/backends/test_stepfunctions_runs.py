@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import uuid
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from orchestration.graph import (
     Workflow,
 )
 from orchestration.local import EmbeddedAws, Fault
+from orchestration.stages.unchanged import paged
 from tests.backends.workflows import (
     BUCKET,
     TOKEN,
@@ -539,3 +541,25 @@ def test_nothing_runs_where_nothing_was_acquired(execute: Execute, aws: Embedded
     ended = execute(made, fresh())
     assert ended.error == "FSx.ServiceLimitExceededException"
     assert ended.calls == ["CreateFileSystem"]
+
+
+@pytest.mark.parametrize(("most", "count", "more"), [(3, 5, False), (2, 4, True)])
+def test_a_listing_is_asked_for_page_by_page(
+    aws: EmbeddedAws, execute: Execute, most: int, count: int, more: bool
+) -> None:
+    for number in range(5):
+        store(aws, f"pages {most}/{number}", number)
+    whole = paged("s.pages", f"s3://{BUCKET}/pages {most}", most=most)
+    request = {**whole.operation.request, "MaxKeys": 2}
+    step = replace(whole, operation=replace(whole.operation, request=request))
+    names = ("fingerprint", "count", "bytes", "more")
+    outputs: dict[str, Tree] = {name: Result("s.pages", name) for name in names}
+    ended = execute(workflow(step, outputs=outputs))
+    assert ended.calls == ["ListObjectsV2"] * most
+    text = ""
+    listed = aws.client("s3").list_objects_v2(Bucket=BUCKET, Prefix=f"pages {most}/")["Contents"]
+    for start in range(0, count, 2):
+        rows = listed[start : start + 2]
+        text += "".join(f"{row['Size']} {row['ETag']} {row['Key']}\n" for row in rows)
+        text = hashlib.sha256(text.encode()).hexdigest()
+    assert ended.output == {"fingerprint": text, "count": count, "bytes": count, "more": more}

@@ -218,3 +218,13 @@ def synced(**fields: Any) -> Pipeline:
     return pipeline(
         "synced", DataStaging(name="staging", source=parameter("data"), destination=destination)
     )
+
+
+def ending() -> Pipeline:
+    """One stage copies objects; the other is a transfer, which is a branch on Airflow."""
+    staging = DataStaging(name="staging", source=parameter("data"), unless_unchanged="end_run")
+    by_service = S3Destination(copy_by="datasync", datasync_role=DATASYNC_ROLE)
+    further = DataStaging(
+        name="further", source=staging.outputs.location, destination=by_service, fingerprint=True
+    )
+    return pipeline("ending", staging, further)

@@ -16,6 +16,7 @@ from orchestration.local.run.executions import role
 from tests.conformance.pipelines import (
     PARAMETERS,
     candidates,
+    ending,
     exporting,
     file_system,
     kept,
@@ -29,7 +30,7 @@ pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 OBJECTS = ("set/train/one.csv", "set/train/two.csv", "set/holdout/held.csv")
 
 
-@pytest.mark.parametrize("make", [served, file_system, exporting, kept, candidates, synced])
+@pytest.mark.parametrize("make", [served, file_system, exporting, kept, candidates, synced, ending])
 def test_a_run_makes_no_call_that_its_role_is_not_allowed(make: Callable[[], Pipeline]) -> None:
     pipeline = make()
     with EmbeddedAws() as aws:

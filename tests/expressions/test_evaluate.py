@@ -178,6 +178,14 @@ def test_there_is_no_best_of_anything_but_objects_with_the_number(items: Json) -
     ("function", "arguments", "expected"),
     [
         (Function.HASH, ["abc"], "ba7816bf8f01"),
+        (Function.FINGERPRINT, ["abc", []], hashlib.sha256(b"abc").hexdigest()),
+        (
+            Function.FINGERPRINT,
+            ["", [{"Key": "a b", "Size": 5, "ETag": '"x"'}, {"Key": "c", "Size": 0, "ETag": ""}]],
+            hashlib.sha256(b'5 "x" a b\n0  c\n').hexdigest(),
+        ),
+        (Function.CONTAINS, ["a text", " t"], True),
+        (Function.CONTAINS, ["a text", "T"], False),
         (Function.COUNT, [[1, 2]], 2),
         (Function.COUNT_FILES, [[{"Key": "a/"}, {"Key": "a/b"}, {"Key": ""}]], 2),
         (Function.COUNT_FILES, [[]], 0),
@@ -204,6 +212,10 @@ def test_functions(function: Function, arguments: list[Tree], expected: Json) ->
     ("function", "arguments"),
     [
         (Function.HASH, [1]),
+        (Function.FINGERPRINT, ["", [{"Key": "a", "Size": "1", "ETag": ""}]]),
+        (Function.FINGERPRINT, ["", [{"Key": "a", "Size": 1}]]),
+        (Function.FINGERPRINT, [1, []]),
+        (Function.CONTAINS, ["text", 1]),
         (Function.COUNT, ["text"]),
         (Function.COUNT_FILES, [[{"Key": 1}]]),
         (Function.COUNT_FILES, [["a/b"]]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from orchestration.execution.effects import Aborted, ServiceError, Trouble
 from orchestration.execution.places import Attempt
 from orchestration.execution.scope import Scope
 from orchestration.execution.steps import performed
-from orchestration.expressions import Compare, Function, Item, Result, apply
+from orchestration.expressions import Compare, Function, Item, Json, Result, apply
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import (
     Adopt,
@@ -20,11 +21,13 @@ from orchestration.graph import (
     Choose,
     ErrorPattern,
     Fail,
+    Fold,
     ForEach,
     Graph,
     Guarded,
     Operation,
     Output,
+    Pages,
     Parallel,
     Read,
     Require,
@@ -286,3 +289,47 @@ def test_an_expression_without_a_value_fails_the_step() -> None:
     with pytest.raises(RunError) as caught:
         run(wrong, edge=edge())
     assert caught.value.error == "ExpressionError"
+
+
+def listing(most: int) -> Call:
+    """A listing of many pages: its objects counted, and a fingerprint of all of them."""
+    rows, so_far = Result("s.list", "rows"), Result("s.list", "fingerprint")
+    counts: Any = [{"n": Result("s.list", "count")}, {"n": apply(Function.COUNT, rows)}]
+    folds = {
+        "fingerprint": Fold(start="", then=apply(Function.FINGERPRINT, so_far, rows)),
+        "count": Fold(start=0, then=apply(Function.SUM, counts, "n")),
+        "more": Fold(start=True, then=Result("s.list", "truncated")),
+    }
+    return Call(
+        name="s.list",
+        operation=Operation("s3", "ListObjectsV2", {"Bucket": "b", "MaxKeys": 2}),
+        outputs={"rows": Output(("Contents",), default=()), "truncated": Output(("IsTruncated",))},
+        pages=Pages(token=("Next",), field="ContinuationToken", most=most, folds=folds),
+    )
+
+
+def page(*keys: str, token: str | None = None) -> Answer:
+    rows: Json = [{"Key": key, "ETag": "x", "Size": 1} for key in keys]
+    return {
+        "Contents": rows,
+        "IsTruncated": token is not None,
+        **({} if token is None else {"Next": token}),
+    }
+
+
+def test_a_listing_is_asked_for_page_by_page() -> None:
+    pages = [page("a", "b", token="1"), THROTTLED, page("c", "d", token="2"), page("e")]
+    aws, scope = run(listing(3), edge=edge(ListObjectsV2=list(pages)))
+    tokens = [request.parameters.get("ContinuationToken") for request in aws.sent]
+    assert tokens == [None, "1", "1", "2"]
+    lines = ["1 x a\n1 x b\n", "1 x c\n1 x d\n", "1 x e\n"]
+    expected = ""
+    for line in lines:
+        expected = hashlib.sha256((expected + line).encode()).hexdigest()
+    assert scope.results["s.list"] == {"fingerprint": expected, "count": 5, "more": False}
+    _, cut = run(listing(2), edge=edge(ListObjectsV2=list(pages)))
+    assert cut.results["s.list"]["count"] == 4
+    assert cut.results["s.list"]["more"] is True
+    denied = edge(ListObjectsV2=[page("a", token="1"), ServiceError("AccessDenied", "no")])
+    with pytest.raises(RunError, match=r"ListObjectsV2 s\.list: no"):
+        run(listing(2), edge=denied)

@@ -35,6 +35,12 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
         case Function.HASH:
             value = writer.asked(arguments[0], "string").text
             return Code(f"$substring($hash({value}, 'SHA-256'), 0, 12)", "string", "a hash")
+        case Function.FINGERPRINT:
+            before, items = writer.asked(arguments[0], "string"), arguments[1]
+            return _fingerprint(before, writer.asked(items, "array"))
+        case Function.CONTAINS:
+            whole, part = (writer.asked(a, "string").text for a in arguments)
+            return Code(f"$contains({whole}, {part})", "boolean", "a condition")
         case Function.COUNT:
             items = writer.asked(arguments[0], "array")
             return Code(f"$count({items.text})", "number", f"the count of {items.label}")
@@ -62,6 +68,18 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return writer.code(Join((arguments[0],)))  # type: ignore[arg-type]  # a join of any tree renders
         case _:
             assert_never(node.function)
+
+
+def _fingerprint(before: Code, items: Code) -> Code:
+    error = refused(f"an element of {items.label} has no Key, Size or ETag")
+    fields = {"Key": "string", "Size": "number", "ETag": "string"}
+    line = "$string($o.Size) & ' ' & $o.ETag & ' ' & $o.Key & '\\n'"
+    if any((items.fields or {}).get(name) != kind for name, kind in fields.items()):
+        tests = " and ".join(f"$type($o.{name}) = '{kind}'" for name, kind in fields.items())
+        line = f"$type($o) = 'object' and {tests} ? {line} : {error}"
+    lines = f"$join($map({items.text}, function($o) {{ {line} }}))"
+    text = f"$hash({before.operand} & {lines}, 'SHA-256')"
+    return Code(text, "string", f"the fingerprint of {items.label}")
 
 
 def _count_files(items: Code) -> Code:

@@ -58,8 +58,8 @@ class Names(Protocol):
         """Return a part of an expression: its variable, or else what ``write`` returns."""
 
 
-def render(node: Expression[object], names: Names) -> str:
-    """Return the JSONata of an expression, without ``{%`` and ``%}``."""
+def render(node: Tree, names: Names) -> str:
+    """Return the JSONata of a tree, without ``{%`` and ``%}``."""
     return _Writer(names).code(node).text
 
 

@@ -43,6 +43,8 @@ _AROUND_MACHINES: Final = 4
 _ITERATION: Final = 2
 _ROUND: Final = 9
 """One more poll: Task, Choice and Wait."""
+_NEXT_PAGE: Final = 7
+"""One more page of a listing: Task and Choice."""
 _LEAST_POLLS: Final = 2
 _PAGE: Final = 1000
 """Entries that S3 lists where a request does not say how many."""
@@ -88,6 +90,9 @@ def counted(definition: Mapping[str, Json], workflow: Workflow) -> Count:
     }
     machines = _Machines({state(name): limit for name, limit in limits.items()})
     once = machines.longest(definition) + _START_AND_END
+    once += sum(
+        _NEXT_PAGE * (call.pages.most - 1) for call in calls.values() if call.pages is not None
+    )
     loops = {name: (limit, machines.loops.get(state(name), 0)) for name, limit in limits.items()}
     return Count(once, loops, [*_polls(workflow.graph, 1, limits), *_adopted(workflow.graph)])
 

@@ -119,6 +119,8 @@ def _kind(
             return "number"
         case Apply(Function.NUMBERED, _):
             return "array"
+        case Apply(Function.CONTAINS, _):
+            return "boolean"
         case Apply():
             return "string"
         case Compare() | All() | Any() | Not():
@@ -148,6 +150,9 @@ def _kinds(graph: Graph) -> Iterator[tuple[tuple[str, str], Kind]]:
     for step in all_steps(graph):
         match step:
             case Call() | Read():
+                if isinstance(step, Call) and step.pages is not None:
+                    for name, fold in step.pages.folds.items():
+                        yield (step.name, name), _constant_kind(fold.start)
                 for name, output in _outputs(step).items():
                     kind: Kind = "array" if output.columns else _KINDS[output.kind]
                     if output.not_finite == "null":

@@ -24,6 +24,8 @@ _OWN: Final = frozenset({"Polls", "Tries", "Looks", "Lacking", "Body", "Cleanup"
 """The names of a step's other variables."""
 _RESULTS: Final = {
     Function.HASH: "Hash",
+    Function.FINGERPRINT: "Fingerprint",
+    Function.CONTAINS: "Same",
     Function.COUNT: "Count",
     Function.COUNT_FILES: "Files",
     Function.SUM: "Total",

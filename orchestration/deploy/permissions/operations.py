@@ -141,6 +141,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
     ("s3", "GetObject"): (
         single("ReadObjects", "s3:GetObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
     ),
+    ("s3", "PutObject"): (
+        single("WriteObjects", "s3:PutObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
+    ),
     ("sagemaker", "CreateTrainingJob"): _created("TrainingJobs", "CreateTrainingJob", _TRAINING),
     ("sagemaker", "DescribeTrainingJob"): _sagemaker(
         "TrainingJobs", "DescribeTrainingJob", _TRAINING

@@ -42,6 +42,12 @@ def taken(
     return _assigned(own, raw, step_name, scope)
 
 
+def page(outputs: Mapping[str, Output], root: str, step_name: str, scope: Scope) -> str:
+    """Return JSONata of an object with the outputs of one page of a listing."""
+    texts = {name: _taken(o, root, _wrong(o, (step_name,), scope)) for name, o in outputs.items()}
+    return f"{{{', '.join(f'{quote(name)}: {text}' for name, text in texts.items())}}}"
+
+
 def checked_before(
     outputs: Mapping[str, Output], root: str, step_name: str, scope: Scope
 ) -> dict[str, Json]:

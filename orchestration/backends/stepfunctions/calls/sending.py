@@ -17,6 +17,7 @@ from orchestration.backends.stepfunctions.calls import (
     recognition,
 )
 from orchestration.backends.stepfunctions.calls.outputs import given, taken
+from orchestration.backends.stepfunctions.calls.pages import Listing
 from orchestration.backends.stepfunctions.calls.polling import Polling
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, alternative, variable
@@ -31,6 +32,8 @@ from orchestration.graph import Call, ErrorPattern, Recovery, Retry, candidates
 def call(step: Call, scope: Scope, states: States, following: str) -> str:
     """Write the states of a call."""
     inner = scope.extended({step.name: f"${variable(step.name)}"})
+    if step.pages is not None:
+        return Listing(step, step.pages, inner, states).write(following)
     asked = candidates(step)
     if len(asked) == 1:
         return _Sending(step, inner, states, following).write()

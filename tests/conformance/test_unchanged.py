@@ -1,0 +1,121 @@
+"""A run that would see what the last successful one saw ends early, and well, on every driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration import DataStaging, Pipeline, S3Destination, parameter
+from orchestration.local import EmbeddedAws, Fault
+from orchestration.local.airflow import LocalAirflow
+from orchestration.local.run import run
+from orchestration.local.run.executions import role
+from tests.conformance import pipelines
+from tests.conformance.test_conformance import BACKENDS, Backend, Outcome, agree, data, jobs
+
+pytestmark = pytest.mark.slow
+
+COPY = "s3://lasting/copy"
+DENIED = Fault("datasync", "StartTaskExecution", "InvalidRequestException", "no")
+
+
+@pytest.fixture(scope="module")
+def airflow() -> Iterator[LocalAirflow]:
+    with LocalAirflow() as started:
+        yield started
+
+
+class Accounts:
+    """An account for each driver, in which runs follow each other."""
+
+    def __init__(self, stack: ExitStack, airflow: LocalAirflow) -> None:
+        self.airflow = airflow
+        self.aws: dict[Backend, EmbeddedAws] = {
+            backend: stack.enter_context(EmbeddedAws(time_scale=0.003)) for backend in BACKENDS
+        }
+        for aws in self.aws.values():
+            role(aws, "DataSync", "datasync.amazonaws.com")
+
+    def each(self, act: Callable[[EmbeddedAws], Any]) -> None:
+        for aws in self.aws.values():
+            act(aws)
+
+    def run(self, pipeline: Pipeline, folder: Path, **parameters: Any) -> dict[Backend, Outcome]:
+        given = {**pipelines.PARAMETERS, **parameters}
+        outcomes = {}
+        for backend, aws in self.aws.items():
+            report = run(
+                pipeline,
+                on=backend,
+                parameters=given,
+                aws=aws,
+                uploads={given["data"]: folder},
+                airflow=self.airflow,
+            )
+            outcomes[backend] = Outcome([report], list(report.calls), aws.state())
+        agree(outcomes)
+        return outcomes
+
+
+@pytest.fixture
+def accounts(airflow: LocalAirflow) -> Iterator[Accounts]:
+    with ExitStack() as stack:
+        yield Accounts(stack, airflow)
+
+
+def test_a_run_ends_where_the_last_successful_one_saw_the_same(
+    accounts: Accounts, tmp_path: Path
+) -> None:
+    source, pipeline = data(tmp_path), pipelines.ending()
+    accounts.each(lambda aws: aws.inject(DENIED))
+    for outcome in accounts.run(pipeline, source).values():
+        assert outcome.last.error == "TransferNotStarted"
+    first = ""
+    # What a failed run saw is forgotten.
+    for outcome in accounts.run(pipeline, source).values():
+        assert outcome.last.state == "succeeded", outcome.last.cause
+        assert len(jobs(outcome, "CopyObject")) == 4
+        assert len(jobs(outcome, "StartTaskExecution")) == 1
+        first = outcome.outputs["staging"]["fingerprint"]
+        assert outcome.outputs == {"staging": {"fingerprint": first, "unchanged": False}}
+    for outcome in accounts.run(pipeline, source).values():
+        assert outcome.last.state == "succeeded", outcome.last.cause
+        assert outcome.outputs == {"staging": {"fingerprint": first, "unchanged": True}}
+        assert not [c for c in outcome.calls if c.operation in ("CopyObject", "CreateTask")]
+    (source / "train/one.csv").write_text("new")
+    for outcome in accounts.run(pipeline, source).values():
+        assert outcome.last.state == "succeeded", outcome.last.cause
+        assert outcome.outputs["staging"]["unchanged"] is False
+        assert outcome.outputs["staging"]["fingerprint"] != first
+
+
+def test_staging_is_skipped_while_both_ends_are_as_it_left_them(
+    accounts: Accounts, tmp_path: Path
+) -> None:
+    source = data(tmp_path)
+    staging = DataStaging(
+        name="staging",
+        source=parameter("data"),
+        destination=S3Destination(uri=COPY),
+        unless_unchanged="skip",
+    )
+    pipeline = pipelines.pipeline("skipping", staging)
+
+    def copies() -> list[int]:
+        outcomes = accounts.run(pipeline, source).values()
+        for outcome in outcomes:
+            assert outcome.last.state == "succeeded", outcome.last.cause
+            copied = len(jobs(outcome, "CopyObject"))
+            assert outcome.outputs["staging"]["unchanged"] is not bool(copied)
+            assert outcome.outputs["staging"]["location"] == COPY
+        return [len(jobs(outcome, "CopyObject")) for outcome in outcomes]
+
+    assert copies() == [4, 4, 4]
+    assert copies() == [0, 0, 0]
+    lost = {"Bucket": "lasting", "Key": "copy/train/one.csv"}
+    accounts.each(lambda aws: aws.client("s3").delete_object(**lost))
+    assert copies() == [4, 4, 4]
