@@ -165,7 +165,7 @@ def rewrite(  # noqa: C901 - one arm for each kind of step
 
 def _rewrite_call(call: Call, tree: Callable[[Any], Any]) -> Call:
     def operation(old: Operation) -> Operation:
-        return replace(old, request=tree(old.request))
+        return replace(old, request=tree(old.request), decrypts=tree(old.decrypts))
 
     def stop(old: Operation | None) -> Operation | None:
         return None if old is None else operation(old)

@@ -26,13 +26,18 @@ def listing(
     *,
     texts: Sequence[str] = ("Key",),
     numbers: Sequence[str] = ("Size",),
+    owner: str | None = None,
     after: tuple[str, ...] = (),
 ) -> Call:
-    """A listing of the objects below a URI, each with some texts and numbers."""
+    """A listing of the objects below a URI, each with some texts and numbers.
+
+    ``owner`` is the AWS account that the bucket must belong to.
+    """
     request: dict[str, Any] = {
         "Bucket": apply(Function.S3_BUCKET, uri),
         "Prefix": prefix_of(uri),
         "MaxKeys": MOST_OBJECTS,
+        **({} if owner is None else {"ExpectedBucketOwner": owner}),
     }
     return Call(
         name=name,

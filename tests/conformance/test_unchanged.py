@@ -19,6 +19,7 @@ from tests.conformance.test_conformance import BACKENDS, Backend, Outcome, agree
 
 pytestmark = pytest.mark.slow
 
+KEY = "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d"
 COPY = "s3://lasting/copy"
 DENIED = Fault("datasync", "StartTaskExecution", "InvalidRequestException", "no")
 
@@ -93,6 +94,16 @@ def test_a_run_ends_where_the_last_successful_one_saw_the_same(
         assert outcome.outputs["staging"]["fingerprint"] != first
 
 
+def encrypted_and_tagged(aws: EmbeddedAws) -> None:
+    place = {"Bucket": "lasting", "Key": "copy/train/one.csv"}
+    copied = aws.client("s3").head_object(**place)
+    assert copied["ServerSideEncryption"] == "aws:kms"
+    assert copied["SSEKMSKeyId"] == KEY
+    assert copied["StorageClass"] == "STANDARD_IA"
+    tags = aws.client("s3").get_object_tagging(**place)["TagSet"]
+    assert tags == [{"Key": "team", "Value": "vision + more"}]
+
+
 def test_staging_is_skipped_while_both_ends_are_as_it_left_them(
     accounts: Accounts, tmp_path: Path
 ) -> None:
@@ -100,7 +111,9 @@ def test_staging_is_skipped_while_both_ends_are_as_it_left_them(
     staging = DataStaging(
         name="staging",
         source=parameter("data"),
-        destination=S3Destination(uri=COPY),
+        destination=S3Destination(
+            uri=COPY, kms_key=KEY, tags={"team": "vision + more"}, storage_class="STANDARD_IA"
+        ),
         unless_unchanged="skip",
     )
     pipeline = pipelines.pipeline("skipping", staging)
@@ -115,6 +128,7 @@ def test_staging_is_skipped_while_both_ends_are_as_it_left_them(
         return [len(jobs(outcome, "CopyObject")) for outcome in outcomes]
 
     assert copies() == [4, 4, 4]
+    accounts.each(encrypted_and_tagged)
     assert copies() == [0, 0, 0]
     lost = {"Bucket": "lasting", "Key": "copy/train/one.csv"}
     accounts.each(lambda aws: aws.client("s3").delete_object(**lost))

@@ -68,6 +68,14 @@ def test_other_ways_to_break_a_rule_are_refused(account: EmbeddedAws, what: str)
     refused_by(SAGEMAKER[rule], caught.value)
 
 
+@pytest.mark.parametrize("what", objects.ALSO)
+def test_copies_break_the_rules_of_objects(account: EmbeddedAws, what: str) -> None:
+    rule, broken = objects.ALSO[what]
+    with pytest.raises(ClientError) as caught:
+        broken(account)
+    refused_by(S3[rule], caught.value)
+
+
 @pytest.mark.parametrize(("service", "rule"), CASES)
 def test_every_rule_has_a_source(service: str, rule: str) -> None:
     assert TABLES[service][rule].source.startswith(("model: ", "guide: ", "issue: "))

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from orchestration import DataStaging, S3Destination, join, parameter
+from orchestration import DataStaging, Pipeline, S3Destination, join, parameter
+from orchestration.backends import stepfunctions
 from orchestration.graph import Call, Graph, all_steps
 from orchestration.stages import Context
 
+KEY = "arn:aws:kms:eu-west-1:123456789012:key/0a1b2c3d"
 ROLE = "arn:aws:iam::123456789012:role/DataSync"
 
 
@@ -36,6 +38,14 @@ def requests(stage: DataStaging, region: str = "us-east-1") -> dict[str, Any]:
             {"copy_by": "automatic", "exclude": ("*.tmp",)},
             "destination.exclude: is for copy_by: datasync only",
         ),
+        ({"copy_by": "datasync", "kms_key": KEY}, "destination.kms_key: DataSync encrypts as"),
+        ({"copy_by": "automatic", "tags": {"a": "b"}}, "destination.tags: is for copy_by: objects"),
+        (
+            {"copy_by": "datasync", "source_kms_key": KEY},
+            "destination.source_kms_key: is not for copy_by: datasync",
+        ),
+        ({"tags": {"aws:a": "b"}}, "destination.tags.aws:a: expected a key of up to 128"),
+        ({"tags": {"a": "b?"}}, "destination.tags.a: expected a key of up to 128"),
         ({"copy_by": "datasync", "include": ("*.csv",)}, "destination.include[0]: '*.csv'"),
         (
             {"copy_by": "datasync", "exclude": ("/b", "/a|/b")},
@@ -66,6 +76,32 @@ def test_a_storage_class_is_that_of_the_copies_on_either_way() -> None:
     assert sent["staging.copy.object"]["StorageClass"] == "STANDARD_IA"
     assert sent["staging.target"]["S3StorageClass"] == "STANDARD_IA"
     assert "S3StorageClass" not in sent["staging.source"]
+
+
+def test_copies_are_encrypted_and_tagged_and_read_from_the_expected_account() -> None:
+    sent = requests(
+        staging(kms_key=KEY, tags={"b": "x y", "a": "ü&="}, source_account="999988887777")
+    )
+    copy = sent["staging.copy.object"]
+    assert (copy["ServerSideEncryption"], copy["SSEKMSKeyId"]) == ("aws:kms", KEY)
+    assert copy["BucketKeyEnabled"] is True
+    assert copy["Tagging"] == "a=%C3%BC%26%3D&b=x%20y"
+    assert copy["TaggingDirective"] == "REPLACE"
+    assert copy["ExpectedSourceBucketOwner"] == "999988887777"
+    assert sent["staging.list"]["ExpectedBucketOwner"] == "999988887777"
+    assert "ExpectedBucketOwner" not in sent["staging.verify"]
+
+
+def test_step_functions_has_its_own_name_for_the_key() -> None:
+    pipeline = Pipeline(
+        name="p",
+        role="arn:aws:iam::123456789012:role/SageMaker",
+        workspace="s3://w/p",
+        stages=[staging(kms_key=KEY)],
+    )
+    text = stepfunctions.dumps(stepfunctions.render(pipeline.lower()))
+    assert f'"SsekmsKeyId": "{KEY}"' in text
+    assert "SSEKMSKeyId" not in text
 
 
 def test_buckets_are_named_in_the_partition_of_the_region() -> None:

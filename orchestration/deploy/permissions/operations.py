@@ -260,7 +260,16 @@ PASSED: Final[Mapping[str, Grant]] = {
 }
 """For a role in a request to a service."""
 
+_BY_S3 = {"StringEquals": {"kms:ViaService": "s3.{key_region}.amazonaws.com"}}
+_S3_KEYS = "https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html"
 KEYS: Final[Mapping[str, Grant]] = {
+    "s3": Grant(
+        sid="UseKeys",
+        actions=("kms:Decrypt", "kms:GenerateDataKey"),
+        resources=("{key}",),
+        condition=_BY_S3,
+        source=_S3_KEYS,
+    ),
     "sagemaker": Grant(
         sid="UseKeys",
         actions=("kms:CreateGrant", "kms:DescribeKey"),
@@ -280,3 +289,14 @@ KEYS: Final[Mapping[str, Grant]] = {
     ),
 }
 """For a key in a request to a service (every field whose name ends in ``KmsKeyId``)."""
+
+DECRYPTED: Final[Mapping[str, Grant]] = {
+    "s3": Grant(
+        sid="UseKeys",
+        actions=("kms:Decrypt",),
+        resources=("{key}",),
+        condition=_BY_S3,
+        source=_S3_KEYS,
+    ),
+}
+"""For the key that what a call reads is encrypted with."""

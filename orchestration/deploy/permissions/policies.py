@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from orchestration.deploy.account import Account, refusal
 from orchestration.deploy.permissions.operations import (
+    DECRYPTED,
     KEYS,
     OPERATIONS,
     PASSED,
@@ -28,6 +29,7 @@ Runs: TypeAlias = Sequence[Mapping[str, Json]]
 """The parameters of each kind of run that the policy allows; ``None``: any value."""
 
 _FIELD = re.compile(r"\{(\w+)\}")
+_KEY_ARN = re.compile(r"arn:[\w-]+:kms:([\w-]+):([0-9]+):(?:key|alias)/.+")
 _ROLES = frozenset(["RoleArn", "ExecutionRoleArn", "BucketAccessRoleArn"])
 _ADD_ROW = "add them to deploy/permissions/operations.py"
 _MOST_CHARACTERS = 10_240
@@ -183,6 +185,8 @@ def _passed(operation: Operation, known: Known, place: Mapping[str, str]) -> Ite
             yield _filled(PASSED[operation.service], granted)
     for key in _keys(operation.request):
         yield _key(KEYS[operation.service], pattern(key, known), place)
+    if operation.decrypts is not None:
+        yield _key(DECRYPTED[operation.service], pattern(operation.decrypts, known), place)
 
 
 def _is_role(name: str) -> bool:
@@ -190,7 +194,7 @@ def _is_role(name: str) -> bool:
 
 
 def _is_key(name: str) -> bool:
-    return name.endswith("KmsKeyId")
+    return name.lower().endswith("kmskeyid")
 
 
 def _keys(tree: Tree) -> Iterator[Tree]:
@@ -211,15 +215,21 @@ def _named(tree: Tree, wanted: Callable[[str], bool]) -> Iterator[Tree]:
 
 
 def _key(grant: Grant, key: str, place: Mapping[str, str]) -> Statement:
-    prefix = f"arn:{place['partition']}:kms:{place['region']}:{place['account']}:"
+    match = _KEY_ARN.fullmatch(key)
+    region, owner = match.groups() if match else (place["region"], place["account"])
+    prefix = f"arn:{place['partition']}:kms:{region}:{owner}:"
     alias = key.removeprefix(prefix)
+    fields = {**place, "key_region": region}
     if alias.startswith("alias/"):
-        named: Condition = {"ForAnyValue:StringEquals": {"kms:ResourceAliases": "{alias}"}}
+        named: Condition = {
+            **grant.condition,
+            "ForAnyValue:StringEquals": {"kms:ResourceAliases": "{alias}"},
+        }
         return _filled(
-            replace(grant, condition=named), {**place, "key": f"{prefix}key/{ANY}", "alias": alias}
+            replace(grant, condition=named), {**fields, "key": f"{prefix}key/{ANY}", "alias": alias}
         )
     whole = key if key.startswith("arn:") else f"{prefix}key/{key}"
-    return _filled(grant, {**place, "key": whole})
+    return _filled(grant, {**fields, "key": whole})
 
 
 def _filled(grant: Grant, fields: Mapping[str, str]) -> Statement:

@@ -34,6 +34,24 @@ RULES: Final[Mapping[str, Rule]] = {
     "storage classes": Rule(
         "InvalidStorageClass", "The storage class you specified is not valid", _ERRORS
     ),
+    "keys with KMS": Rule(
+        "InvalidArgument",
+        "Server Side Encryption with AWS KMS managed key requires HTTP header "
+        "x-amz-server-side-encryption : aws:kms",
+        "issue: the message as users of presigned uploads quote it",
+    ),
+    "keys of the bucket's region": Rule(
+        "KMS.NotFoundException",
+        "Invalid arn {region}",
+        "issue: the message as users of replication quote it; rule: "
+        "https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html",
+    ),
+    "owners as expected": Rule(
+        "AccessDenied",
+        "Access Denied",
+        "guide: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-owner-condition.html",
+        403,
+    ),
     "uploads exist": Rule(
         "NoSuchUpload",
         "The specified upload does not exist. The upload ID may be invalid, or the upload may have "

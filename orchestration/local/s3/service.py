@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qsl
 
 from orchestration.local.account import storage
-from orchestration.local.account.protocol import Request, Service
+from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject, Request, Service
 from orchestration.local.account.rules import broken
 from orchestration.local.s3.rules import RULES
 
 _LONGEST_KEY = 1024
 _MOST_METADATA = 2048
+_OWNERS = ("ExpectedBucketOwner", "ExpectedSourceBucketOwner")
+_BY_KMS = ("aws:kms", "aws:kms:dsse")
+_KEY = re.compile(r"arn:[\w-]+:kms:([\w-]+):")
 _PARTS = ("UploadPart", "UploadPartCopy", "CompleteMultipartUpload", "ListParts")
 
 
@@ -34,12 +38,32 @@ class S3(Service):
         metadata = values.get("Metadata") or {}
         if sum(len(f"{key}{value}".encode()) for key, value in metadata.items()) > _MOST_METADATA:
             raise broken(RULES, "metadata at most")
-        # PutObjectTagging has its tags in its body, as text.
-        tags = values.get("Tagging", "") if request.operation != "PutObjectTagging" else ""
-        keys = [key for key, _ in parse_qsl(tags, keep_blank_values=True)]
-        if len(keys) > len(set(keys)):
-            raise broken(RULES, "tag keys once")
+        _check_tags(request)
+        _check_encryption(values)
+        owners = (values.get(field, ACCOUNT_ID) for field in _OWNERS)
+        if any(owner != ACCOUNT_ID for owner in owners):
+            raise broken(RULES, "owners as expected")
         if request.operation in _PARTS and not storage.has_upload(
             values["Bucket"], values["UploadId"]
         ):
             raise broken(RULES, "uploads exist")
+
+
+def _check_tags(request: Request) -> None:
+    # PutObjectTagging has its tags in its body, as text.
+    whole = request.operation != "PutObjectTagging"
+    tags = request.parameters.get("Tagging", "") if whole else ""
+    keys = [key for key, _ in parse_qsl(tags, keep_blank_values=True)]
+    if len(keys) > len(set(keys)):
+        raise broken(RULES, "tag keys once")
+
+
+def _check_encryption(values: JsonObject) -> None:
+    key = values.get("SSEKMSKeyId")
+    if key is None:
+        return
+    if values.get("ServerSideEncryption") not in _BY_KMS:
+        raise broken(RULES, "keys with KMS")
+    arn = _KEY.match(key)
+    if arn is not None and arn[1] != storage.bucket_region(values["Bucket"]):
+        raise broken(RULES, "keys of the bucket's region", region=arn[1])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final, Literal
+from urllib.parse import quote, urlencode
 
 from pydantic import Field
 
@@ -16,6 +18,12 @@ from orchestration.stages.stage import Context, Fragment
 from orchestration.stages.values import Model, Text, s3_problem
 
 Pattern = str
+_TAG: Final = re.compile(r"[\w\s+=.:/@-]*")
+_TAG_KEY, _TAG_VALUE = 128, 256
+_NO_TAG: Final = (
+    "expected a key of up to 128 and a value of up to 256 letters, digits, spaces and + - = . _ : "
+    "/ @; keys that begin with aws: are reserved"
+)
 LARGEST_COPY: Final = 5 * 1024**3
 """Bytes that one ``CopyObject`` copies at the most."""
 
@@ -45,6 +53,18 @@ class S3Destination(Model):
         | None
     ) = None
     """Storage class of the copies: one that can be read at once; by default ``STANDARD``."""
+    kms_key: Text | None = None
+    """KMS key of the copies, the ARN of a key or an alias in the bucket's region; by default they
+    are encrypted as the bucket says. ``copy_by: objects`` only."""
+    source_kms_key: Text | None = None
+    """KMS key that the source is encrypted with: ``orchestrate deploy`` lets the state machine's
+    role decrypt by it. Not for ``copy_by: datasync``, whose role needs that itself."""
+    source_account: str | None = Field(default=None, pattern=r"^[0-9]{12}$")
+    """AWS account that the source's bucket must belong to, if not to the pipeline's own; no other's
+    is read. Its bucket policy must let the copying role list and read it. Not for ``copy_by:
+    datasync``."""
+    tags: dict[str, str] = Field(default={}, max_length=10)
+    """Tags of the copies, instead of those of the source's objects. ``copy_by: objects`` only."""
     max_concurrency: int = Field(default=8, ge=1, le=40)
     """Copies at a time of ``copy_by: objects``."""
     timeout_s: int = Field(default=86_400, ge=300)
@@ -55,11 +75,50 @@ class S3Destination(Model):
         yield from s3_problem("uri", self.uri)
         if self.copy_by == "objects" and self.datasync_role is not None:
             yield Problem("datasync_role", "is for copy_by: datasync; remove it, or copy so")
+        yield from self._check_fields()
         for name in ("include", "exclude"):
             patterns: tuple[str, ...] = getattr(self, name)
             if patterns and self.copy_by != "datasync":
                 yield Problem(name, "is for copy_by: datasync only: a listing can't be filtered")
             yield from datasync.misplaced(name, patterns)
+
+    def _check_fields(self) -> Iterator[Problem]:
+        """Yield the fields that the way of copying does not have."""
+        if self.copy_by != "objects":
+            if self.kms_key is not None:
+                message = (
+                    "DataSync encrypts as the bucket says; set the bucket's default encryption"
+                )
+                yield Problem("kms_key", message)
+            if self.tags:
+                yield Problem("tags", "is for copy_by: objects: DataSync copies the source's tags")
+        if self.copy_by == "datasync":
+            for name in ("source_kms_key", "source_account"):
+                if getattr(self, name) is not None:
+                    yield Problem(name, "is not for copy_by: datasync, which reads by its own role")
+        for key, value in self.tags.items():
+            problems = not 1 <= len(key) <= _TAG_KEY or len(value) > _TAG_VALUE
+            if problems or not all(map(_TAG.fullmatch, (key, value))) or key.startswith("aws:"):
+                yield Problem(f"tags.{key}", _NO_TAG)
+
+    def _options(self) -> dict[str, Tree]:
+        """Return the fields of ``CopyObject`` beside the two places."""
+        encryption: dict[str, Tree] = {
+            "ServerSideEncryption": "aws:kms",
+            "SSEKMSKeyId": self.kms_key,
+            "BucketKeyEnabled": True,
+        }
+        tags: dict[str, Tree] = {
+            "Tagging": urlencode(sorted(self.tags.items()), quote_via=quote),
+            "TaggingDirective": "REPLACE",
+        }
+        owner: dict[str, Tree] = {"ExpectedSourceBucketOwner": self.source_account}
+        return {
+            **({} if self.storage_class is None else {"StorageClass": self.storage_class}),
+            **({} if self.kms_key is None else encryption),
+            **(tags if self.tags else {}),
+            **({} if self.source_account is None else owner),
+        }
 
     def lower(self, name: str, source: Text, context: Context) -> Fragment:
         """Return the steps of a stage that copies here."""
@@ -85,9 +144,10 @@ class S3Destination(Model):
             source,
             target,
             max_concurrency=self.max_concurrency,
-            storage_class=self.storage_class,
+            options=self._options(),
+            decrypts=self.source_kms_key,
         )
-        listed = listing(f"{name}.list", source)
+        listed = listing(f"{name}.list", source, owner=self.source_account)
         if self.copy_by == "objects":
             outputs |= objects.outputs(name)
             return Fragment(steps=(listed, *one_by_one), outputs=outputs)

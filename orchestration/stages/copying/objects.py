@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from orchestration.expressions import (
     All,
     Compare,
@@ -24,14 +26,26 @@ def steps(
     target: Text,
     *,
     max_concurrency: int,
-    storage_class: str | None,
+    options: Mapping[str, Tree],
+    decrypts: Tree,
 ) -> tuple[Step, ...]:
-    """Copy and compare; the listing of the source is another step, ``<stage>.list``."""
+    """Copy and compare; the listing of the source is another step, ``<stage>.list``.
+
+    ``options`` are further fields of ``CopyObject``; ``decrypts`` is the source's KMS key.
+    """
     objects = Result(f"{name}.list", "objects")
     staged = Result(f"{name}.verify", "objects")
+    copy = _copied(name, source, target, options, decrypts)
     return (
         _some(name, objects),
-        _copying(name, source, target, max_concurrency, storage_class),
+        ForEach(
+            name=f"{name}.copy",
+            items=objects,
+            body=Graph((copy,)),
+            collect={"Key": field(Item(), "Key")},
+            max_concurrency=max_concurrency,
+            after=(f"{name}.usable",),
+        ),
         listing(f"{name}.verify", target, after=(f"{name}.copy",)),
         _equal(name, objects, staged),
     )
@@ -61,36 +75,19 @@ def _some(name: str, objects: Result) -> Require:
     return Require(name=f"{name}.usable", condition=countable, error="SourceNotUsable", cause=cause)
 
 
-def _copying(
-    name: str, source: Text, target: Text, max_concurrency: int, storage_class: str | None
-) -> ForEach:
+def _copied(
+    name: str, source: Text, target: Text, options: Mapping[str, Tree], decrypts: Tree
+) -> Call:
     key = field(Item(), "Key")
     relative = apply(Function.REMOVE_PREFIX, key, prefix_of(source))
-    target_prefix = prefix_of(target)
-    copy = Call(
-        name=f"{name}.copy.object",
-        operation=Operation(
-            "s3",
-            "CopyObject",
-            {
-                "Bucket": apply(Function.S3_BUCKET, target),
-                "Key": join(target_prefix, relative),
-                "CopySource": join(
-                    apply(Function.S3_BUCKET, source),
-                    "/",
-                    apply(Function.URL_PATH, key),
-                ),
-                **({} if storage_class is None else {"StorageClass": storage_class}),
-            },
-        ),
-    )
-    return ForEach(
-        name=f"{name}.copy",
-        items=Result(f"{name}.list", "objects"),
-        body=Graph((copy,)),
-        collect={"Key": key},
-        max_concurrency=max_concurrency,
-        after=(f"{name}.usable",),
+    request: dict[str, Tree] = {
+        "Bucket": apply(Function.S3_BUCKET, target),
+        "Key": join(prefix_of(target), relative),
+        "CopySource": join(apply(Function.S3_BUCKET, source), "/", apply(Function.URL_PATH, key)),
+        **options,
+    }
+    return Call(
+        name=f"{name}.copy.object", operation=Operation("s3", "CopyObject", request, decrypts)
     )
 
 

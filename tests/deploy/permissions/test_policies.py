@@ -10,7 +10,7 @@ from typing import Any
 import botocore.session
 import pytest
 
-from orchestration import Pipeline
+from orchestration import DataStaging, Pipeline, S3Destination
 from orchestration.deploy import permissions
 from orchestration.deploy.permissions import operations
 from orchestration.deploy.permissions.statements import Statement, merged
@@ -232,6 +232,34 @@ def test_a_key_may_be_given_by_its_alias() -> None:
     assert named["Condition"] == {
         "ForAnyValue:StringEquals": {"kms:ResourceAliases": "alias/training"}
     }
+
+
+def copying(**destination: Any) -> Pipeline:
+    staging = DataStaging(
+        name="staging", source="s3://incoming/set", destination=S3Destination(**destination)
+    )
+    role = PARAMETERS["role"]
+    return Pipeline(name="copying", role=role, workspace="s3://workspace/p", stages=[staging])
+
+
+def test_keys_of_copies_are_used_through_s3_only() -> None:
+    elsewhere = "arn:aws:kms:eu-west-1:999988887777:key/5678efab"
+    through = "s3.{}.amazonaws.com".format
+    document = policy(copying(kms_key=KEY, source_kms_key=elsewhere))
+    [encrypting] = statement(document, "kms:GenerateDataKey")
+    assert encrypting["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
+    assert encrypting["Resource"] == [KEY]
+    assert encrypting["Condition"]["StringEquals"]["kms:ViaService"] == through("us-east-1")
+    [decrypting] = [s for s in statement(document, "kms:Decrypt") if s != encrypting]
+    assert decrypting["Action"] == ["kms:Decrypt"]
+    assert decrypting["Resource"] == [elsewhere]
+    assert decrypting["Condition"]["StringEquals"]["kms:ViaService"] == through("eu-west-1")
+    [named] = statement(policy(copying(kms_key="alias/data")), "kms:GenerateDataKey")
+    assert named["Condition"] == {
+        "StringEquals": {"kms:ViaService": through("us-east-1")},
+        "ForAnyValue:StringEquals": {"kms:ResourceAliases": "alias/data"},
+    }
+    assert statement(policy(copying()), "kms:Decrypt") == []
 
 
 def test_every_missing_parameter_is_named_at_once(digits: Pipeline) -> None:

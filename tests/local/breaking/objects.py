@@ -8,14 +8,17 @@ from typing import Any
 from orchestration.local import EmbeddedAws
 from tests.local.conftest import BUCKET
 
+KEY = "arn:aws:kms:{}:123456789012:key/0a1b2c3d"
+
 
 def _put(**more: Any) -> Callable[[EmbeddedAws], None]:
     request = {"Bucket": BUCKET, "Key": "object", "Body": b"x", **more}
     return lambda aws: aws.client("s3").put_object(**request)
 
 
-def _copy(source: str) -> Callable[[EmbeddedAws], None]:
-    request = {"Bucket": BUCKET, "Key": "here/it-is", "CopySource": f"{BUCKET}/{source}"}
+def _copy(source: str, **more: Any) -> Callable[[EmbeddedAws], None]:
+    place = {"Bucket": BUCKET, "Key": "here/it-is", "CopySource": f"{BUCKET}/{source}"}
+    request = {**place, **more}
     return lambda aws: aws.client("s3").copy_object(**request)
 
 
@@ -48,7 +51,31 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "tag keys once": _put(Tagging="owner=me&owner=you"),
     "ten tags": _put(Tagging="&".join(f"key{number}=x" for number in range(11))),
     "storage classes": _put(StorageClass="ICEBERG"),
+    "keys with KMS": _copy("data/file", SSEKMSKeyId=KEY.format("us-east-1")),
+    "keys of the bucket's region": _copy(
+        "data/file", ServerSideEncryption="aws:kms", SSEKMSKeyId=KEY.format("eu-west-1")
+    ),
+    "owners as expected": _copy("data/file", ExpectedSourceBucketOwner="999999999999"),
     "uploads exist": lambda aws: _upload(aws, UploadId="no-such-upload"),
     "part numbers": lambda aws: _upload(aws, PartNumber=10_001),
     "parts of 5 MiB": _small_parts,
+}
+ALSO: dict[str, tuple[str, Callable[[EmbeddedAws], Any]]] = {
+    "storage classes of copies": ("storage classes", _copy("data/file", StorageClass="ICEBERG")),
+    "tag keys of AWS on copies": (
+        "tag keys of AWS",
+        _copy("data/file", Tagging="aws:owner=me", TaggingDirective="REPLACE"),
+    ),
+    "tag keys once on copies": (
+        "tag keys once",
+        _copy("data/file", Tagging="owner=me&owner=you", TaggingDirective="REPLACE"),
+    ),
+    "ten tags on copies": (
+        "ten tags",
+        _copy(
+            "data/file",
+            Tagging="&".join(f"key{number}=x" for number in range(11)),
+            TaggingDirective="REPLACE",
+        ),
+    ),
 }

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+_ACRONYM: Final = re.compile(r"^[A-Z]{2,}(?=[A-Z][a-z])")
 
 
 def iso(value: Any) -> str:
@@ -38,12 +41,13 @@ def json_value(value: Any, *, time: Any = iso) -> Any:
 def to_member_names(value: Any, shape: Any) -> Any:
     """Rename the members of a request to those of the API: a state writes `StateMachineArn`.
 
-    In definitions every member begins with a capital letter; some APIs have lower-case ones.
+    Names in definitions are those of the AWS SDK for Java, with a capital letter: some APIs have
+    lower-case ones, and `SSEKMSKeyId` is `SsekmsKeyId`.
     """
     if shape is None:
         return value
     if shape.type_name == "structure" and isinstance(value, Mapping):
-        names = {_capital(name): name for name in shape.members}
+        names = {_java(name): name for name in shape.members}
         renamed = {names.get(key, key): item for key, item in value.items()}
         return {key: to_member_names(item, shape.members.get(key)) for key, item in renamed.items()}
     if shape.type_name == "list" and isinstance(value, list):
@@ -65,6 +69,11 @@ def from_member_names(value: Any, shape: Any) -> Any:
     if shape.type_name == "list" and isinstance(value, list):
         return [from_member_names(item, shape.member) for item in value]
     return value
+
+
+def _java(name: str) -> str:
+    """Return a member's name in requests: an acronym at its beginning is one word."""
+    return _capital(_ACRONYM.sub(lambda match: match[0].capitalize(), name))
 
 
 def _capital(name: str) -> str:
