@@ -169,6 +169,21 @@ class ScheduleSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Permission:
+    """Actions of IAM that steps need beyond those of the operations that they call.
+
+    A service may act in its caller's name: who starts a query in Athena needs access to what it
+    reads and writes.
+    """
+
+    actions: tuple[str, ...]
+    """``s3:PutObject``."""
+    resources: tuple[Tree, ...]
+    """ARNs, with ``*`` for any text: ``join("arn:aws:s3:::", bucket, "/*")``; ``{partition}``,
+    ``{region}`` and ``{account}`` in plain text stand for those of the deployment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
     """A whole pipeline, lowered: what a backend is given."""
 
@@ -185,3 +200,5 @@ class Workflow:
     """The AWS region that it runs in; ``None``: that of whatever runs it."""
     written: Mapping[str, Tree] = field(default_factory=dict)
     """S3 URIs of the data and models that stages write, as ``stage.output``."""
+    permissions: Mapping[str, tuple[Permission, ...]] = field(default_factory=dict)
+    """Needs of the role that runs it beyond calling the steps' operations, by stage."""

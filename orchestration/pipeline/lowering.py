@@ -52,6 +52,11 @@ def lower(pipeline: Description) -> Workflow:
         tags=pipeline.tags,
         region=pipeline.region,
         written=placement.written(),
+        permissions={
+            name: fragment.permissions
+            for name, fragment in lowered.fragments.items()
+            if fragment.permissions
+        },
     )
     if wrong := rules.problems(workflow):
         raise PipelineError([_in_stage(problem) for problem in wrong])
@@ -181,6 +186,10 @@ def _resolved(fragment: Fragment, known: Mapping[str, Fragment]) -> Fragment:
         outputs=tree(fragment.outputs),
         gate=gate,
         guard=guard,
+        permissions=tuple(
+            replace(permission, resources=tree(permission.resources))
+            for permission in fragment.permissions
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from orchestration.errors import Problem
 from orchestration.expressions import Tree, join, run_id, walk
-from orchestration.graph import Call, Graph, Step
+from orchestration.graph import Call, Graph, Permission, Step
 from orchestration.refs import Expression
 from orchestration.stages.outputs import Outputs
 from orchestration.stages.values import Model, Name, Source, StageName
@@ -61,6 +61,8 @@ class Fragment:
     gate: Gate | None = None
     guard: Guard | None = None
     look: Look | None = None
+    permissions: tuple[Permission, ...] = ()
+    """Needs of whoever runs the steps, beyond calling their operations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

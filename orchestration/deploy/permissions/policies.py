@@ -7,11 +7,12 @@ without one is an :class:`~orchestration.errors.UnsupportedError`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from orchestration.deploy.account import Account, refusal
+from orchestration.deploy.permissions import derived
 from orchestration.deploy.permissions.operations import (
     DECRYPTED,
     KEYS,
@@ -20,18 +21,23 @@ from orchestration.deploy.permissions.operations import (
     SYNCHRONOUS,
 )
 from orchestration.deploy.permissions.patterns import ANY, Known, iam, listings, pattern
+from orchestration.deploy.permissions.requests import calls, keys, roles
 from orchestration.deploy.permissions.statements import Condition, Grant, Statement, document
 from orchestration.errors import Problem, UnsupportedError
-from orchestration.expressions import Function, Json, Tree, apply
-from orchestration.graph import Call, ForEach, Graph, Operation, Read, Workflow, bodies, operations
+from orchestration.expressions import Json
+from orchestration.graph import (
+    Operation,
+    Permission,
+    Workflow,
+)
 
 Runs: TypeAlias = Sequence[Mapping[str, Json]]
 """The parameters of each kind of run that the policy allows; ``None``: any value."""
 
 _FIELD = re.compile(r"\{(\w+)\}")
 _KEY_ARN = re.compile(r"arn:[\w-]+:kms:([\w-]+):([0-9]+):(?:key|alias)/.+")
-_ROLES = frozenset(["RoleArn", "ExecutionRoleArn", "BucketAccessRoleArn"])
 _ADD_ROW = "add them to deploy/permissions/operations.py"
+_OWN_ROLE = "let the stage say what it needs: Fragment(permissions=...)"
 _MOST_CHARACTERS = 10_240
 """The limit for all inline policies of a role, not counting blanks.
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"""
@@ -106,61 +112,85 @@ def _statements(
     missing: set[str],
 ) -> Iterator[Statement]:
     known = Known(parameters=parameters, listings=listings(workflow.graph), missing=missing)
-    _check_rows(workflow.graph, known)
+    _check_rows(workflow, known)
     place = {
         "partition": account.partition,
         "region": account.region,
         "account": account.id,
         "pipeline": workflow.name,
     }
-    for _, operation, inside in _operations(workflow.graph, known):
+    for _, operation, inside in calls(workflow.graph, known):
         for grant in _grants(operation, waited):
             yield _filled(grant, {**place, **_fields(operation, inside)})
         yield from _passed(operation, inside, place)
+    for stage, permissions in workflow.permissions.items():
+        for permission in permissions:
+            yield _declared(stage, permission, known, place)
 
 
-def _operations(graph: Graph, known: Known) -> Iterator[tuple[str, Operation, Known]]:
-    for step in graph.steps:
-        match step:
-            case Call():
-                for operation in operations(step):
-                    yield step.name, operation, known
-            case Read(uri=uri):
-                request: dict[str, Tree] = {
-                    "Bucket": apply(Function.S3_BUCKET, uri),
-                    "Key": apply(Function.S3_KEY, uri),
-                }
-                yield step.name, Operation("s3", "GetObject", request), known
-            case _:
-                inside = known.inside(step.items) if isinstance(step, ForEach) else known
-                for body in bodies(step):
-                    yield from _operations(body, inside)
+def _declared(
+    stage: str, permission: Permission, known: Known, place: Mapping[str, str]
+) -> Statement:
+    """Return what a stage itself says that it needs."""
+    resources = []
+    for tree in permission.resources:
+        text = pattern(tree, known)
+        for name in ("partition", "region", "account"):
+            text = text.replace(f"{{{name}}}", place[name])
+        # Its own wildcards stay wildcards.
+        resources.append(iam(text.replace("*", ANY)))
+    return Statement(
+        sid="".join(part.title() for part in stage.split("_")),
+        actions=frozenset(permission.actions),
+        resources=frozenset(resources),
+    )
 
 
-def _check_rows(graph: Graph, known: Known) -> None:
+def _check_rows(workflow: Workflow, known: Known) -> None:
+    declared = {
+        action
+        for permissions in workflow.permissions.values()
+        for permission in permissions
+        for action in permission.actions
+    }
     problems = [
         Problem(step, problem)
-        for step, operation, _ in _operations(graph, known)
-        for problem in _row_problems(operation)
+        for step, operation, _ in calls(workflow.graph, known)
+        for problem in _row_problems(operation, declared)
     ]
     if problems:
         raise UnsupportedError(problems)
 
 
-def _row_problems(operation: Operation) -> Iterator[str]:
+def _rows(operation: Operation) -> tuple[Grant, ...]:
+    own = OPERATIONS.get((operation.service, operation.name))
+    return derived.grants(operation) if own is None else own
+
+
+def _row_problems(operation: Operation, declared: Collection[str]) -> Iterator[str]:
     name = f"{operation.service}:{operation.name}"
-    rows = OPERATIONS.get((operation.service, operation.name))
-    if rows is None or (any(_keys(operation.request)) and operation.service not in KEYS):
+    rows = _rows(operation)
+    if not rows and not any(action.endswith(f":{operation.name}") for action in declared):
+        yield f"AWS's reference of permissions does not have {name}; {_OWN_ROLE}"
+    if operation.service not in KEYS and list(keys(operation.request)):
+        yield f"what {name} needs of a KMS key is unknown; {_OWN_ROLE}"
+    if _passes_unnamed(operation) and derived.PASSING not in declared:
         yield (
-            f"the permissions of {name} are unknown; add them to deploy/permissions/operations.py"
+            f"{name} passes a role that its request does not name; let the stage say which: "
+            f"Permission(actions=({derived.PASSING!r},), resources=(...,))"
         )
-    for field in sorted({field for row in rows or () for field in row.fields()}):
+    for field in sorted({field for row in rows for field in row.fields()}):
         if field not in operation.request:
             yield f"{name} without {field} would need wider permissions than the role may have"
 
 
+def _passes_unnamed(operation: Operation) -> bool:
+    is_derived = (operation.service, operation.name) not in OPERATIONS
+    return is_derived and not list(roles(operation.request)) and derived.passes_role(operation)
+
+
 def _grants(operation: Operation, waited: frozenset[str]) -> Iterator[Grant]:
-    for row in OPERATIONS[operation.service, operation.name]:
+    for row in _rows(operation):
         if row.where is None or row.where in operation.request:
             yield row
     name = operation.name[0].lower() + operation.name[1:]
@@ -177,41 +207,16 @@ def _fields(operation: Operation, known: Known) -> dict[str, str]:
 
 
 def _passed(operation: Operation, known: Known, place: Mapping[str, str]) -> Iterator[Statement]:
-    if operation.service in PASSED:
+    grant = PASSED.get(operation.service) or derived.passed(operation)
+    if grant is not None:
         every = f"arn:{place['partition']}:iam::{place['account']}:role/{ANY}"
-        for value in _named(operation.request, _is_role):
+        for value in roles(operation.request):
             role = pattern(value, known)
-            granted = {**place, "role": every if role == ANY else role}
-            yield _filled(PASSED[operation.service], granted)
-    for key in _keys(operation.request):
+            yield _filled(grant, {**place, "role": every if role == ANY else role})
+    for key in keys(operation.request):
         yield _key(KEYS[operation.service], pattern(key, known), place)
     if operation.decrypts is not None:
         yield _key(DECRYPTED[operation.service], pattern(operation.decrypts, known), place)
-
-
-def _is_role(name: str) -> bool:
-    return name in _ROLES
-
-
-def _is_key(name: str) -> bool:
-    return name.lower().endswith("kmskeyid")
-
-
-def _keys(tree: Tree) -> Iterator[Tree]:
-    return _named(tree, _is_key)
-
-
-def _named(tree: Tree, wanted: Callable[[str], bool]) -> Iterator[Tree]:
-    """Yield the values of a request's fields, at any depth, whose names are wanted."""
-    if isinstance(tree, Mapping):
-        for name, value in tree.items():
-            if wanted(name):
-                yield value
-            else:
-                yield from _named(value, wanted)
-    elif isinstance(tree, list | tuple):
-        for value in tree:
-            yield from _named(value, wanted)
 
 
 def _key(grant: Grant, key: str, place: Mapping[str, str]) -> Statement:
@@ -236,6 +241,9 @@ def _filled(grant: Grant, fields: Mapping[str, str]) -> Statement:
     def fill(template: str) -> str:
         # The template's own wildcards stay wildcards.
         texts_and_fields = _FIELD.split(template)
+        whole = [fields[name] for name in texts_and_fields[1::2] if fields[name].startswith("arn:")]
+        if whole and template.startswith("arn:"):
+            return iam(whole[-1])  # Many names may be given as the ARN.
         return "".join(
             iam(fields[part]) if index % 2 else part for index, part in enumerate(texts_and_fields)
         )

