@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from orchestration.expressions import join, parameter, run_id
-    from orchestration.pipeline import Parameter, Pipeline, Schedule
+    from orchestration.pipeline import Notify, Parameter, Pipeline, Schedule, Topics
     from orchestration.refs import Expression, Ref
     from orchestration.stages import (
         Batch,
@@ -98,6 +98,7 @@ _MODULES = {
     "LustreLink": "orchestration.stages",
     "NewFileSystem": "orchestration.stages",
     "NoStrategy": "orchestration.strategies",
+    "Notify": "orchestration.pipeline",
     "OrchestrationError": "orchestration.errors",
     "Parameter": "orchestration.pipeline",
     "ParameterServer": "orchestration.strategies",
@@ -122,6 +123,7 @@ _MODULES = {
     "StartError": "orchestration.errors",
     "TensorBoard": "orchestration.stages",
     "Threshold": "orchestration.stages",
+    "Topics": "orchestration.pipeline",
     "TorchDistributed": "orchestration.strategies",
     "TrainingJob": "orchestration.stages",
     "UnsupportedError": "orchestration.errors",
@@ -178,6 +180,7 @@ __all__ = [
     "MultiWorkerMirrored",
     "NewFileSystem",
     "NoStrategy",
+    "Notify",
     "OrchestrationError",
     "Parameter",
     "ParameterServer",
@@ -201,6 +204,7 @@ __all__ = [
     "StartError",
     "TensorBoard",
     "Threshold",
+    "Topics",
     "TorchDistributed",
     "TrainingJob",
     "UnsupportedError",

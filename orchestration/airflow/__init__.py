@@ -47,9 +47,11 @@ def dag(
     A relative path is one from the file that calls this. Of a YAML file, only the lock file is
     read, and the YAML itself where ``orchestrate lock`` was not run since it changed.
     ``parameters`` are new defaults; ``dag_kwargs`` go to Airflow's ``DAG`` and win over what the
-    pipeline says (``schedule``, ``tags``, ``default_args``). While a job runs its task holds no
-    worker; ``deferrable=False`` is for an Airflow without a triggerer. ``stages`` are the modules
-    (or their names) of further kinds of stages; with a fresh lock file they are not imported.
+    pipeline says (``schedule``, ``tags``, ``default_args``); callbacks (``on_failure_callback``,
+    ``on_success_callback``) stand beside those of the pipeline's ``notify``. While a job runs its
+    task holds no worker; ``deferrable=False`` is for an Airflow without a triggerer. ``stages`` are
+    the modules (or their names) of further kinds of stages; with a fresh lock file they are not
+    imported.
 
     Raises :class:`~orchestration.errors.UnsupportedError` with everything that Airflow can't do,
     and :class:`~orchestration.errors.PipelineError` where ``parameters`` do not fit.
@@ -84,7 +86,8 @@ def task_group(
     ``parameters`` are texts, numbers and booleans, which no template engine reads, or results of
     the DAG's earlier tasks (``XComArg``). ``group_kwargs`` go to Airflow's ``TaskGroup``
     (``group_id``, by default the pipeline's name; ``default_args``). ``outputs`` of the group is
-    what the pipeline has to show. The pipeline's schedule does not count: the DAG has its own.
+    what the pipeline has to show. The pipeline's schedule and ``notify`` do not count: the DAG has
+    its own.
 
     Raises the errors of :func:`dag`, and :class:`~orchestration.errors.PipelineError` where no DAG
     is around, or a parameter has no value.

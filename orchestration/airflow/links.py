@@ -7,17 +7,14 @@ from urllib.parse import quote
 
 from airflow.providers.common.compat.sdk import BaseOperatorLink, XCom
 
+from orchestration.notices import CONSOLES
+
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
     from airflow.sdk.types import TaskInstanceKey
 
     from orchestration.execution.effects import Started
 
-_DOMAINS = {
-    "aws": "console.aws.amazon.com",
-    "aws-cn": "console.amazonaws.cn",
-    "aws-us-gov": "console.amazonaws-us-gov.com",
-}
 _PAGES = {
     "CreateTrainingJob": ("TrainingJobName", "jobs", "TrainingJobs"),
     "CreateProcessingJob": ("ProcessingJobName", "processing-jobs", "ProcessingJobs"),
@@ -62,7 +59,7 @@ class LogLink(_Link):
 
 def links(started: Started, region: str, partition: str) -> dict[str, str]:
     """Return the addresses of what a request starts, by the XComs that links read."""
-    domain, request = _DOMAINS.get(partition), started.request
+    domain, request = CONSOLES.get(partition), started.request
     if domain is None:
         return {}
     if file_system := _file_system(started):

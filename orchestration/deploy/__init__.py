@@ -1,7 +1,8 @@
 """Deployment of pipelines to AWS Step Functions: computed, compared, shown, then applied.
 
 A deployment is the code in S3, a role with the permissions of the pipeline's own steps, the state
-machine, its schedule, and the companion that cleans up after executions ended from outside.
+machine, its schedule, the companion that cleans up after executions ended from outside, and the
+rules that tell how executions end.
 :func:`desired` computes the desired state, :func:`current` reads the current one,
 :func:`difference` lists the changes and :func:`apply` makes them; a second deployment of the same
 pipeline changes nothing. A resource with a pipeline's name but without its tag is refused, never
@@ -15,7 +16,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from orchestration.deploy.account import Account, Clients
+from orchestration.deploy import notices
+from orchestration.deploy.account import Account, Clients, refusal
 from orchestration.deploy.applying import Sleep, apply
 from orchestration.deploy.comparing import difference
 from orchestration.deploy.composing import desired, names_of
@@ -31,6 +33,7 @@ from orchestration.deploy.resources import (
     Rule,
     Schedule,
     StateMachine,
+    Target,
 )
 from orchestration.deploy.sources import SourceFolder, Uploaded, upload
 from orchestration.errors import DeployError
@@ -54,6 +57,7 @@ __all__ = [
     "Schedule",
     "SourceFolder",
     "StateMachine",
+    "Target",
     "Uploaded",
     "apply",
     "current",
@@ -73,6 +77,8 @@ class Deployment:
     desired: Desired
     changes: tuple[Change, ...]
     """The changes made, or in a dry run those to make. Empty: everything is up to date."""
+    warnings: tuple[str, ...] = ()
+    """Reasons for which messages about runs are not delivered, or may not be."""
 
     @property
     def state_machine_arn(self) -> str:
@@ -113,9 +119,14 @@ def step_functions(
     )
     names = replace(names_of(pipeline, account, role_name=role_name), sources=wanted.sources)
     changes = difference(wanted, current(session, names))
+    delivery = notices.delivery(wanted.notices, session, account)
     if not dry_run:
+        if delivery.problems:
+            headline = f"nobody would hear how runs of {pipeline.name} end"
+            raise refusal(headline, delivery.problems)
         apply(changes, session, sleep=sleep)
-    return Deployment(account=account, desired=wanted, changes=changes)
+    warnings = (*delivery.problems, *delivery.warnings)
+    return Deployment(account=account, desired=wanted, changes=changes, warnings=warnings)
 
 
 def _own_session(region: str | None) -> Clients:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, assert_never
 
 from orchestration.backends import stepfunctions
@@ -22,9 +23,6 @@ _NOT_YET = (
     "must allow AWS EventBridge Scheduler to assume the role",
 )
 _PAUSES_S = (1, 2, 4, 8, 15, 15, 15)
-
-_TARGET = "companion"
-"""The id of a rule's only target."""
 
 Sleep = Callable[[float], None]
 
@@ -155,18 +153,30 @@ def _put_schedule(client: Any, change: Change, schedule: Schedule, sleep: Sleep)
 
 
 def _put_rule(client: Any, change: Change, rule: Rule, sleep: Sleep) -> None:
+    wanted = () if change.after is None else rule.targets
+    before = change.before.targets if isinstance(change.before, Rule) else ()
+    if gone := sorted({t.id for t in before} - {t.id for t in wanted}):
+        _unless("ResourceNotFound", client.remove_targets, Rule=rule.name, Ids=gone)
     if change.after is None:
-        _unless("ResourceNotFound", client.remove_targets, Rule=rule.name, Ids=[_TARGET])
         _unless("ResourceNotFound", client.delete_rule, Name=rule.name)
         return
     client.put_rule(
         Name=rule.name,
         EventPattern=json.dumps(rule.pattern),
         State=rule.state,
-        Description="Starts what cleans up after executions; made by orchestration.",
+        Description="Follows the ends of executions; made by orchestration.",
     )
-    target = {"Id": _TARGET, "Arn": rule.target_arn, "RoleArn": rule.role_arn, "Input": "{}"}
-    _once_known(sleep, "", client.put_targets, Rule=rule.name, Targets=[target])
+    targets = [target.request() for target in wanted]
+    _once_known(sleep, "", partial(_put_targets, client), Rule=rule.name, Targets=targets)
+
+
+def _put_targets(client: Any, **request: Any) -> None:
+    """Put targets; EventBridge answers those that it refuses without an error."""
+    for entry in client.put_targets(**request).get("FailedEntries", ()):
+        raise DeployError(
+            f"EventBridge refused target {entry.get('TargetId')} of rule {request['Rule']}: "
+            f"{entry.get('ErrorCode')}: {entry.get('ErrorMessage')}"
+        )
 
 
 def _unless(code: str, call: Callable[..., Any], **request: Any) -> bool:

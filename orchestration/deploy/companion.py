@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from orchestration.backends import companion
 from orchestration.cleanup import PIPELINE, Leftovers, leftovers
 from orchestration.deploy.account import Account
 from orchestration.deploy.permissions import Statement, document
-from orchestration.deploy.resources import Companion, CompanionNames, Rule, StateMachine
-from orchestration.deploy.starting import Maker, schedule
+from orchestration.deploy.resources import Companion, CompanionNames, Rule, StateMachine, Target
+from orchestration.deploy.starting import Maker, ends, schedule
 from orchestration.graph import Workflow
-
-_ENDS: Final = ("ABORTED", "FAILED", "TIMED_OUT")
+from orchestration.notices import FAILURES
 
 
 def names(pipeline: str, account: Account) -> CompanionNames:
@@ -59,25 +58,14 @@ def desired(
         starter=starter,
         rule=Rule(
             name=called.name,
-            pattern=_pattern(watched),
-            target_arn=called.machine_arn,
-            role_arn=starter.arn,
+            pattern=ends(watched, FAILURES),
+            targets=(
+                Target(id="companion", arn=called.machine_arn, role_arn=starter.arn, input="{}"),
+            ),
         ),
         # A sweep that could not be started is late; the next one does the same.
         sweep=schedule(called.name, called.machine_arn, starter, every, input={}),
     )
-
-
-def _pattern(machine_arn: str) -> dict[str, Any]:
-    """Match the ends of executions after which their own clean-up may not have run.
-
-    https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html
-    """
-    return {
-        "source": ["aws.states"],
-        "detail-type": ["Step Functions Execution Status Change"],
-        "detail": {"status": list(_ENDS), "stateMachineArn": [machine_arn]},
-    }
 
 
 def _policy(pipeline: str, left: Leftovers, account: Account) -> dict[str, Any]:

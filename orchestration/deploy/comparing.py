@@ -13,6 +13,7 @@ from orchestration.deploy.resources import (
     Current,
     Desired,
     Role,
+    Rule,
     StateMachine,
     owned,
 )
@@ -48,6 +49,24 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
     if desired.schedule is not None and desired.schedule != current.schedule:
         yield Change(current.schedule, desired.schedule)
     yield from _companion(desired.companion, _own_companion(desired, current))
+    yield from _notices(desired, current)
+
+
+def _notices(desired: Desired, current: Current) -> Iterator[Change]:
+    """Yield the rules to make, to change, and to delete; one of another machine stays."""
+    before = {rule.name: rule for rule in current.notices}
+    for rule in desired.notices:
+        if before.get(rule.name) != rule:
+            yield Change(before.get(rule.name), rule)
+    wanted = {rule.name for rule in desired.notices}
+    for name, rule in before.items():
+        if name not in wanted and _watches(rule, desired.machine.arn):
+            yield Change(rule, None)
+
+
+def _watches(rule: Rule, machine_arn: str) -> bool:
+    """Return whether a rule is about the ends of the executions of a state machine."""
+    return bool(rule.pattern.get("detail", {}).get("stateMachineArn") == [machine_arn])
 
 
 def _companion(desired: Companion, current: Companion) -> Iterator[Change]:
@@ -116,3 +135,9 @@ def _strangers(desired: Desired, current: Current) -> Iterator[str]:
             f"{kind} {started.name} exists and starts {started.target_arn}; rename it, or the "
             "pipeline"
         )
+    wanted = {rule.name for rule in desired.notices}
+    for rule in current.notices:
+        if rule.name in wanted and not _watches(rule, desired.machine.arn):
+            yield (
+                f"rule {rule.name} exists and is about something else; rename it, or the pipeline"
+            )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestration.backends import stepfunctions
 from orchestration.backends.stepfunctions.parameters import RUN
-from orchestration.deploy import companion, permissions, sources
+from orchestration.deploy import companion, notices, permissions, sources
 from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
 from orchestration.deploy.parameters import read, required, with_defaults
 from orchestration.deploy.resources import Desired, Names, Role, Schedule, StateMachine
@@ -71,6 +71,7 @@ def desired(
         schedule_role=starter,
         schedule=scheduled,
         companion=companion.desired(workflow, account, tags, sweep_every_h),
+        notices=notices.desired(workflow, account),
     )
 
 
@@ -82,6 +83,7 @@ def names_of(pipeline: Pipeline, account: Account, *, role_name: str | None = No
         schedule_role=f"{pipeline.name}-{account.region}-schedule",
         schedule=pipeline.name,
         companion=companion.names(pipeline.name, account),
+        notices=notices.names(pipeline.name),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from orchestration.deploy.account import Clients
@@ -16,9 +16,11 @@ from orchestration.deploy.resources import (
     Rule,
     Schedule,
     StateMachine,
+    Target,
 )
 from orchestration.deploy.sources import present
 from orchestration.errors import DeployError
+from orchestration.notices import Template
 
 POLICY = "orchestration"
 """The name of a role's inline policy."""
@@ -39,6 +41,7 @@ def current(session: Clients, names: Names) -> Current:
         schedule_role=_role(iam, names.schedule_role),
         schedule=_schedule(session.client("scheduler"), names.schedule),
         companion=_companion(session, names.companion),
+        notices=_rules(session, names.notices),
     )
 
 
@@ -120,16 +123,32 @@ def _schedule(client: Any, name: str) -> Schedule | None:
     )
 
 
+def _rules(session: Clients, names: Iterable[str]) -> tuple[Rule, ...]:
+    client = session.client("events")
+    return tuple(rule for name in names if (rule := _rule(client, name)) is not None)
+
+
 def _rule(client: Any, name: str) -> Rule | None:
     response = _found(client.describe_rule, "ResourceNotFound", Name=name)
     if response is None:
         return None
     targets = _found(client.list_targets_by_rule, "ResourceNotFound", Rule=name) or {}
-    target: dict[str, str] = next(iter(targets.get("Targets", ())), {})
     return Rule(
         name=name,
         pattern=json.loads(response.get("EventPattern") or "{}"),
-        target_arn=target.get("Arn", ""),
-        role_arn=target.get("RoleArn", ""),
+        targets=tuple(map(_target, targets.get("Targets", ()))),
         state=response.get("State", "ENABLED"),
+    )
+
+
+def _target(target: Mapping[str, Any]) -> Target:
+    template = target.get("InputTransformer")
+    return Target(
+        id=target["Id"],
+        arn=target["Arn"],
+        role_arn=target.get("RoleArn", ""),
+        input=target.get("Input"),
+        template=None
+        if template is None
+        else Template(paths=template.get("InputPathsMap", {}), text=template["InputTemplate"]),
     )

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 from orchestration.deploy.account import OWNER
 from orchestration.deploy.sources import SourceFolder
 from orchestration.errors import DeployError
+from orchestration.notices import Template
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,23 +80,52 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A target of a rule of EventBridge."""
+
+    id: str
+    arn: str
+    role_arn: str = ""
+    """Empty: the target's own policy lets EventBridge in."""
+    input: str | None = None
+    """The JSON that it gets instead of the event."""
+    template: Template | None = None
+    """The template of what it gets."""
+
+    def request(self) -> dict[str, Any]:
+        """Return it as EventBridge takes it."""
+        request: dict[str, Any] = {"Id": self.id, "Arn": self.arn}
+        if self.role_arn:
+            request["RoleArn"] = self.role_arn
+        if self.input is not None:
+            request["Input"] = self.input
+        if self.template is not None:
+            paths = dict(self.template.paths)
+            request["InputTransformer"] = {
+                "InputPathsMap": paths,
+                "InputTemplate": self.template.text,
+            }
+        return request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule of EventBridge, on the default bus, that starts a state machine without input."""
+    """A rule of EventBridge, on the default bus."""
 
     name: str
     pattern: Mapping[str, Any]
-    target_arn: str
-    role_arn: str
+    targets: tuple[Target, ...]
     state: str = "ENABLED"
+
+    @property
+    def target_arn(self) -> str:
+        """The first target; empty if there is none."""
+        return self.targets[0].arn if self.targets else ""
 
     def aspects(self) -> dict[str, Any]:
         """Return its parts for comparing and showing."""
-        return {
-            "pattern": self.pattern,
-            "state": self.state,
-            "target": self.target_arn,
-            "role": self.role_arn,
-        }
+        targets = [target.request() for target in self.targets]
+        return {"pattern": self.pattern, "state": self.state, "targets": targets}
 
 
 Resource: TypeAlias = SourceFolder | Role | StateMachine | Schedule | Rule
@@ -142,6 +172,8 @@ class Desired:
     schedule_role: Role | None
     schedule: Schedule | None
     companion: Companion = field(default_factory=Companion)
+    notices: tuple[Rule, ...] = ()
+    """The rules that tell how executions end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +185,8 @@ class Names:
     schedule_role: str
     schedule: str
     companion: CompanionNames
+    notices: tuple[str, ...] = ()
+    """The names of the rules that may tell how executions end."""
     sources: tuple[SourceFolder, ...] = ()
 
 
@@ -167,6 +201,7 @@ class Current:
     schedule_role: Role | None = None
     schedule: Schedule | None = None
     companion: Companion = field(default_factory=Companion)
+    notices: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

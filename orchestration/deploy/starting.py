@@ -1,8 +1,8 @@
-"""The roles of a deployment, and the schedules that start its state machines."""
+"""The roles of a deployment, and the schedules and events that start something."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,6 +35,18 @@ class Maker:
         """Return the role with which services start a state machine, and do nothing else."""
         starts = Statement(sid, frozenset(["states:StartExecution"]), frozenset([machine_arn]))
         return self.role(name, document(starts), *services)
+
+
+def ends(machine_arn: str, states: Iterable[str]) -> dict[str, Any]:
+    """Return the pattern of the events of executions that end in one of some states.
+
+    https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html
+    """
+    return {
+        "source": ["aws.states"],
+        "detail-type": ["Step Functions Execution Status Change"],
+        "detail": {"status": list(states), "stateMachineArn": [machine_arn]},
+    }
 
 
 def schedule(

@@ -24,10 +24,15 @@ class Session(Protocol):
 class Clients:
     """The clients of one run; threads share them."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, region: str | None = None) -> None:
         self._session = session
+        self._region = region
         self._lock = threading.Lock()
         self._clients: dict[str, Any] = {}
+
+    def elsewhere(self, region: str) -> Clients:
+        """Return clients with the same credentials in a region of their own."""
+        return Clients(self._session, region)
 
     def of(self, service: str) -> Any:
         """Return the client for a service."""
@@ -57,7 +62,10 @@ class Clients:
                 del self._clients[service]
 
     def _new(self, service: str) -> Any:
-        config = one_attempt(user_agent_extra=USER_AGENT, max_pool_connections=MOST_THREADS)
+        elsewhere = {} if self._region is None else {"region_name": self._region}
+        config = one_attempt(
+            user_agent_extra=USER_AGENT, max_pool_connections=MOST_THREADS, **elsewhere
+        )
         client = self._session.client(service, config=config)
         if service == "s3":
             keep_copy_source(client)

@@ -12,6 +12,7 @@ from orchestration.direct.edge import DirectEdge
 from orchestration.direct.identity import check_same, identity
 from orchestration.direct.interrupting import Interrupted, Interruption, attended
 from orchestration.direct.journal import journal
+from orchestration.direct.notifying import publish
 from orchestration.direct.outcomes import ABORTED, Outcome
 from orchestration.direct.progress import Board, OnProgress, StepRun
 from orchestration.errors import ExpressionError, RunError, StartError
@@ -102,7 +103,12 @@ class _Run:
             return ended
         if self.prepare is not None:
             self.prepare()
-        return self._kept(self._performed())
+        outcome = self._performed()
+        kept = self._kept(outcome)
+        if kept == outcome:
+            # Otherwise another process has ended the run, and told.
+            publish(self.workflow, outcome, self.edge)
+        return kept
 
     def _opened(self) -> Outcome | None:
         """Open the journal; returns the outcome where the run has ended already."""

@@ -184,6 +184,14 @@ class Permission:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotifySpec:
+    """The topics of SNS, by their ARNs, that hear how runs end."""
+
+    on_failure: tuple[str, ...] = ()
+    on_success: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
     """A whole pipeline, lowered: what a backend is given."""
 
@@ -194,6 +202,7 @@ class Workflow:
     """The outputs that a run shows at its end, of steps that every successful run reaches."""
     description: str = ""
     schedule: ScheduleSpec | None = None
+    notify: NotifySpec | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     """The pipeline's own, to find it by."""
     region: str | None = None

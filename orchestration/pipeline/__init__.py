@@ -2,5 +2,6 @@
 
 from orchestration.pipeline.description import Parameter, Schedule
 from orchestration.pipeline.model import Pipeline
+from orchestration.pipeline.notifying import Notify, Topics
 
-__all__ = ["Parameter", "Pipeline", "Schedule"]
+__all__ = ["Notify", "Parameter", "Pipeline", "Schedule", "Topics"]

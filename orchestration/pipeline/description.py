@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from orchestration.expressions import parameter
 from orchestration.graph import ParameterSpec, ScheduleSpec
+from orchestration.pipeline.notifying import Notify
 from orchestration.stages import Context, Stage
 from orchestration.stages.kinds import Kinds
 from orchestration.stages.values import Model, Name, Scalar, Text
@@ -93,6 +94,8 @@ class Description(Model):
     """A list, or a mapping from names to stages."""
     tags: dict[str, str] = Field(default={}, max_length=40)
     schedule: Schedule | None = None
+    notify: Notify | None = None
+    """The topics of SNS that hear how runs end."""
 
     def context(self) -> Context:
         """Return the context that stages are lowered in."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from orchestration.expressions import Json, parameter, walk
 from orchestration.pipeline.description import Description, Parameter, Schedule
+from orchestration.pipeline.notifying import Notify
 from orchestration.refs import Expression, parse
 from orchestration.stages import Context, Stage
 from orchestration.stages.kinds import Kinds
@@ -47,6 +48,7 @@ class Draft:
     parameters: Mapping[str, Parameter | None]
     """``None`` where only the name is known."""
     schedule: Schedule | None
+    notify: Notify | None
     stages: tuple[Written, ...]
 
     def context(self, wrong: Container[str] = ()) -> Context:
@@ -74,6 +76,7 @@ class Draft:
             tags=pipeline.tags,
             parameters=pipeline.declared_parameters(),
             schedule=pipeline.schedule,
+            notify=pipeline.notify,
             stages=tuple(_whole(stage) for stage in pipeline.stages),
         )
 
@@ -98,6 +101,7 @@ class Draft:
             tags=_read("tags", data, {}),
             parameters=parameters,
             schedule=_read("schedule", data, None),
+            notify=_read("notify", data, None),
             stages=tuple(_written(stage, kinds) for stage in listed if _has_name(stage)),
         )
 

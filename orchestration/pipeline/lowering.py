@@ -49,6 +49,7 @@ def lower(pipeline: Description) -> Workflow:
         graph=graph,
         outputs=outputs,
         schedule=pipeline.schedule_spec(),
+        notify=None if pipeline.notify is None else pipeline.notify.spec(),
         tags=pipeline.tags,
         region=pipeline.region,
         written=placement.written(),

@@ -169,6 +169,8 @@ def _of_pipeline(draft: Draft) -> Iterator[Problem]:
         )
     yield from _tags(draft.tags)
     yield from _schedule(draft)
+    if draft.notify is not None:
+        yield from draft.notify.misplaced(draft.region)
 
 
 def _tags(tags: Iterable[str]) -> Iterator[Problem]:

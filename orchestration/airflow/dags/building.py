@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +21,8 @@ from orchestration.backends.airflow.spec import INPUTS, OUTPUTS
 from orchestration.errors import PipelineError, Problem
 from orchestration.execution.clients import mismatch
 from orchestration.graph import ParameterSpec
+
+_log = logging.getLogger(__name__)
 
 _PLAIN = frozenset({"InputsOperator", "ChooseOperator", "JoinOperator"})
 
@@ -79,6 +82,8 @@ def build(
         **dag_kwargs,
         "default_args": default_args,
     }
+    for name, notifiers in _notifiers(spec, connection).items():
+        arguments[name] = [*_several(arguments.get(name)), *notifiers]
     own = {**params(spec.parameters, values), **given, **(arguments.pop("params", None) or {})}
     _check_scheduled(spec.parameters, values, scheduled=arguments["schedule"] is not None)
     with DAG(**arguments) as dag:
@@ -99,6 +104,12 @@ def build_group(
 ) -> PipelineGroup:
     """Make the task group, in the DAG around; nothing is read, sent or asked for."""
     values = bound(spec.parameters, parameters)
+    if spec.notify is not None:
+        _log.warning(
+            "notify of %s is about whole runs; in a task group nobody is told, so give the DAG "
+            "around it callbacks of its own",
+            spec.dag_id,
+        )
     group = group_for(spec, DEFAULT_ARGS, group_kwargs)
     name = str(group.group_id)
     builder = _Builder(inside(spec, name), connection.of(spec), group.dag, group, name, values)
@@ -106,6 +117,33 @@ def build_group(
         builder.build()
     group.outputs = builder.tasks[f"{name}.{OUTPUTS}"].output
     return group
+
+
+def _notifiers(spec: DagSpec, connection: Connection) -> dict[str, list[Any]]:
+    """Return the callbacks of the DAG that tell how its runs end."""
+    if spec.notify is None:
+        return {}
+    # Only a pipeline that tells somebody pays for this import while it is parsed.
+    from orchestration.airflow.notifying import RunNotifier
+
+    return {
+        f"on_{end}_callback": [
+            RunNotifier(topic=topic, failed=end == "failure", aws_conn_id=connection.aws_conn_id)
+            for topic in topics
+        ]
+        for end, topics in (
+            ("failure", spec.notify.on_failure),
+            ("success", spec.notify.on_success),
+        )
+        if topics
+    }
+
+
+def _several(callbacks: Any) -> list[Any]:
+    """Return a user's own callbacks: none, one or several."""
+    if callbacks is None:
+        return []
+    return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]
 
 
 def _check_scheduled(

@@ -94,6 +94,7 @@ def render(workflow: Workflow) -> DagSpec:
         tasks=tasks,
         loops=loops,
         region=workflow.region,
+        notify=workflow.notify,
         tags=tuple(f"{key}:{value}" for key, value in sorted(workflow.tags.items())),
     )
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from orchestration.backends.airflow.layout import laid_out
 from orchestration.expressions import Json
-from orchestration.graph import ParameterSpec, ScheduleSpec
+from orchestration.graph import NotifySpec, ParameterSpec, ScheduleSpec
 
 INPUTS: Final = "inputs"
 """The first task of a pipeline."""
@@ -88,6 +88,8 @@ class DagSpec:
     """The AWS region of its tasks; ``None``: that of the connection."""
     tags: tuple[str, ...] = ()
     """As ``key:value``: Airflow's tags are single words."""
+    notify: NotifySpec | None = None
+    """The topics that hear how runs end."""
 
 
 def to_json(spec: DagSpec) -> str:
@@ -102,6 +104,7 @@ def to_document(spec: DagSpec) -> dict[str, Any]:
         "description": spec.description,
         **({} if spec.region is None else {"region": spec.region}),
         "schedule": _schedule(spec.schedule),
+        **({} if spec.notify is None else {"notify": _notify(spec.notify)}),
         "parameters": {p.name: _parameter(p) for p in spec.parameters},
         "tasks": {task.task_id: _task(task) for task in spec.tasks},
         "loops": {loop.name: _loop(loop) for loop in spec.loops},
@@ -126,7 +129,18 @@ def from_document(document: Mapping[str, Any]) -> DagSpec:
         loops=tuple(LoopSpec(name=name, **fields) for name, fields in document["loops"].items()),
         region=document.get("region"),
         tags=tuple(document["tags"]),
+        notify=_told(document.get("notify")),
     )
+
+
+def _notify(notify: NotifySpec) -> Json:
+    return {"on_failure": list(notify.on_failure), "on_success": list(notify.on_success)}
+
+
+def _told(document: Mapping[str, Any] | None) -> NotifySpec | None:
+    if document is None:
+        return None
+    return NotifySpec(**{end: tuple(topics) for end, topics in document.items()})
 
 
 def _schedule(schedule: ScheduleSpec | None) -> Json:

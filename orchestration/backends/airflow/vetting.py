@@ -15,7 +15,7 @@ from orchestration.backends.airflow.spec import (
     TriggerRule,
 )
 from orchestration.errors import Problem
-from orchestration.graph import ParameterSpec, ScheduleSpec
+from orchestration.graph import NotifySpec, ParameterSpec, ScheduleSpec
 from orchestration.graph.codec import unknown
 
 _STEPS: Final = frozenset(
@@ -57,6 +57,12 @@ def _shape(document: Any) -> Iterator[Problem]:
         yield Problem("tags", f"expected texts, got {document['tags']!r:.60}")
     if document["schedule"] is not None:
         yield from _fields(document["schedule"], "schedule", ScheduleSpec, "")
+    notify = document.get("notify")
+    if notify is not None:
+        yield from _fields(notify, "notify", NotifySpec, "")
+        for end, topics in notify.items():
+            if not isinstance(topics, list) or not all(isinstance(arn, str) for arn in topics):
+                yield Problem(f"notify.{end}", f"expected a list of texts, got {topics!r:.60}")
 
 
 def _records(records: Any, path: str, kind: type, key: str) -> Iterator[Problem]:

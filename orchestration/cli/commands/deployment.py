@@ -55,6 +55,7 @@ def deploy(
                 "state_machine_arn": deployment.state_machine_arn,
                 "dry_run": dry_run,
                 "changes": changes,
+                "warnings": list(deployment.warnings),
             }
         )
         return
@@ -62,6 +63,8 @@ def deploy(
         _show(change, dry_run=dry_run)
     if not deployment.changes:
         note("nothing to change")
+    for text in deployment.warnings:
+        note(f"warning: {text}")
     say(deployment.state_machine_arn)
 
 

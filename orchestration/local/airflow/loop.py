@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
+from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun, get_or_create_dagrun
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
@@ -32,8 +33,10 @@ from airflow.utils.session import create_session
 from airflow.utils.state import DagRunState, TaskInstanceState
 from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy import select
+from sqlalchemy.orm.attributes import set_committed_value
 
 from orchestration.execution.parameters import problems
+from orchestration.local.airflow.callbacks import call_back
 
 if TYPE_CHECKING:
     from airflow.triggers.base import BaseTrigger
@@ -106,13 +109,17 @@ class _Run:
     def _round(self, run: DagRun, session: Session) -> None:
         session.expire_all()
         self._triggers.resume(session)
-        ready, _ = run.update_state(session=session)
+        # The scheduler loads it along; this run may belong to no session any more.
+        set_committed_value(run, "dag_model", session.get_one(DagModel, self._dag.dag_id))
+        ready, callback = run.update_state(session=session, execute_callbacks=False)
         for instance in ready:
             if instance.state != TaskInstanceState.UP_FOR_RESCHEDULE:
                 instance.try_number += 1
             instance.state = TaskInstanceState.SCHEDULED
             instance.scheduled_dttm = timezone.utcnow()
         session.commit()
+        if callback is not None:
+            call_back(self._dag, callback)
         self._report(run, session)
         admitted = self._admitted(run, session)
         for instance in admitted:

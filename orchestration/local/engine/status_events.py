@@ -1,7 +1,7 @@
-"""Events of executions, delivered to the state machines that rules of EventBridge start.
+"""Events of executions, delivered to the state machines and topics that rules of EventBridge name.
 
 moto 5.2.5 keeps rules and their targets, but Step Functions tells it of no execution's end, and it
-starts no state machine. `tests/local/engine/test_status_events.py` fails without this module.
+delivers to neither. `tests/local/engine/test_status_events.py` fails without this module.
 <https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html>
 """
 
@@ -17,6 +17,7 @@ from typing import Any
 from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommunication
 
 from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject
+from orchestration.local.engine.deliveries import deliver
 from orchestration.local.engine.seams import replace
 from orchestration.local.engine.tasks.clients import client
 from orchestration.local.engine.tasks.values import iso
@@ -60,9 +61,12 @@ def _event(execution: Any) -> JsonObject:
 def _deliver(event: JsonObject) -> None:
     states = client("stepfunctions", event["region"])
     for target in _targets(event):
-        states.start_execution(
-            stateMachineArn=target["Arn"], input=target.get("Input") or json.dumps(event)
-        )
+        if ":sns:" in target["Arn"]:
+            deliver(target, event)
+        elif ":stateMachine:" in target["Arn"]:
+            states.start_execution(
+                stateMachineArn=target["Arn"], input=target.get("Input") or json.dumps(event)
+            )
 
 
 def _targets(event: JsonObject) -> Iterator[JsonObject]:
@@ -73,4 +77,4 @@ def _targets(event: JsonObject) -> Iterator[JsonObject]:
     backend = models.events_backends[ACCOUNT_ID][event["region"]]
     for rule in list(backend.describe_event_bus("default").rules.values()):
         if rule.state == "ENABLED" and rule.event_pattern.matches_event(event):
-            yield from (target for target in rule.targets if ":stateMachine:" in target["Arn"])
+            yield from rule.targets

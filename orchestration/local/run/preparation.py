@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from orchestration.errors import ExpressionError, LocalError
 from orchestration.expressions import Json, Tree, evaluate, walk
 from orchestration.expressions.evaluate import Values
-from orchestration.graph import Workflow, all_steps, trees
+from orchestration.graph import NotifySpec, Workflow, all_steps, trees
 from orchestration.local.server.embedded import EmbeddedAws
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ def prepare(
         security_groups=filter(_GROUP.fullmatch, known),
     )
     _make_buckets(s3, {workspace, *named})
+    if workflow.notify is not None:
+        _make_topics(aws.client("sns"), workflow.notify)
     for uri, path in uploads.items():
         _upload(s3, uri, path)
     sources.upload(pipeline, values, s3)
@@ -61,6 +63,12 @@ def _make_buckets(s3: Any, names: set[str]) -> None:
             s3.create_bucket(Bucket=name, **more)
         except s3.exceptions.ClientError as error:
             raise LocalError(f"the bucket {name!r} cannot be created: {error}") from error
+
+
+def _make_topics(sns: Any, notify: NotifySpec) -> None:
+    """Create the topics; one of another account stays missing, and is told nothing."""
+    for arn in {*notify.on_failure, *notify.on_success}:
+        sns.create_topic(Name=arn.rpartition(":")[2])
 
 
 def _known(workflow: Workflow, values: Mapping[str, Json]) -> Iterator[str]:
