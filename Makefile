@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-fast test-sdk test-installation check fmt render constraints build clean
+.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-fast test-sdk test-installation test-faults check fmt render constraints build clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 18
@@ -72,6 +72,9 @@ test-sdk:  ## compare with the SageMaker Python SDK, V2 and V3, each in an envir
 test-installation: .venv/.installed  ## kill, clear and mark on a whole Airflow with PostgreSQL (long)
 	@$(BIN)/python -m pip install -q -r tools/installation/requirements.txt
 	@$(BIN)/python -m tools.installation $(INSTALLATION_ARGS)
+
+test-faults: .venv/.installed  ## every fault at every call of a pipeline, on every driver; writes the table
+	@$(BIN)/python -m tests.faults --table tests/faults/table.md $(FAULTS_ARGS)
 
 setup-mpi: .venv/.installed  ## install Open MPI and sshd, for jobs over mpirun (Debian, as root)
 	@tools/mpi_setup.sh

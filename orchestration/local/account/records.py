@@ -50,7 +50,8 @@ class Fault:
 
     `after_effect` lets the call take effect and loses its response: the caller sees the error,
     the account has the change. `matching` is a subset of the request that must be equal, None in it
-    stands for any value. `instance_type` narrows it to requests for such machines, alone or in a
+    stands for any value. `containing` is text that must occur in one of the request's values.
+    `instance_type` narrows it to requests for such machines, alone or in a
     group. AWS clients retry statuses of 500 and above themselves.
     """
 
@@ -65,6 +66,7 @@ class Fault:
     instance_type: str = ""
     delay_s: float = 0.0
     """Seconds of AWS for which a job waits for its instances before it fails."""
+    containing: str = ""
 
     @classmethod
     def job(
@@ -153,6 +155,7 @@ class Fault:
         return (
             (service, operation) == (self.service, self.operation)
             and _is_subset(self.matching or {}, request)
+            and (not self.containing or any(self.containing in text for text in _texts(request)))
             and self._on(request)
         )
 
@@ -179,6 +182,14 @@ def _instance_types(tree: Any) -> Iterator[str]:
     elif isinstance(tree, list):
         for value in tree:
             yield from _instance_types(value)
+
+
+def _texts(tree: Any) -> Iterator[str]:
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, Mapping | list):
+        for value in tree.values() if isinstance(tree, Mapping) else tree:
+            yield from _texts(value)
 
 
 def _is_subset(part: Any, whole: Any) -> bool:

@@ -20,6 +20,7 @@ from uuid import UUID
 from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun, get_or_create_dagrun
 from airflow.models.taskinstance import TaskInstance
+from airflow.models.trigger import Trigger
 from airflow.models.xcom import XComModel
 from airflow.sdk import DAG, timezone
 from airflow.sdk._shared.module_loading import import_string
@@ -64,6 +65,7 @@ class _Run:
         with create_session() as session:
             try:
                 run = self._started(run_id, conf, session)
+                self._take_over(run, session)
             except ParamValidationError as error:
                 session.rollback()
                 return self._refused(conf, error)
@@ -92,6 +94,23 @@ class _Run:
         )
         session.commit()
         return run
+
+    def _take_over(self, run: DagRun, session: Session) -> None:
+        """Go on with what a killed Airflow left, as a scheduler and a triggerer do."""
+        for instance in run.get_task_instances(session=session):
+            if instance.state == TaskInstanceState.DEFERRED:
+                row = session.get_one(Trigger, instance.trigger_id)
+                following = _Following(str(instance.next_method), instance.next_kwargs or {})
+                trigger = import_string(row.classpath)(**row.kwargs)
+                self._triggers.start(instance.id, following, trigger)
+            elif instance.state == TaskInstanceState.QUEUED:
+                instance.state = TaskInstanceState.SCHEDULED
+            elif instance.state == TaskInstanceState.RUNNING:
+                again = instance.try_number <= instance.max_tries
+                state = TaskInstanceState.UP_FOR_RETRY if again else TaskInstanceState.FAILED
+                instance.set_state(state, session=session)
+                instance.next_method = instance.next_kwargs = None
+        session.commit()
 
     def _refused(self, conf: Mapping[str, Any], error: ParamValidationError) -> dict[str, Any]:
         """Report a rejected input as our first task would: Airflow creates no run for it."""

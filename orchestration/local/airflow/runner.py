@@ -127,14 +127,22 @@ class LocalAirflow:
     ) -> None:
         self.close()
 
+    def kill(self) -> None:
+        """Kill Airflow as a crash does: scheduler, triggerer and workers at once.
+
+        The next run starts it again over the same database. A run of the same id goes on: the task
+        that ran is tried again, and what was deferred waits on.
+        """
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+
     def close(self) -> None:
         """Stop Airflow and remove its files."""
         process, self._process = self._process, None
         if process is not None:
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(BrokenPipeError):
-                        pipe.close()
+            _close_pipes(process)
             try:
                 process.wait(_STOP_TIMEOUT_S)
             except subprocess.TimeoutExpired:
@@ -186,16 +194,19 @@ class LocalAirflow:
             elif "end" in event:
                 return _ended(event["end"], _tail(log, offset))
         process.wait(_STOP_TIMEOUT_S)
-        raise LocalError(f"Airflow ended before the run:\n{_tail(log, 0)}")
+        _close_pipes(process)
+        raise LocalError(f"Airflow ended before the run:\n{_tail(log, offset)}")
 
     def _started(self, variables: Mapping[str, str]) -> tuple[subprocess.Popen[str], Path]:
         if self._process is not None and self._home is not None:
             return self._process, self._home
-        self._scratch = Scratch("orchestration-airflow-")
-        home = self._home = self._scratch.path
-        (home / "dags").mkdir()
+        if self._home is None:
+            self._scratch = Scratch("orchestration-airflow-")
+            self._home = self._scratch.path
+            (self._home / "dags").mkdir()
+        home = self._home
         reading, writing = os.pipe()
-        with (home / "airflow.log").open("wb") as log:
+        with (home / "airflow.log").open("ab") as log:
             self._process = process = subprocess.Popen(
                 [sys.executable, "-m", "orchestration.local.airflow.process", str(writing)],
                 stdin=subprocess.PIPE,
@@ -221,6 +232,13 @@ class LocalAirflow:
     def _events(self, process: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
         for line in process.stdout or ():
             yield json.loads(line)
+
+
+def _close_pipes(process: subprocess.Popen[str]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
 
 
 def _environment(base: Mapping[str, str], home: Path) -> dict[str, str]:

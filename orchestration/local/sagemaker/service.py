@@ -16,12 +16,11 @@ from orchestration.local.account.protocol import (
     not_simulated,
 )
 from orchestration.local.sagemaker.jobs.mounts import LustreFileSystems, Mounts
-from orchestration.local.sagemaker.jobs.processing import ProcessingJob
 from orchestration.local.sagemaker.jobs.registry import Jobs
-from orchestration.local.sagemaker.jobs.training import TrainingJob
 from orchestration.local.sagemaker.serving.endpoints import Endpoints
 from orchestration.local.sagemaker.serving.models import EndpointConfigs, Models
 from orchestration.local.sagemaker.tags import Tags
+from orchestration.local.sagemaker.workloads import Workloads
 
 # Operations on resources that are simulated here.
 _OURS = re.compile(
@@ -39,16 +38,20 @@ class SageMaker(Service):
     name = "sagemaker"
     malformed = "ValidationException"
 
-    def __init__(self, account: Account, lustre: LustreFileSystems) -> None:
+    def __init__(self, account: Account, lustre: LustreFileSystems, workloads: Workloads) -> None:
         mounts = Mounts(account, lustre)
         self.tags = tags = Tags(self._has)
         self.training = Jobs(
-            "Training", lambda request: TrainingJob(account, request, mounts), tags
+            "Training", lambda request: workloads.training(account, request, mounts), tags
         )
-        self.processing = Jobs("Processing", lambda request: ProcessingJob(account, request), tags)
+        self.processing = Jobs(
+            "Processing", lambda request: workloads.processing(account, request), tags
+        )
         self._models = Models(account, tags)
         self._configs = EndpointConfigs(account, tags, self._models)
-        self._endpoints = Endpoints(account, tags, self._models, self._configs)
+        self._endpoints = Endpoints(
+            account, tags, self._models, self._configs, workloads.model_host
+        )
         super().__init__(
             {
                 **self.training.operations(),

@@ -23,6 +23,7 @@ from orchestration.local.account.account import Account
 from orchestration.local.account.clock import Clock
 from orchestration.local.processes.children import remove
 from orchestration.local.processes.environment import environment
+from orchestration.local.sagemaker.workloads import Workloads
 from orchestration.local.server.application import Application
 from orchestration.local.server.simulation import Simulation
 
@@ -31,7 +32,7 @@ LOOPBACK = "127.0.0.1"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve until standard input ends or a signal arrives."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     logging.basicConfig(level=logging.ERROR)
     # The engine logs each failed state as an error; the history of a run has it too.
     logging.getLogger("moto").setLevel(logging.CRITICAL)
@@ -54,7 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os._exit(0)
 
 
-def build(options: argparse.Namespace, directory: Path) -> tuple[Any, Simulation]:
+def build(
+    options: argparse.Namespace, directory: Path, workloads: Workloads | None = None
+) -> tuple[Any, Simulation]:
     """Create a server that does not serve yet, and its simulation."""
     from moto.moto_server.werkzeug_app import (
         DomainDispatcherApplication,
@@ -80,7 +83,7 @@ def build(options: argparse.Namespace, directory: Path) -> tuple[Any, Simulation
     os.environ.update(clean, MOTO_PORT=str(server.server_port))
     clock = Clock(options.time_scale)
     account = Account(options.region, clock, directory, clean, options.devices_per_host)
-    simulation = Simulation(account)
+    simulation = Simulation(account, workloads)
     applications.append(Application(simulation, moto, _loading_engine(moto.lock, account)))
     return server, simulation
 
@@ -107,7 +110,8 @@ def _watch_parent(ended: threading.Event) -> None:
     ended.set()
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="orchestration.local.server")
     parser.add_argument("--directory", type=Path, required=True)
     parser.add_argument("--region", default="us-east-1")

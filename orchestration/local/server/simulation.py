@@ -8,15 +8,16 @@ from orchestration.local.datasync.service import DataSync
 from orchestration.local.fsx.service import FileSystems
 from orchestration.local.s3.service import S3
 from orchestration.local.sagemaker.service import SageMaker
+from orchestration.local.sagemaker.workloads import Workloads
 
 
 class Simulation:
     """An account and the services that are simulated here instead of by moto."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: Account, workloads: Workloads | None = None) -> None:
         self.account = account
         self.file_systems = FileSystems(account)
-        self.sagemaker = SageMaker(account, self.file_systems)
+        self.sagemaker = SageMaker(account, self.file_systems, workloads or Workloads())
         self.datasync = DataSync(account)
         self.services: dict[str, Service] = {
             "sagemaker": self.sagemaker,

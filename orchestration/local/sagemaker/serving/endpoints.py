@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from orchestration.local.sagemaker.rules import refusal
 from orchestration.local.sagemaker.serving.model_host import (
     ModelHost,
     ModelHostFailed,
-    start_model_host,
 )
 from orchestration.local.sagemaker.serving.models import EndpointConfigs, Models
 from orchestration.local.sagemaker.tags import Tags
@@ -58,12 +58,18 @@ class Endpoints:
     """The endpoints of an account."""
 
     def __init__(
-        self, account: Account, tags: Tags, models: Models, configs: EndpointConfigs
+        self,
+        account: Account,
+        tags: Tags,
+        models: Models,
+        configs: EndpointConfigs,
+        start_host: Callable[[Account, str, JsonObject, Path], ModelHost],
     ) -> None:
         self._account = account
         self._tags = tags
         self._models = models
         self._configs = configs
+        self._start_host = start_host
         self._endpoints: dict[str, Endpoint] = {}
         self._lock = threading.RLock()
         self._number = 0
@@ -212,7 +218,7 @@ class Endpoints:
             reason = self._account.faults.for_job("CreateEndpoint", endpoint.name)
             if reason:
                 raise ModelHostFailed(reason)
-            new = start_model_host(self._account, endpoint.name, model, directory)
+            new = self._start_host(self._account, endpoint.name, model, directory)
         except (ModelHostFailed, ServiceError) as error:
             self._roll_back(endpoint, error)
             return

@@ -1,0 +1,127 @@
+"""The cells of the matrix: what goes wrong, and whether the run gets over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from orchestration.local import Fault
+from tests.faults.calls import CALLS, Call
+from tests.faults.flagship import ENDPOINT, FIRST, NAME
+from tests.faults.stand_ins import INTERRUPTION, STOPPED
+
+KILLED: Final = "killed right after"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row and column of the matrix."""
+
+    row: str
+    kind: str
+    faults: tuple[Fault, ...]
+    survives: bool
+    """The run succeeds nevertheless."""
+    served: bool = True
+    """An old model is served when the run begins."""
+    moment: Fault | None = None
+    """The call right after which the driver is killed."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the table."""
+        return f"{self.row}: {self.kind}"
+
+
+_SCRIPT = "AlgorithmError: ExecuteUserScriptError: the script failed, exit code: 1"
+_NO_CAPACITY = "CapacityError: Unable to provision requested ML compute capacity."
+JOBS = {
+    "create file system": ("fs-", "CreateFileSystem"),
+    "import": ("IMPORT", "CreateDataRepositoryTask"),
+    "train": (f"{NAME}-train", "CreateTrainingJob"),
+    "export": ("EXPORT", "CreateDataRepositoryTask"),
+    "evaluate": (f"{NAME}-evaluate", "CreateProcessingJob"),
+    "update endpoint": (ENDPOINT, "CreateEndpoint"),
+    "create endpoint": (ENDPOINT, "CreateEndpoint"),
+}
+"""What runs long, by the call that starts it: a part of its name, and the operation."""
+_OPTIONAL = ("mark", "list tasks")
+"""Calls that a run does without: the mark of a file system whose export then succeeds, and the look
+for tasks that hold up its deletion."""
+
+
+def cells() -> tuple[Cell, ...]:
+    """Return all cells, those of a call one after the other."""
+    return tuple(cell for call in CALLS for cell in (*_of_call(call), *_of_job(call)))
+
+
+def _of_call(call: Call) -> Iterator[Cell]:
+    served = not call.fresh
+
+    def cell(kind: str, *faults: Fault, survives: bool = False) -> Cell:
+        return Cell(call.name, kind, faults, survives, served)
+
+    yield cell("throttled twice", call.throttled(2), survives=True)
+    yield cell("throttled throughout", call.throttled(100_000), survives=call.name in _OPTIONAL)
+    yield cell("500 twice", call.failed(2), survives=True)
+    yield cell("denied", call.denied(), survives=call.name in _OPTIONAL)
+    yield cell("lost response", call.lost(), survives=True)
+    if call.exists:
+        code, message = call.exists
+        fault = call.answered(code, message, after_effect=True)
+        yield cell("exists already", fault, survives=True)
+    if call.quota:
+        yield cell("quota", call.answered(*call.quota, times=100_000))
+    yield Cell(call.name, KILLED, (), True, served, call.moment())
+
+
+def _of_job(call: Call) -> Iterator[Cell]:
+    if call.name not in JOBS:
+        return
+    name, operation = JOBS[call.name]
+    served = not call.fresh
+
+    def cell(kind: str, *faults: Fault, survives: bool = False) -> Cell:
+        return Cell(call.name, kind, faults, survives, served)
+
+    yield cell("job fails", Fault.job(name, reason=_SCRIPT, operation=operation))
+    if operation in ("CreateTrainingJob", "CreateProcessingJob"):
+        yield cell("stopped by someone", Fault.job(name, operation=STOPPED))
+    if operation in ("CreateProcessingJob", "CreateEndpoint"):
+        yield cell("capacity", Fault.job(name, reason=_NO_CAPACITY, operation=operation))
+    if operation == "CreateTrainingJob":
+        spot = Fault.job(name, operation=INTERRUPTION)
+        yield cell("capacity, first", Fault.capacity(instance_type=FIRST), survives=True)
+        yield cell("capacity", Fault.capacity(name, times=100_000))
+        yield cell("quota, first", Fault.quota(FIRST), survives=True)
+        yield cell("quota", Fault.quota(FIRST), Fault.quota("ml.c5.2xlarge"))
+        yield cell("spot interruption", spot, survives=True)
+        yield cell("spot interruption, for good", spot, spot)
+
+
+def sample() -> tuple[Cell, ...]:
+    """Return some cells that have each kind of fault and each service among them.
+
+    Faults that a run gets over are in one cell, each at another call.
+    """
+    by_name = {cell.name: cell for cell in cells()}
+    overcome = (
+        "list data: 500 twice",
+        "train: quota, first",
+        "train: lost response",
+        "train: spot interruption",
+        "create model: exists already",
+        "invoke endpoint: throttled twice",
+    )
+    faults = [fault for name in overcome for fault in by_name[name].faults]
+    others = (
+        "create file system: denied",
+        "create file system: throttled throughout",
+        "create file system: job fails",
+        "train: stopped by someone",
+        "train: capacity",
+        "create file system: killed right after",
+    )
+    together = Cell("all of it", ", ".join(overcome), tuple(faults), survives=True)
+    return (together, *(by_name[name] for name in others))

@@ -1,0 +1,187 @@
+"""One run of the flagship on one driver, in an account of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from orchestration.direct.pipelines import workspace
+from orchestration.local.airflow import LocalAirflow
+from orchestration.local.run import dag_runs, direct_runs, executions
+from orchestration.local.run.preparation import prepare
+from orchestration.local.run.report import Followed
+from tests.conformance import pipelines
+from tests.conformance.sites import site_on, wait
+from tests.conformance.test_conformance import Backend
+from tests.faults.accounts import Account, Zygote
+from tests.faults.cells import Cell
+from tests.faults.flagship import ENDPOINT, OLD, flagship
+
+SCALE = 0.002
+_WORK_S: Mapping[Backend, float] = {"direct": 0.5, "airflow": 0.5, "step-functions": 60.0}
+"""How long jobs run that somebody is killed over: longer than the rest of the cell, where they have
+to be stopped."""
+OBJECTS = ("train/one.csv", "train/two words + ü.csv", "holdout/held.csv")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What is left after a run, and what it said."""
+
+    state: str
+    error: str
+    cause: str
+    calls: tuple[Any, ...]
+    account: Mapping[str, Any]
+    answer: float | None
+    """The score that the endpoint answers with; None if it serves nothing."""
+    log: str = ""
+
+
+class Drivers:
+    """The drivers, the zygote of their accounts, and the Airflow of all runs."""
+
+    def __init__(self, zygote: Zygote, airflow: LocalAirflow, folder: Path) -> None:
+        self._zygote = zygote
+        self._airflow = airflow
+        self._folder = folder
+        self._pipeline = flagship()
+        self._workflow = self._pipeline.lower()
+        for name in OBJECTS:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(name)
+
+    def run(self, on: Backend, run_id: str, cell: Cell) -> Ending:
+        """Run the flagship under the faults of a cell."""
+        work_s = None if cell.moment is None else _WORK_S[on]
+        with self._zygote.account(SCALE, work_s) as aws:
+            self._prepare(aws, served=cell.served)
+            for fault in cell.faults:
+                aws.inject(fault)
+            if cell.moment is None:
+                return self._ending(aws, self._followed(on, aws, run_id))
+            aws.lay(cell.moment)
+            return self._ending(aws, self._killed(on, aws, run_id))
+
+    @cached_property
+    def _workspace(self) -> str:
+        return workspace(self._pipeline, self._values)
+
+    @property
+    def _values(self) -> dict[str, Any]:
+        return dict(pipelines.PARAMETERS)
+
+    def _prepare(self, aws: Account, *, served: bool) -> None:
+        uploads = {pipelines.PARAMETERS["data"]: self._folder}
+        prepare(aws, self._pipeline, self._workflow, self._values, uploads)
+        if served:
+            _serve_the_old_model(aws)
+
+    def _followed(self, on: Backend, aws: Account, run_id: str) -> Followed:
+        if on == "direct":
+            return direct_runs.follow(
+                aws, self._workflow, self._values, run_id, _quiet, workspace=self._workspace
+            )
+        if on == "step-functions":
+            return executions.follow(aws, self._workflow, self._values, run_id, _quiet)
+        return dag_runs.follow(aws, self._workflow, self._values, run_id, _quiet, self._airflow)
+
+    def _killed(self, on: Backend, aws: Account, run_id: str) -> Followed:
+        """Kill what drives the run once the call has taken effect, before it knows the answer."""
+        if on == "step-functions":
+            return self._aborted(aws)
+        if on == "direct":
+            run = {
+                "workflow": self._workflow,
+                "values": self._values,
+                "run_id": run_id,
+                "workspace": self._workspace,
+            }
+            with self._zygote.direct(aws, run):
+                wait(aws.held)
+        else:
+            with ThreadPoolExecutor() as pool:
+                killed = pool.submit(self._followed, on, aws, run_id)
+                wait(lambda: aws.held() or killed.done())
+                self._airflow.kill()
+                if killed.exception() is None:
+                    return killed.result()
+        aws.release()
+        return self._followed(on, aws, run_id)
+
+    def _aborted(self, aws: Account) -> Followed:
+        """Stop the execution at that moment, and wait for its companion."""
+        site = site_on(aws, self._pipeline, self._values)
+        execution = site.start()
+        wait(aws.held)
+        site.stop(execution)
+        aws.release()
+        site.cleans()
+        wait(lambda: not _settling(aws))
+        return Followed(identity=execution, state="failed", error="Stopped", cause="by a person")
+
+    def _ending(self, aws: Account, followed: Followed) -> Ending:
+        return Ending(
+            followed.state,
+            followed.error or "",
+            followed.cause or "",
+            tuple(aws.calls()),
+            aws.state(),
+            _answer(aws),
+            followed.log,
+        )
+
+
+def _quiet(_: object) -> None:
+    pass
+
+
+def _settling(aws: Account) -> bool:
+    """Return whether something is about to end that was told to."""
+    endpoints = aws.state()["sagemaker"]["Endpoints"].values()
+    return any(each["EndpointStatus"] in ("Creating", "Updating") for each in endpoints)
+
+
+def _serve_the_old_model(aws: Account) -> None:
+    """Deploy a model under the flagship's endpoint, as an earlier run did."""
+    key = "old/model.json"
+    aws.client("s3").put_object(Bucket="workspace", Key=key, Body=json.dumps({"score": OLD}))
+    source = {
+        "S3Uri": "s3://workspace/old/",
+        "S3DataType": "S3Prefix",
+        "CompressionType": "None",
+    }
+    sagemaker = aws.client("sagemaker")
+    sagemaker.create_model(
+        ModelName="old",
+        ExecutionRoleArn=pipelines.PARAMETERS["role"],
+        PrimaryContainer={
+            "Image": pipelines.IMAGE,
+            "ModelDataSource": {"S3DataSource": source},
+        },
+    )
+    variant = {
+        "VariantName": "AllTraffic",
+        "ModelName": "old",
+        "InstanceType": "ml.c5.xlarge",
+        "InitialInstanceCount": 1,
+    }
+    sagemaker.create_endpoint_config(EndpointConfigName="old", ProductionVariants=[variant])
+    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName="old")
+    describe = sagemaker.describe_endpoint
+    while describe(EndpointName=ENDPOINT)["EndpointStatus"] != "InService":
+        continue
+
+
+def _answer(aws: Account) -> float | None:
+    runtime = aws.client("sagemaker-runtime")
+    try:
+        response = runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=b"{}")
+    except runtime.exceptions.ClientError:
+        return None
+    return float(json.loads(response["Body"].read())["score"])

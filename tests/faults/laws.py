@@ -1,0 +1,122 @@
+"""What must hold after each cell, on each driver and between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from tests.conformance import normal
+from tests.conformance.test_conformance import BACKENDS, Backend
+from tests.faults.cells import KILLED, Cell
+from tests.faults.drivers import Ending
+from tests.faults.flagship import BEST, ENDPOINT, OLD
+
+_ENDED = frozenset({"Completed", "Failed", "Stopped"})
+_BUSY = frozenset({"PENDING", "EXECUTING", "CANCELING"})
+_KEPT = {"Key": "orchestration:keep-for-h", "Value": "24"}
+_CHECKPOINTS = 2
+
+Endings = Mapping[Backend, Ending]
+
+
+def broken(cell: Cell, endings: Endings) -> dict[Backend, list[str]]:
+    """Return what each driver did wrong."""
+    problems = {on: list(_alone(cell, ending)) for on, ending in endings.items()}
+    if cell.kind != KILLED:
+        reference = endings["direct"]
+        for on in BACKENDS:
+            problems[on] += _differences(endings[on], reference)
+    return problems
+
+
+def _alone(cell: Cell, ending: Ending) -> Iterator[str]:
+    yield from _nothing_runs(ending)
+    yield from _no_file_system(ending)
+    yield from _served(cell, ending)
+    yield from _paid(ending)
+    if cell.kind == KILLED and ending.error == "Stopped":
+        return
+    if cell.survives != (ending.state == "succeeded"):
+        yield f"{ending.state}: {ending.error}: {ending.cause}"
+
+
+def _nothing_runs(ending: Ending) -> Iterator[str]:
+    for kind in ("Training", "Processing"):
+        for name, job in ending.account["sagemaker"][f"{kind}Jobs"].items():
+            if job[f"{kind}JobStatus"] not in _ENDED:
+                yield f"{name} is {job[f'{kind}JobStatus']}"
+    for task in ending.account["fsx"].get("DataRepositoryTasks", ()):
+        if task["Lifecycle"] in _BUSY:
+            yield f"{task['Type']} is {task['Lifecycle']}"
+
+
+def _no_file_system(ending: Ending) -> Iterator[str]:
+    """Yield the file systems left, but for one whose export did not end, which is kept for a time.
+
+    It failed, or somebody stopped the execution meanwhile.
+    """
+    for name, system in ending.account["fsx"]["FileSystems"].items():
+        kept = ending.error in ("ExportFailed", "Stopped") and _KEPT in system.get("Tags", ())
+        if not kept:
+            yield f"{name} is left ({system['Lifecycle']})"
+
+
+def _served(cell: Cell, ending: Ending) -> Iterator[str]:
+    endpoint = ending.account["sagemaker"]["Endpoints"].get(ENDPOINT)
+    if endpoint is not None and endpoint["EndpointStatus"] not in ("InService", "Failed"):
+        yield f"the endpoint is {endpoint['EndpointStatus']}"
+    valid = {OLD, BEST} if cell.served else {None, BEST}
+    if ending.answer not in valid:
+        yield f"the endpoint answers {ending.answer}"
+    if ending.state == "succeeded" and ending.answer != BEST:
+        yield f"the run succeeded and the endpoint answers {ending.answer}"
+
+
+def _paid(ending: Ending) -> Iterator[str]:
+    jobs = ending.account["sagemaker"]
+    trained = [job for job in jobs["TrainingJobs"].values() if "TrainingStartTime" in job]
+    if len(trained) > 1:
+        yield f"{len(trained)} training jobs ran"
+    if len(jobs["ProcessingJobs"]) > _CHECKPOINTS:
+        yield f"{len(jobs['ProcessingJobs'])} evaluations of {_CHECKPOINTS} checkpoints"
+    made = {
+        call.request["ClientRequestToken"]
+        for call in ending.calls
+        if call.operation == "CreateFileSystem"
+    }
+    if len(made) > 1:
+        yield f"{len(made)} file systems"
+
+
+def _same_error(name: str, other: str) -> bool:
+    """Return whether two drivers name the same error.
+
+    Step Functions names an error of AWS `FSx.ServiceLimitExceededException`, and one that the
+    service's model does not declare by the service alone: `FSx.FSxException`, or, where it waits
+    for a job, `SageMaker.AmazonSageMakerException`. Each call would need a state to rename it.
+    """
+    service, _, own = name.partition(".")
+    code = other.removesuffix("Exception")
+    anonymous = (f"{service}Exception", f"Amazon{service}Exception")
+    return name == other or own in (f"{code}Exception", *anonymous)
+
+
+def _same_cause(cause: str, other: str) -> bool:
+    """Return whether two drivers say the same.
+
+    Of an error that AWS answered, and that no state of ours looks at, Step Functions hands on the
+    words of its SDK; the others put the call before them.
+    """
+    if normal.anonymous(cause) == normal.anonymous(other):
+        return True
+    words, _, sdk = cause.partition(" (Service: ")
+    return bool(sdk) and re.fullmatch(rf"\w+ [\w.]+: {re.escape(words)}", other) is not None
+
+
+def _differences(ending: Ending, reference: Ending) -> Iterator[str]:
+    if ending.state != reference.state:
+        yield f"{ending.state} and not {reference.state}: {ending.error}: {ending.cause}"
+    elif not _same_error(ending.error, reference.error):
+        yield f"error {ending.error!r} and not {reference.error!r}"
+    elif not _same_cause(ending.cause, reference.cause):
+        yield f"cause {ending.cause!r} and not {reference.cause!r}"

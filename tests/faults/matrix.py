@@ -1,0 +1,50 @@
+"""Cells on every driver, and the verdicts."""
+
+from __future__ import annotations
+
+import queue
+import re
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from orchestration.local.airflow import LocalAirflow
+from tests.conformance.test_conformance import BACKENDS
+from tests.faults.accounts import Zygote
+from tests.faults.cells import Cell
+from tests.faults.drivers import Drivers
+from tests.faults.laws import broken
+from tests.faults.table import Result
+
+
+def judged(cells: Sequence[Cell], workers: int, tell: Callable[[Result], None]) -> list[Result]:
+    """Run cells on every driver, several side by side, and say what each driver did wrong."""
+    waiting: queue.SimpleQueue[Cell] = queue.SimpleQueue()
+    for cell in cells:
+        waiting.put(cell)
+    results: dict[str, Result] = {}
+
+    def work() -> None:
+        with Zygote() as zygote, LocalAirflow() as airflow, tempfile.TemporaryDirectory() as folder:
+            drivers = Drivers(zygote, airflow, Path(folder))
+            while True:
+                try:
+                    cell = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                result = results[cell.name] = _judged(cell, drivers)
+                tell(result)
+
+    threads = [threading.Thread(target=work) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [results[cell.name] for cell in cells]
+
+
+def _judged(cell: Cell, drivers: Drivers) -> Result:
+    run_id = re.sub(r"\W+", "-", cell.name)[:60]
+    endings = {on: drivers.run(on, run_id, cell) for on in BACKENDS}
+    return Result(cell, broken(cell, endings))

@@ -1,0 +1,102 @@
+"""The matrix as a table that can be read, with what is excused and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tests.conformance.test_conformance import BACKENDS, Backend
+from tests.faults.cells import Cell
+from tests.faults.excuses import EXCUSES, excuse
+
+Verdict = Literal["holds", "excused", "stale", "broken"]
+_SIGNS: Mapping[Verdict, str] = {"holds": "✓", "excused": "e", "stale": "stale", "broken": "✗"}
+DRIVERS: Sequence[Backend] = ("direct", "airflow", "step-functions")
+
+
+@dataclass(frozen=True)
+class Result:
+    """A cell, and what each driver did wrong in it."""
+
+    cell: Cell
+    problems: Mapping[Backend, Sequence[str]]
+
+    def verdict(self, on: Backend) -> Verdict:
+        """Return whether the cell holds on a driver."""
+        excused = excuse(self.cell.row, self.cell.kind, on) is not None
+        if self.problems[on]:
+            return "excused" if excused else "broken"
+        return "stale" if excused else "holds"
+
+    @property
+    def holds(self) -> bool:
+        """Whether every driver did what it must, or is excused."""
+        return all(self.verdict(on) in ("holds", "excused") for on in BACKENDS)
+
+    def lines(self) -> Iterator[str]:
+        """Yield what each driver did wrong."""
+        for on in DRIVERS:
+            yield from (f"    {on}: {problem}" for problem in self.problems[on])
+
+
+def table(results: Sequence[Result], date: str) -> str:
+    """Return the table as Markdown."""
+    return "\n".join([*_head(results, date), *_body(results), *_excuses(), ""])
+
+
+def _head(results: Sequence[Result], date: str) -> Iterator[str]:
+    verdicts = [result.verdict(on) for result in results for on in DRIVERS]
+    yield "# The fault matrix"
+    yield ""
+    yield f"`make test-faults`, {date}: {len(results)} cells on three drivers, of which"
+    yield f"{verdicts.count('holds')} hold and {verdicts.count('excused')} are excused."
+    yield ""
+    yield "A row is a call of the flagship pipeline, a column what happens at it or to the job it"
+    yield "starts. A field is for direct runs, Airflow and Step Functions in this order: ✓ holds, a"
+    yield "letter is an excuse below. Jobs and models are stand-ins (`stand_ins.py`), and time is"
+    yield "scaled (`drivers.py`). What must hold is in `laws.py`."
+    yield ""
+
+
+def _body(results: Sequence[Result]) -> Iterator[str]:
+    kinds = list(dict.fromkeys(result.cell.kind for result in results))
+    rows = list(dict.fromkeys(result.cell.row for result in results))
+    by_place = {(result.cell.row, result.cell.kind): result for result in results}
+    yield f"| call | {' | '.join(kinds)} |"
+    yield f"|---|{'---|' * len(kinds)}"
+    for row in rows:
+        fields = [_field(by_place.get((row, kind))) for kind in kinds]
+        yield f"| {row} | {' | '.join(fields)} |"
+    yield ""
+
+
+def _field(result: Result | None) -> str:
+    if result is None:
+        return ""
+    return " ".join(_sign(result, on) for on in DRIVERS)
+
+
+def _sign(result: Result, on: Backend) -> str:
+    verdict = result.verdict(on)
+    if verdict != "excused":
+        return _SIGNS[verdict]
+    number = next(
+        number
+        for number, each in enumerate(EXCUSES)
+        if each.covers(result.cell.row, result.cell.kind, on)
+    )
+    return letter(number)
+
+
+def letter(number: int) -> str:
+    """Return the letter of an excuse."""
+    return chr(ord("a") + number)
+
+
+def _excuses() -> Iterator[str]:
+    yield "## Excuses"
+    yield ""
+    for number, each in enumerate(EXCUSES):
+        defect = "**A defect.** " if each.defect else ""
+        yield f"- {letter(number)}: {defect}{each.reason}"

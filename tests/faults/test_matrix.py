@@ -1,0 +1,72 @@
+"""The matrix is whole: it has every call that the flagship makes, and no stale excuse."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration.local.airflow import LocalAirflow
+from tests.conformance import normal
+from tests.faults.accounts import Zygote
+from tests.faults.calls import CALLS
+from tests.faults.cells import Cell, cells, sample
+from tests.faults.drivers import Drivers
+from tests.faults.excuses import EXCUSES
+
+KINDS = {
+    "throttled twice",
+    "throttled throughout",
+    "500 twice",
+    "denied",
+    "lost response",
+    "exists already",
+    "job fails",
+    "stopped by someone",
+    "capacity",
+    "quota",
+    "spot interruption",
+    "killed right after",
+}
+
+
+def names(call: Any) -> list[str]:
+    """The rows of a call."""
+    asked = (call.service, call.operation, call.request)
+    return [row.name for row in CALLS if row.moment().matches(*asked)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("served", [True, False], ids=["over an old model", "for the first time"])
+def test_every_call_of_the_flagship_is_a_row(served: bool, tmp_path: Path) -> None:
+    with Zygote() as zygote:
+        drivers = Drivers(zygote, LocalAirflow(), tmp_path)
+        ending = drivers.run("direct", "plain", Cell("none", "none", (), True, served))
+    assert ending.state == "succeeded", ending.cause
+    rows = {tuple(names(call)) for call in ending.calls if not normal.own(call)}
+    other = "create endpoint" if served else "update endpoint"
+    assert rows == {(row.name,) for row in CALLS if row.name != other}
+
+
+def test_the_sample_has_every_kind_of_fault_and_every_service() -> None:
+    text = " ".join(cell.name for cell in sample())
+    assert {cell.kind for cell in cells()} >= KINDS
+    assert all(kind in text for kind in KINDS)
+    by_name = {row.name: row.service for row in CALLS}
+    services = {service for row, service in by_name.items() if f"{row}: " in text}
+    assert services == {"fsx", "s3", "sagemaker", "sagemaker-runtime"}
+
+
+def test_no_two_cells_have_one_name() -> None:
+    assert set(Counter(cell.name for cell in cells()).values()) == {1}
+
+
+def test_every_excuse_is_of_cells_that_exist() -> None:
+    places = {(cell.row, cell.kind) for cell in cells()}
+    for excuse in EXCUSES:
+        named = {(row, kind) for row in excuse.rows for kind in excuse.kinds}
+        assert named & places, excuse.reason
+        assert set(excuse.rows) <= {row for row, _ in places}
+        assert set(excuse.kinds) <= {kind for _, kind in places}
