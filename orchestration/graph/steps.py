@@ -22,6 +22,9 @@ from orchestration.graph.calls import (
 if TYPE_CHECKING:
     from orchestration.refs import Expression
 
+Integration: TypeAlias = Literal["sync", "sdk"]
+"""The way Step Functions starts a job: the integration that waits for its end, or ``aws-sdk``."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
@@ -205,6 +208,9 @@ class Workflow:
     notify: NotifySpec | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     """The pipeline's own, to find it by."""
+    integrations: Mapping[str, Integration] = field(default_factory=dict)
+    """The integration that Step Functions starts the jobs of a stage with, where the pipeline says
+    so; an empty name stands for all stages."""
     region: str | None = None
     """The AWS region that it runs in; ``None``: that of whatever runs it."""
     written: Mapping[str, Tree] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, mod
 from pydantic_core import PydanticCustomError
 
 from orchestration.expressions import parameter
-from orchestration.graph import ParameterSpec, ScheduleSpec
+from orchestration.graph import Integration, ParameterSpec, ScheduleSpec
 from orchestration.pipeline.notifying import Notify
 from orchestration.stages import Context, Stage
 from orchestration.stages.kinds import Kinds
@@ -90,6 +90,10 @@ class Description(Model):
     """The AWS region it runs in: ``us-west-2``. Without one it runs in the region of the session
     or connection that starts it. Needed where a stage names a ``framework`` and no image, which
     every region has under another path."""
+    integration: Integration | dict[Name, Integration] | None = None
+    """The way Step Functions starts the jobs of all stages, or of those named: ``sync`` waits for
+    their end by itself, ``sdk`` takes newer fields of the API and polls. By default ``sync`` where
+    it is sure to know every field."""
     stages: tuple[AnyStage, ...] = Field(min_length=1)
     """A list, or a mapping from names to stages."""
     tags: dict[str, str] = Field(default={}, max_length=40)
@@ -120,6 +124,13 @@ class Description(Model):
         if self.role == parameter("role") and "role" not in declared:
             declared["role"] = Parameter(description="ARN of the role that SageMaker assumes")
         return declared
+
+    def integrations(self) -> dict[str, Integration]:
+        """The integrations by stage; for all stages under an empty name."""
+        asked = self.integration
+        if asked is None:
+            return {}
+        return dict(asked) if isinstance(asked, dict) else {"": asked}
 
     def schedule_spec(self) -> ScheduleSpec | None:
         """The schedule, as backends take it."""

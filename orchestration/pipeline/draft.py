@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 from orchestration.expressions import Json, parameter, walk
+from orchestration.graph import Integration
 from orchestration.pipeline.description import Description, Parameter, Schedule
 from orchestration.pipeline.notifying import Notify
 from orchestration.refs import Expression, parse
@@ -45,6 +46,7 @@ class Draft:
     role: Any
     region: str | None
     tags: Mapping[str, str]
+    integrations: Mapping[str, Integration]
     parameters: Mapping[str, Parameter | None]
     """``None`` where only the name is known."""
     schedule: Schedule | None
@@ -74,6 +76,7 @@ class Draft:
             role=pipeline.role,
             region=pipeline.region,
             tags=pipeline.tags,
+            integrations=pipeline.integrations(),
             parameters=pipeline.declared_parameters(),
             schedule=pipeline.schedule,
             notify=pipeline.notify,
@@ -99,11 +102,16 @@ class Draft:
             role=_read("role", data, SAMPLE_ROLE),
             region=_read("region", data, SAMPLE_REGION if data.get("region") else None),
             tags=_read("tags", data, {}),
+            integrations=_integrations(_read("integration", data, {})),
             parameters=parameters,
             schedule=_read("schedule", data, None),
             notify=_read("notify", data, None),
             stages=tuple(_written(stage, kinds) for stage in listed if _has_name(stage)),
         )
+
+
+def _integrations(asked: Integration | Mapping[str, Integration]) -> Mapping[str, Integration]:
+    return asked if isinstance(asked, Mapping) else {"": asked}
 
 
 def _whole(stage: Stage) -> Written:

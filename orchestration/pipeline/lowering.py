@@ -51,6 +51,7 @@ def lower(pipeline: Description) -> Workflow:
         schedule=pipeline.schedule_spec(),
         notify=None if pipeline.notify is None else pipeline.notify.spec(),
         tags=pipeline.tags,
+        integrations=pipeline.integrations(),
         region=pipeline.region,
         written=placement.written(),
         permissions={

@@ -167,6 +167,10 @@ def _of_pipeline(draft: Draft) -> Iterator[Problem]:
             "role",
             f"expected an ARN, got {draft.role!r}; write arn:aws:iam::<account>:role/{draft.role}",
         )
+    stages = [stage.name for stage in draft.stages]
+    for name in draft.integrations:
+        if name and name not in stages:
+            yield Problem("integration", f"there is no stage {name!r}{near(name, stages)}")
     yield from _tags(draft.tags)
     yield from _schedule(draft)
     if draft.notify is not None:

@@ -288,7 +288,6 @@ def test_a_job_is_waited_for_by_sync_only_where_it_takes_every_field() -> None:
     assert resource(training("train.job", RemoteDebugConfig={})) == polled
     assert resource(replace(job, outputs={"arn": Output(("TrainingJobArn",))})) == polled
     newer: tuple[dict[str, Any], ...] = (
-        {"ResourceConfig": {"InstancePreferences": []}},
         {"ResourceConfig": {"TrainingPlanArn": "arn"}},
         {"StoppingCondition": {"MaxPendingTimeInSeconds": 7200}},
         {"InputDataConfig": [{"DataSource": {"S3DataSource": {"HubAccessConfig": {}}}}]},

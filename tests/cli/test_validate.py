@@ -18,6 +18,7 @@ stages:
   staging: {kind: data_staging, sorce: s3://bucket/data}
   train: {kind: traning_job}
 """
+MLFLOW = "arn:aws:sagemaker:us-east-1:123456789012:mlflow-app/a"
 MODULE = """\
 from orchestration import DataStaging, Pipeline
 
@@ -251,3 +252,21 @@ def test_a_missing_extra_is_named_where_even_its_package_is_missing() -> None:
     modules = {"surely_not_installed.sdk": "airflow", "json": "local"}
     with pytest.raises(OrchestrationError, match=r"'orchestration\[airflow\]'"):
         require(modules, what="running pipelines on this machine")
+
+
+def test_fields_that_step_functions_may_not_know_are_a_warning(
+    orchestrate: Command, tmp_path: Path
+) -> None:
+    text = (ROOT / "dags/digits.yaml").read_text()
+    file = tmp_path / "digits.yaml"
+    file.write_text(text.replace("../examples", str(ROOT / "examples")) + "integration: sdk\n")
+    assert orchestrate("validate", file, "--on", "step-functions").err == ""
+    train = "    kind: training_job\n"
+    recent = "    extra_request: {MlflowConfig: {MlflowResourceArn: '" + MLFLOW + "'}}\n"
+    assert train in text
+    file.write_text(file.read_text().replace(train, train + recent))
+    said = orchestrate("validate", file, "--on", "step-functions")
+    assert said.status == 0
+    assert "train.MlflowConfig: CreateTrainingJob has this field since 2025-12-03" in said.err
+    assert orchestrate("validate", file, "--on", "airflow").err == ""
+    assert "warning: stages.train.MlflowConfig" in orchestrate("render", "step-functions", file).err

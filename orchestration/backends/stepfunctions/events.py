@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, Final
 
-from orchestration.backends.stepfunctions.calls.integrations import is_synchronous
+from orchestration.backends.stepfunctions.integrations.choosing import is_synchronous
 from orchestration.backends.stepfunctions.names import MOST_POLLS, state
 from orchestration.backends.stepfunctions.states import following
 from orchestration.errors import Problem
@@ -94,7 +94,7 @@ def counted(definition: Mapping[str, Json], workflow: Workflow) -> Count:
         _NEXT_PAGE * (call.pages.most - 1) for call in calls.values() if call.pages is not None
     )
     loops = {name: (limit, machines.loops.get(state(name), 0)) for name, limit in limits.items()}
-    return Count(once, loops, [*_polls(workflow.graph, 1, limits), *_adopted(workflow.graph)])
+    return Count(once, loops, [*_polls(workflow, workflow.graph, 1, limits), *_adopted(workflow)])
 
 
 def exceeded(count: Count) -> Iterator[Problem]:
@@ -178,24 +178,28 @@ def _limit(items: Tree, calls: Mapping[str, Call]) -> int:
     return 1
 
 
-def _polls(graph: Graph, times: int, limits: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+def _polls(
+    workflow: Workflow, graph: Graph, times: int, limits: Mapping[str, int]
+) -> Iterator[tuple[int, int]]:
     for step in graph.steps:
         if isinstance(step, Call):
             for call in candidates(step):
-                if call.until is not None and not is_synchronous(call):
+                if call.until is not None and not is_synchronous(call, workflow.integrations):
                     yield times, _rounds(call.until)
         for body in bodies(step):
-            yield from _polls(body, times * limits.get(step.name, 1), limits)
+            yield from _polls(workflow, body, times * limits.get(step.name, 1), limits)
 
 
-def _adopted(graph: Graph) -> Iterator[tuple[int, int]]:
+def _adopted(workflow: Workflow) -> Iterator[tuple[int, int]]:
     """Yield the polls of the one job, of those that ``.sync`` waits for, that may need most."""
     rounds = [
         _rounds(call.until)
-        for step in all_steps(graph)
+        for step in all_steps(workflow.graph)
         if isinstance(step, Call)
         for call in candidates(step)
-        if call.until is not None and call.adopt is not None and is_synchronous(call)
+        if call.until is not None
+        and call.adopt is not None
+        and is_synchronous(call, workflow.integrations)
     ]
     if rounds:
         yield 1, max(rounds)

@@ -54,6 +54,7 @@ def facts(workflow: Workflow) -> Facts:
         parameters=parameters,
         readers=_readers(workflow),
         rows=dict(_rows(workflow.graph, kinds, parameters)),
+        integrations=workflow.integrations,
     )
 
 

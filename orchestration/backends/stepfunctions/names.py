@@ -10,6 +10,7 @@ from orchestration.backends import jsonata
 from orchestration.backends.jsonata import Code, Kind, Leaf, Part
 from orchestration.errors import GraphError, Problem
 from orchestration.expressions import Item, Json, Parameter, Result, Run, walk
+from orchestration.graph import Integration
 
 MAX_NAME: Final = 80
 """Characters of a state's or a variable's name."""
@@ -130,6 +131,8 @@ class Facts:
     rows: Mapping[tuple[str, str], Mapping[str, Kind]]
     """Outputs that are lists of objects, and the fields that each object is sure to have."""
     most_polls: int = MOST_POLLS
+    integrations: Mapping[str, Integration] = field(default_factory=dict)
+    """The integrations that the pipeline asks for, by stage; for all under an empty name."""
     """Polls of one job, after which it is out of time."""
 
 

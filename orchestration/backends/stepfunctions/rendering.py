@@ -15,6 +15,7 @@ from typing import cast
 from orchestration.backends.jsonata import tree
 from orchestration.backends.stepfunctions import control, events, limits, parameters
 from orchestration.backends.stepfunctions.facts import facts
+from orchestration.backends.stepfunctions.integrations import doubts
 from orchestration.backends.stepfunctions.names import Facts, Scope
 from orchestration.backends.stepfunctions.owning import owned
 from orchestration.backends.stepfunctions.partitions import in_region
@@ -29,7 +30,7 @@ def render(workflow: Workflow) -> dict[str, Json]:
 
     Raises :class:`~orchestration.errors.UnsupportedError` with everything that can't be said in it.
     """
-    refused = list(limits.refused(workflow))
+    refused = [*limits.refused(workflow), *doubts.refused(workflow)]
     if refused:
         raise UnsupportedError(refused)
     known = facts(workflow)

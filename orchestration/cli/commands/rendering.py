@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import typer
 
 from orchestration.cli.naming import Named, named, stage_modules
 from orchestration.cli.output import FAILED, colored_diff, note
-from orchestration.errors import PipelineError, UnsupportedError
+from orchestration.errors import PipelineError, Problem, UnsupportedError
 
 if TYPE_CHECKING:
     from orchestration.graph import Workflow
@@ -65,6 +65,15 @@ def rendered(backend: Backend, workflow: Workflow) -> str:
             return airflow.to_json(airflow.render(workflow))
 
 
+def warnings_of(backends: Sequence[Backend], workflow: Workflow) -> list[Problem]:
+    """Return what is not known to work on a backend."""
+    if Backend.STEP_FUNCTIONS not in backends:
+        return []
+    from orchestration.backends import stepfunctions
+
+    return stepfunctions.warnings(workflow)
+
+
 def render(artefact: Artefact, pipeline: str, output: Path | None, *, check: bool) -> None:
     """Write an artefact, or compare it with a file."""
     which = named(pipeline)
@@ -72,7 +81,10 @@ def render(artefact: Artefact, pipeline: str, output: Path | None, *, check: boo
     if artefact is Artefact.COMPANION:
         text = _companion(workflow)
     else:
-        text = rendered(Backend(artefact.value), workflow)
+        backend = Backend(artefact.value)
+        text = rendered(backend, workflow)
+        for warning in warnings_of([backend], workflow):
+            note(f"warning: {warning}")
     locked(which)
     again = f"orchestrate render {artefact.value} {pipeline} -o {output}"
     _deliver(text, output, check=check, again=again)

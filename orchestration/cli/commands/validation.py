@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from orchestration.cli.commands.rendering import BACKENDS, Backend, rendered
+from orchestration.cli.commands.rendering import BACKENDS, Backend, rendered, warnings_of
 from orchestration.cli.naming import Named, named
 from orchestration.cli.output import FAILED, USAGE, document, note, problem_data, require, say
 from orchestration.cli.values import parameters as parse
@@ -102,6 +102,8 @@ def _verdict(text: str, backends: Sequence[Backend], pairs: Sequence[str]) -> Ve
         for warning in pipeline.warnings()
         if warning.field != "schedule.parameters" or (unscheduled and not problems)
     ]
+    if not problems:
+        warnings += warnings_of(backends or BACKENDS, pipeline.lower())
     return Verdict(text, tuple(problems), tuple(warnings), pipeline.facts())
 
 

@@ -13,13 +13,13 @@ from orchestration.backends.jsonata import enclosed
 from orchestration.backends.stepfunctions.calls import (
     failures,
     fallbacks,
-    integrations,
     recognition,
 )
 from orchestration.backends.stepfunctions.calls.outputs import given, taken
 from orchestration.backends.stepfunctions.calls.pages import Listing
 from orchestration.backends.stepfunctions.calls.polling import Polling
 from orchestration.backends.stepfunctions.calls.tasks import task
+from orchestration.backends.stepfunctions.integrations.choosing import is_synchronous
 from orchestration.backends.stepfunctions.names import Scope, alternative, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice
 from orchestration.execution import wording
@@ -105,7 +105,7 @@ class _Sending:
 
     @cached_property
     def _sync(self) -> bool:
-        return integrations.is_synchronous(self.step)
+        return is_synchronous(self.step, self.scope.facts.integrations)
 
     @cached_property
     def _poll(self) -> Polling:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from orchestration.backends.jsonata import tree
-from orchestration.backends.stepfunctions.calls import integrations, recognition
+from orchestration.backends.stepfunctions.calls import recognition
 from orchestration.backends.stepfunctions.calls.services import resource
+from orchestration.backends.stepfunctions.integrations.choosing import optimised
 from orchestration.backends.stepfunctions.names import Scope
 from orchestration.backends.stepfunctions.states import State
 from orchestration.graph import Operation, Retry
@@ -35,7 +36,7 @@ def task(
     arn = resource(operation.service, operation.name)
     state: State = {
         "Type": "Task",
-        "Resource": integrations.optimised(operation) if sync else arn,
+        "Resource": optimised(operation) if sync else arn,
         "Arguments": {
             _MEMBERS.get(name, name): tree(value, scope)
             for name, value in operation.request.items()

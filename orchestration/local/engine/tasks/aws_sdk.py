@@ -20,6 +20,7 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_task.service impor
     state_task_service_aws_sdk,
 )
 
+from orchestration.local.engine.tasks import fields
 from orchestration.local.engine.tasks.calls import LONGEST_POLL_S, Call, await_end
 from orchestration.local.engine.tasks.clients import client
 from orchestration.local.engine.tasks.services import ERROR_PREFIXES, api_name, boto_name
@@ -33,6 +34,26 @@ class AwsSdk(state_task_service_aws_sdk.StateTaskServiceAwsSdk):
     def _normalise_service_error_name(service_name: str) -> str:
         return error_prefix(service_name)
 
+    def _before_eval_execution(
+        self,
+        env: Any,
+        resource_runtime_part: Any,
+        raw_parameters: dict[str, Any],
+        state_credentials: Any,
+    ) -> None:
+        call = self._call(resource_runtime_part)
+        fields.check(env, call, raw_parameters, "sdk")
+        super()._before_eval_execution(
+            env, resource_runtime_part, raw_parameters, state_credentials
+        )
+
+    def _call(self, resource_runtime_part: Any) -> Call:
+        return Call(
+            boto_name(self.resource.api_name),
+            api_name(self.resource.api_action),
+            resource_runtime_part.region,
+        )
+
     def _eval_service_task(
         self,
         env: Any,
@@ -40,11 +61,7 @@ class AwsSdk(state_task_service_aws_sdk.StateTaskServiceAwsSdk):
         normalised_parameters: dict[str, Any],
         state_credentials: Any,
     ) -> None:
-        call = Call(
-            boto_name(self.resource.api_name),
-            api_name(self.resource.api_action),
-            resource_runtime_part.region,
-        )
+        call = self._call(resource_runtime_part)
         shape = call.model.input_shape
         request = to_member_names(normalised_parameters, shape)
         if len(request) == 1:

@@ -35,6 +35,7 @@ from moto.stepfunctions.parser.asl.eval.program_state import ProgramEnded, Progr
 
 from orchestration.local.account.activity import Activity
 from orchestration.local.engine.seams import replace
+from orchestration.local.engine.tasks import fields
 from orchestration.local.engine.tasks.aws_sdk import AwsSdk
 from orchestration.local.engine.tasks.calls import ACTIVITY, Call, await_end
 from orchestration.local.engine.tasks.services import SYNC_JOBS, api_name
@@ -97,6 +98,19 @@ class SageMaker(_Plain):
 
     def _call(self, operation: str, resource_runtime_part: Any) -> Call:
         return Call("sagemaker", operation, resource_runtime_part.region)
+
+    def _before_eval_execution(
+        self,
+        env: Any,
+        resource_runtime_part: Any,
+        raw_parameters: dict[str, Any],
+        state_credentials: Any,
+    ) -> None:
+        call = self._call(api_name(self.resource.api_action), resource_runtime_part)
+        fields.check(env, call, raw_parameters, "sync")
+        super()._before_eval_execution(
+            env, resource_runtime_part, raw_parameters, state_credentials
+        )
 
     def _eval_service_task(
         self,

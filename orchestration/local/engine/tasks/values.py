@@ -47,7 +47,7 @@ def to_member_names(value: Any, shape: Any) -> Any:
     if shape is None:
         return value
     if shape.type_name == "structure" and isinstance(value, Mapping):
-        names = {_java(name): name for name in shape.members}
+        names = {java_name(name): name for name in shape.members}
         renamed = {names.get(key, key): item for key, item in value.items()}
         return {key: to_member_names(item, shape.members.get(key)) for key, item in renamed.items()}
     if shape.type_name == "list" and isinstance(value, list):
@@ -71,7 +71,7 @@ def from_member_names(value: Any, shape: Any) -> Any:
     return value
 
 
-def _java(name: str) -> str:
+def java_name(name: str) -> str:
     """Return a member's name in requests: an acronym at its beginning is one word."""
     return _capital(_ACRONYM.sub(lambda match: match[0].capitalize(), name))
 
