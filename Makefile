@@ -74,7 +74,7 @@ test-installation: .venv/.installed  ## kill, clear and mark on a whole Airflow 
 	@$(BIN)/python -m tools.installation $(INSTALLATION_ARGS)
 
 test-faults: .venv/.installed  ## every fault at every call of a pipeline, on every driver; writes the table
-	@$(BIN)/python -m tests.faults --table tests/faults/table.md $(FAULTS_ARGS)
+	@$(BIN)/python -m tests.faults $(FAULTS_ARGS)
 
 setup-mpi: .venv/.installed  ## install Open MPI and sshd, for jobs over mpirun (Debian, as root)
 	@tools/mpi_setup.sh

@@ -217,6 +217,9 @@ class _Calling:
         for recovery in call.recoveries:
             if recovery.error.matches(code, message):
                 return _Created(dict(recovery.outputs), recovered=True)
+        if asked.only_asks and passes(error, call.retry):
+            yield Note(f"{asked.subject}: {error}; polling on")
+            return _Created({})
         pattern = None if call.fallback is None else call.fallback.refused(code, message)
         if pattern is None:
             if not asked.may_run(error):

@@ -9,7 +9,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any, Self
 
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.processes.children import remove
+from orchestration.local.processes.scratch import Scratch
 from tests.faults.holding import PREFIX
 from tests.patience import PATIENCE_S
 
@@ -62,7 +62,8 @@ class Zygote:
     """The process from which accounts and direct runs are forked; use it in a `with` block."""
 
     def __enter__(self) -> Self:
-        self._directory = Path(tempfile.mkdtemp(prefix="orchestration-faults-"))
+        self._scratch = Scratch("orchestration-faults-")
+        self._directory = self._scratch.path
         with (self._directory / "log").open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.faults.zygote"],
@@ -87,7 +88,7 @@ class Zygote:
             if pipe:
                 pipe.close()
         self._process.wait()
-        remove(self._directory)
+        self._scratch.close()
 
     @contextlib.contextmanager
     def account(self, time_scale: float, work_s: float | None = None) -> Iterator[Account]:

@@ -12,6 +12,18 @@ from tests.faults.excuses import EXCUSES, excuse
 
 Verdict = Literal["holds", "excused", "stale", "broken"]
 _SIGNS: Mapping[Verdict, str] = {"holds": "✓", "excused": "e", "stale": "stale", "broken": "✗"}
+_ABOUT = """\
+A row is a call of the flagship pipeline, a column what happens at it or to the job that it starts.
+A field is for direct runs, Airflow and Step Functions in this order: ✓ holds, a letter is an excuse
+below. Jobs and models are stand-ins (`stand_ins.py`), and time is scaled (`drivers.py`). What must
+hold is in `laws.py`.
+
+*Killed right after* means that the call has taken effect and its response is lost with who asked.
+Direct: the process gets SIGKILL, and another goes on with the run id. Airflow: its scheduler,
+triggerer and worker get SIGKILL and start again over their database, which retries the task or
+waits on. Both must succeed then. Step Functions: the execution is stopped, which is its end, and
+its companion cleans up; so the ends are not compared.
+"""
 DRIVERS: Sequence[Backend] = ("direct", "airflow", "step-functions")
 
 
@@ -52,11 +64,7 @@ def _head(results: Sequence[Result], date: str) -> Iterator[str]:
     yield f"`make test-faults`, {date}: {len(results)} cells on three drivers, of which"
     yield f"{verdicts.count('holds')} hold and {verdicts.count('excused')} are excused."
     yield ""
-    yield "A row is a call of the flagship pipeline, a column what happens at it or to the job it"
-    yield "starts. A field is for direct runs, Airflow and Step Functions in this order: ✓ holds, a"
-    yield "letter is an excuse below. Jobs and models are stand-ins (`stand_ins.py`), and time is"
-    yield "scaled (`drivers.py`). What must hold is in `laws.py`."
-    yield ""
+    yield _ABOUT
 
 
 def _body(results: Sequence[Result]) -> Iterator[str]:

@@ -86,6 +86,19 @@ def edge(**responses: Answer | list[Answer]) -> ScriptedEdge:
     return ScriptedEdge(answers({**defaults, **responses}))
 
 
+def test_an_outage_is_waited_through_by_a_step_that_only_asks() -> None:
+    asking = job(until={"stop": None})
+    described = Operation("sagemaker", "DescribeTrainingJob", {"TrainingJobName": "other"})
+    asking = replace(asking, operation=described, adopt=None)
+    outage: list[Answer] = [THROTTLED] * (3 * asking.retry.attempts)
+    aws, scope = run(asking, edge=edge(DescribeTrainingJob=[*outage, RUNS, DONE]))
+    assert scope.result("train.job", "model") == "s3://b/model"
+    assert len(aws.operations) == len(outage) + 2
+    with pytest.raises(RunError, match="did not end within 3600 s") as late:
+        run(asking, edge=edge(DescribeTrainingJob=THROTTLED))
+    assert late.value.error == "TimedOut"
+
+
 def test_a_job_is_polled_until_it_has_ended() -> None:
     aws, scope = run(job(), edge=edge(DescribeTrainingJob=[RUNS, RUNS, DONE]))
     assert aws.operations == ["CreateTrainingJob", *["DescribeTrainingJob"] * 3]
