@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from orchestration.pipeline import Notify, Parameter, Pipeline, Schedule, Topics
     from orchestration.refs import Expression, Ref
     from orchestration.stages import (
+        AwsCall,
         Batch,
         CheckpointEvaluation,
         Checkpoints,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
+    "AwsCall": "orchestration.stages",
     "Batch": "orchestration.stages",
     "CheckpointEvaluation": "orchestration.stages",
     "Checkpoints": "orchestration.stages",
@@ -153,6 +155,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "MPI",
     "SMDDP",
+    "AwsCall",
     "Batch",
     "CheckpointEvaluation",
     "Checkpoints",

@@ -1,5 +1,6 @@
 """The stages of a pipeline: what a user writes. Each lowers itself to steps."""
 
+from orchestration.stages.aws_call import AwsCall
 from orchestration.stages.copying import S3Destination
 from orchestration.stages.deployment import Deployment, SmokeTest
 from orchestration.stages.evaluation import CheckpointEvaluation, Threshold
@@ -23,6 +24,7 @@ from orchestration.stages.training.observability import (
 from orchestration.stages.values import Source, Text, Vpc
 
 __all__ = [
+    "AwsCall",
     "Batch",
     "CheckpointEvaluation",
     "Checkpoints",

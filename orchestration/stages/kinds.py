@@ -32,6 +32,7 @@ OWN: Final[Mapping[str, str]] = {
     "training_job": "orchestration.stages.training:TrainingJob",
     "checkpoint_evaluation": "orchestration.stages.evaluation:CheckpointEvaluation",
     "deployment": "orchestration.stages.deployment:Deployment",
+    "aws_call": "orchestration.stages.aws_call:AwsCall",
 }
 """The kinds of this package, each with its module, which is imported when it is asked for."""
 

@@ -68,6 +68,9 @@ def output(
 class Outputs(Generic[O]):
     """The outputs of a kind of stage; of a stage, the references to them."""
 
+    named_by_stage = False
+    """True if each stage of the kind names its own outputs."""
+
     def __init__(self, kind: type[O]) -> None:
         self._kind = kind
         self._described: Mapping[str, _Description] = {
@@ -110,3 +113,43 @@ class Outputs(Generic[O]):
     def otherwise(self, name: str) -> str:
         """Return the advice for a stage that lacks an output of its kind."""
         return self._described[name].otherwise
+
+
+class NamedOutputs(Outputs[Any]):
+    """Outputs that each stage of a kind names in one of its fields, a mapping by name."""
+
+    named_by_stage = True
+
+    def __init__(self, field: str) -> None:
+        self._field = field
+        self._described = {}
+
+    def __get__(self, stage: Any, owner: type[object]) -> Any:
+        return self if stage is None else _References(stage.name, self.of(stage))
+
+    def of(self, stage: object) -> tuple[str, ...]:
+        """The outputs that a stage has."""
+        return tuple(getattr(stage, self._field))
+
+    def shown(self, stage: object) -> tuple[str, ...]:
+        """The outputs that a run shows at its end: all of them."""
+        return self.of(stage)
+
+    def written(self, stage: object) -> tuple[str, ...]:  # noqa: ARG002 - the shape of its base
+        """The outputs that are URIs of what the stage writes: nobody knows of any."""
+        return ()
+
+    def unreadable(self, name: str) -> str:  # noqa: ARG002 - the shape of its base
+        """Return why no stage can refer to an output: all can be referred to."""
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _References:
+    stage: str
+    names: tuple[str, ...]
+
+    def __getattr__(self, name: str) -> Ref[Any]:
+        if name not in self.names:
+            raise AttributeError(f"stage {self.stage!r} has no output {name!r}")
+        return Ref(self.stage, name)

@@ -1,0 +1,249 @@
+"""Any operation of any AWS service, once or until the job that it starts has ended.
+
+Names are those of botocore's clients, as in the API reference of each service.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+from typing_extensions import override
+
+from orchestration.checks.requests import operation_model
+from orchestration.checks.responses import kind_at, misplaced, path_to, shape_at, unknown
+from orchestration.checks.shapes import Shape
+from orchestration.errors import Problem, near
+from orchestration.expressions import Function, Result, Tree, apply, join, substitute, walk
+from orchestration.graph import (
+    Adopt,
+    Call,
+    ErrorPattern,
+    Operation,
+    Output,
+    Permission,
+    Until,
+)
+from orchestration.refs import Expression, Ref
+from orchestration.stages.outputs import NamedOutputs, Outputs
+from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
+from orchestration.stages.values import Extra, Model, Name, Seconds, Text
+
+_STARTING = re.compile(r"Batch|Copy|Create|Execute|Import|Invoke|Publish|Put|Run|Send|Start|Submit")
+
+
+class Request(Model):
+    """One request to the stage's service."""
+
+    operation: str
+    """``GetJobRun``."""
+    request: Extra = {}
+    """Its fields, as AWS names them; ``{ref: <this stage>.<output>}`` is an output of the call."""
+
+
+class Poll(Request):
+    """The way to wait for what the call started: a question, asked until its status is final."""
+
+    status: str
+    """The place of the status in the response: ``JobRun.JobRunState``."""
+    success: tuple[str, ...] = Field(min_length=1)
+    """Statuses that end the stage well. Any status in neither list is waited on."""
+    failure: tuple[str, ...] = ()
+    """Statuses that fail it."""
+    reason: str | None = None
+    """The place of a failure's reason: ``JobRun.ErrorMessage``."""
+    outputs: dict[Name, str] = {}
+    """Further outputs of the stage, by their places in the last response."""
+    stop: Request | None = None
+    """The request that stops it when the run is aborted or out of time."""
+    interval_s: Seconds = 30
+    timeout_s: Seconds = 86_400
+
+
+class Exists(Model):
+    """The error by which the operation says that an earlier attempt of this run got through."""
+
+    code: str
+    """``ResourceInUse``, as botocore gives it; it may end in ``Exception`` or not."""
+    message: str = ""
+    """A text that the error's message holds."""
+
+
+class Needs(Model):
+    """Permissions that the call needs beside its operations: what it does in its caller's name."""
+
+    actions: tuple[str, ...] = Field(min_length=1)
+    """``s3:PutObject``."""
+    resources: tuple[Text, ...] = Field(min_length=1)
+    """ARNs, with ``*`` for any text; ``{partition}``, ``{region}`` and ``{account}`` stand for
+    those of the deployment."""
+
+
+class AwsCall(Stage):
+    """Call an operation of AWS, and wait for what it starts if there is a ``poll``.
+
+    The request and every place in a response are checked against botocore's model. A token by which
+    the service recognises a repeated request is filled in where it has one, so that a call whose
+    response was lost starts nothing twice; where it has none, name the error of ``exists``, or let
+    a warning remind you.
+    """
+
+    kind: Literal["aws_call"] = "aws_call"
+    service: str
+    """botocore's name of the service: ``glue``, ``athena``, ``sns``, ``stepfunctions``."""
+    operation: str
+    """``StartJobRun``."""
+    request: Extra = {}
+    """The request's fields, as AWS names them; references may stand anywhere in them."""
+    results: dict[Name, str] = {}
+    """The stage's outputs, by their places in the response: ``{run: JobRunId}``,
+    ``{name: Items[0].Name}``. They are texts, numbers and booleans."""
+    poll: Poll | None = None
+    exists: Exists | None = None
+    permissions: tuple[Needs, ...] = ()
+    outputs: ClassVar[Outputs[Any]] = NamedOutputs("named_outputs")
+
+    @property
+    def named_outputs(self) -> Mapping[str, str]:
+        """The outputs of the call and of its poll, by their places in the responses."""
+        return {**self.results, **({} if self.poll is None else self.poll.outputs)}
+
+    @override
+    def references(self) -> Iterator[tuple[str, Expression[object]]]:
+        for path, node in super().references():
+            if not (isinstance(node, Ref) and node.stage == self.name):
+                yield path, node
+
+    @override
+    def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
+        yield from unknown("operation", self.service, self.operation)
+        yield from self._places("results", self.operation, self.results)
+        yield from self._own("request", self.request, ())
+        if self.exists is not None and self.results:
+            yield Problem(
+                "results",
+                "where the call is answered by `exists` there is no response; take outputs from "
+                "the poll's: poll.outputs",
+            )
+        poll = self.poll
+        if poll is None:
+            return
+        for field, asked in (("poll", poll), ("poll.stop", poll.stop)):
+            if asked is not None:
+                yield from unknown(f"{field}.operation", self.service, asked.operation)
+                yield from self._own(f"{field}.request", asked.request, self.results)
+        for name in sorted(self.results.keys() & poll.outputs.keys()):
+            yield Problem(f"poll.outputs.{name}", "is an output of the call itself already")
+        yield from self._places("poll.outputs", poll.operation, poll.outputs)
+        places = {"status": poll.status, **({} if poll.reason is None else {"reason": poll.reason})}
+        yield from self._places("poll", poll.operation, places)
+        yield from self._statuses(poll)
+
+    @override
+    def warnings(self) -> Iterator[Problem]:
+        if _STARTING.match(self.operation) and self.exists is None and not self._tokens():
+            yield Problem(
+                "operation",
+                f"{self.operation} has no token by which {self.service} recognises a repeated "
+                "request: where a response is lost, or a worker dies, it may be done twice; name "
+                "the error of what `exists` already, if it has one",
+            )
+
+    @override
+    def lower(self, context: Context) -> Fragment:
+        step = f"{self.name}.call"
+        call = Call(
+            name=step,
+            operation=Operation(self.service, self.operation, self._whole(context)),
+            outputs=self._taken(self.operation, self.results),
+            until=self._until(step),
+            adopt=None
+            if self.exists is None
+            else Adopt(exists=ErrorPattern(self.exists.code, self.exists.message)),
+        )
+        needs = tuple(
+            Permission(actions=n.actions, resources=n.resources) for n in self.permissions
+        )
+        values: dict[str, Tree] = {name: Result(step, name) for name in self.named_outputs}
+        return Fragment(steps=(call,), outputs=values, permissions=needs)
+
+    def _until(self, step: str) -> Until | None:
+        poll = self.poll
+        if poll is None:
+            return None
+        return Until(
+            poll=self._operation(poll, step),
+            status=path_to(poll.status),
+            success=frozenset(poll.success),
+            failure=frozenset(poll.failure),
+            reason=None if poll.reason is None else path_to(poll.reason),
+            stop=None if poll.stop is None else self._operation(poll.stop, step),
+            interval_s=poll.interval_s,
+            timeout_s=poll.timeout_s,
+            outputs=self._taken(poll.operation, poll.outputs),
+        )
+
+    def _operation(self, asked: Request, step: str) -> Operation:
+        def own(node: Expression[object]) -> Tree:
+            if isinstance(node, Ref) and node.stage == self.name:
+                return Result(step, node.output)
+            return node
+
+        request = {name: substitute(value, own) for name, value in asked.request.items()}
+        return Operation(self.service, asked.operation, request)
+
+    def _whole(self, context: Context) -> dict[str, Tree]:
+        """Return the request with its tokens: equal in all attempts of a run, and in no other."""
+        name = context.resource_name(self.name)
+        parts = [apply(Function.HASH, join(name, f"-{part}")) for part in range(3)]
+        return {**dict.fromkeys(self._tokens(), join(*parts)), **self.request}
+
+    def _tokens(self) -> list[str]:
+        model = operation_model(self.service, self.operation)
+        shape = None if model is None else model.input_shape
+        members = {} if shape is None else shape.members
+        return [name for name, member in members.items() if member.metadata.get("idempotencyToken")]
+
+    def _taken(self, operation: str, places: Mapping[str, str]) -> dict[str, Output]:
+        return {
+            name: Output(path_to(place), kind=kind_at(self.service, operation, place))
+            for name, place in places.items()
+        }
+
+    def _places(self, field: str, operation: str, places: Mapping[str, str]) -> Iterator[Problem]:
+        for name, place in places.items():
+            yield from misplaced(f"{field}.{name}", self.service, operation, place)
+
+    def _statuses(self, poll: Poll) -> Iterator[Problem]:
+        shape = shape_at(self.service, poll.operation, poll.status)
+        known = shape.metadata.get("enum", ()) if isinstance(shape, Shape) else ()
+        for field, statuses in (("success", poll.success), ("failure", poll.failure)):
+            for number, status in enumerate(statuses):
+                if known and status not in known:
+                    yield Problem(
+                        f"poll.{field}[{number}]",
+                        f"{poll.status} is never {status!r}{near(status, known)}",
+                    )
+                if field == "failure" and status in poll.success:
+                    yield Problem(f"poll.failure[{number}]", f"{status} is a success as well")
+
+    def _own(self, field: str, request: Any, known: Collection[str]) -> Iterator[Problem]:
+        """Yield the references to outputs of the stage itself that are not known by then."""
+        for node in _refs(request):
+            if node.stage == self.name and node.output not in known:
+                yield Problem(
+                    field, f"the call has no output {node.output!r}{near(node.output, known)}"
+                )
+
+
+def _refs(tree: Any) -> Iterator[Ref[Any]]:
+    if isinstance(tree, Expression):
+        yield from (node for node in walk(tree) if isinstance(node, Ref))
+    elif isinstance(tree, Mapping):
+        for value in tree.values():
+            yield from _refs(value)
+    elif isinstance(tree, list | tuple):
+        for value in tree:
+            yield from _refs(value)

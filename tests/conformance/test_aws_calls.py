@@ -1,0 +1,106 @@
+"""``aws_call`` does the same on every backend."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from orchestration import Pipeline
+from orchestration.local import EmbeddedAws, Fault
+from orchestration.local.airflow import LocalAirflow
+from orchestration.local.run import On, run
+
+pytestmark = pytest.mark.slow
+
+TRUST: dict[str, Any] = {"Version": "2012-10-17", "Statement": []}
+PIPELINE: dict[str, Any] = {
+    "name": "calls",
+    "region": "us-east-1",
+    "workspace": "s3://bucket/runs",
+    "parameters": {"topic": {}},
+    "stages": {
+        "ask": {
+            "kind": "aws_call",
+            "service": "athena",
+            "operation": "StartQueryExecution",
+            "request": {
+                "QueryString": "SELECT 'it''s {{ ds }} {% $x %}'",
+                "ResultConfiguration": {"OutputLocation": "s3://bucket/results"},
+            },
+            "results": {"id": "QueryExecutionId"},
+            "poll": {
+                "operation": "GetQueryExecution",
+                "request": {"QueryExecutionId": {"ref": "ask.id"}},
+                "status": "QueryExecution.Status.State",
+                "success": ["SUCCEEDED"],
+                "failure": ["FAILED", "CANCELLED"],
+                "outputs": {"sql": "QueryExecution.Query"},
+                "stop": {
+                    "operation": "StopQueryExecution",
+                    "request": {"QueryExecutionId": {"ref": "ask.id"}},
+                },
+            },
+        },
+        "tell": {
+            "kind": "aws_call",
+            "service": "sns",
+            "operation": "Publish",
+            "request": {
+                "TopicArn": {"parameter": "topic"},
+                "Message": {"join": ["asked: ", {"ref": "ask.sql"}]},
+            },
+            "results": {"message": "MessageId"},
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def airflow() -> Iterator[LocalAirflow]:
+    with LocalAirflow() as started:
+        yield started
+
+
+def topic_of(aws: EmbeddedAws) -> str:
+    arn: str = aws.client("sns").create_topic(Name="news")["TopicArn"]
+    return arn
+
+
+@pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])
+def test_calls_are_made_in_order_with_literal_texts(on: On, airflow: LocalAirflow) -> None:
+    pipeline = Pipeline.parse(PIPELINE)
+    with EmbeddedAws(time_scale=0.001) as aws:
+        # The first creation succeeds, and its response is lost: the token recognises the second.
+        lost = Fault("athena", "StartQueryExecution", "InternalServerException", "lost", status=500)
+        aws.inject(lost)
+        parameters = {"topic": topic_of(aws)}
+        report = run(pipeline, on=on, aws=aws, airflow=airflow, parameters=parameters)
+        assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+    calls = [call for call in report.calls if call.service in ("athena", "sns")]
+    names = [call.operation for call in calls]
+    starts = names.count("StartQueryExecution")
+    assert names == [
+        *["StartQueryExecution"] * starts,
+        *["GetQueryExecution"] * (len(names) - starts - 1),
+        "Publish",
+    ]
+    assert len({json.dumps(call.request) for call in calls[:starts]}) == 1
+    outputs: Any = report.outputs
+    assert outputs["ask"]["sql"] == "SELECT 'it''s {{ ds }} {% $x %}'"
+    assert outputs["tell"]["message"]
+
+
+@pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])
+def test_a_refusal_fails_the_run_in_the_service_s_words(on: On, airflow: LocalAirflow) -> None:
+    stages = {"tell": {**PIPELINE["stages"]["tell"], "request": {"Message": "m"}}}
+    stages["tell"]["request"]["TopicArn"] = "arn:aws:sns:us-east-1:123456789012:nothing"
+    with EmbeddedAws(time_scale=0.001) as aws:
+        pipeline = Pipeline.parse({**PIPELINE, "parameters": {}, "stages": stages})
+        report = run(pipeline, on=on, aws=aws, airflow=airflow)
+    assert report.state == "failed"
+    # Step Functions puts the service before the names of its errors.
+    name = str(report.error).removeprefix("Sns.").removesuffix("Exception")
+    assert (name, "does not exist" in str(report.cause)) == ("NotFound", True)
