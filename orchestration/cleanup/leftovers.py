@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
@@ -64,6 +64,9 @@ JOB_KINDS: Final[Mapping[tuple[str, str], JobKind]] = {
 }
 """The jobs that can be listed and stopped, by the operation that starts them."""
 _FILE_SYSTEM: Final = ("fsx", "CreateFileSystem")
+_TRANSFER: Final = ("datasync", "CreateTask")
+_ACQUIRED: Final = (_FILE_SYSTEM, _TRANSFER)
+"""Creations by a guard of what has tags."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +91,14 @@ class Leftovers:
     jobs: tuple[Jobs, ...] = ()
     file_systems: bool = False
     """True if runs create file systems."""
+    transfers: tuple[str, ...] = ()
+    """The beginnings of the names of DataSync's tasks, the same in every run."""
     unknown: tuple[str, ...] = ()
     """The steps that start or acquire something that can't be found again by names and tags."""
 
     def __bool__(self) -> bool:
         """Return whether there may be anything to stop or to delete."""
-        return bool(self.jobs or self.file_systems)
+        return bool(self.jobs or self.file_systems or self.transfers)
 
 
 def leftovers(graph: Graph) -> Leftovers:
@@ -104,22 +109,34 @@ def leftovers(graph: Graph) -> Leftovers:
     """
     prefixes: dict[JobKind, dict[str, None]] = {}
     unknown: dict[str, None] = {}
+    acquired = [step.acquire for step in all_steps(graph) if isinstance(step, Guarded)]
+    transfers = dict.fromkeys(_transfers(acquired))
     for name, operation, field in _started(graph):
+        if operation.service == _TRANSFER[0] and transfers:
+            # An execution belongs to its task.
+            continue
         kind = JOB_KINDS.get((operation.service, operation.name))
         prefix = None if field is None else _prefix(operation.request.get(field))
         if kind is None or prefix is None:
             unknown[name] = None
         else:
             prefixes.setdefault(kind, {})[prefix] = None
-    acquired = [step.acquire for step in all_steps(graph) if isinstance(step, Guarded)]
-    for call in acquired:
-        if (call.operation.service, call.operation.name) != _FILE_SYSTEM:
-            unknown[call.name] = None
+    kinds = {call.name: (call.operation.service, call.operation.name) for call in acquired}
+    unknown |= {name: None for name, kind in kinds.items() if kind not in _ACQUIRED}
     return Leftovers(
         jobs=tuple(Jobs(kind=kind, prefixes=tuple(of)) for kind, of in prefixes.items()),
-        file_systems=len(acquired) > sum(call.name in unknown for call in acquired),
+        file_systems=_FILE_SYSTEM in kinds.values(),
+        transfers=tuple(transfers),
         unknown=tuple(unknown),
     )
+
+
+def _transfers(acquired: Iterable[Call]) -> Iterator[str]:
+    for call in acquired:
+        if (call.operation.service, call.operation.name) == _TRANSFER:
+            prefix = _prefix(call.operation.request.get("Name"))
+            if prefix is not None:
+                yield prefix
 
 
 def _started(graph: Graph) -> Iterator[tuple[str, Operation, str | None]]:

@@ -90,7 +90,25 @@ def _policy(pipeline: str, left: Leftovers, account: Account) -> dict[str, Any]:
         statements.append(Statement("StopJobs", actions, frozenset(arns)))
     if left.file_systems:
         statements += _file_systems(pipeline, account)
+    if left.transfers:
+        statements += _transfers(pipeline, account)
     return document(*statements)
+
+
+def _transfers(pipeline: str, account: Account) -> list[Statement]:
+    own = (("StringEquals", f"aws:ResourceTag/{PIPELINE}", _set(pipeline)),)
+    tasks = _set(account.arn("datasync", "task/*"))
+    executions = _set(account.arn("datasync", "task/*/execution/*"))
+    followed = _set("datasync:CancelTaskExecution", "datasync:DescribeTaskExecution")
+    deleted = _set("datasync:DeleteTask", "datasync:DescribeTask")
+    locations = _set(account.arn("datasync", "location/*"))
+    return [
+        Statement("FindLeftovers", _set("datasync:ListTasks"), _set("*")),
+        Statement("ReadTransfers", _set("datasync:ListTagsForResource"), tasks),
+        Statement("EndTransfers", followed, executions, own),
+        Statement("DeleteTransfers", deleted, tasks, own),
+        Statement("DeleteLocations", _set("datasync:DeleteLocation"), locations, own),
+    ]
 
 
 def _file_systems(pipeline: str, account: Account) -> list[Statement]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from orchestration import Pipeline
+from orchestration import DataStaging, Pipeline, S3Destination, parameter
 from orchestration.backends import companion
 from orchestration.cleanup import leftovers
 from orchestration.graph import Call, Graph, Operation, all_steps
@@ -27,6 +27,14 @@ def test_jobs_are_found_by_the_beginnings_of_their_names(tmp_path: Path) -> None
 
 def test_a_guard_acquires_a_file_system() -> None:
     assert leftovers(pipelines.lustre().lower().graph).file_systems
+
+
+def test_a_transfer_is_found_by_the_beginning_of_its_tasks_name() -> None:
+    destination = S3Destination(copy_by="datasync")
+    staging = DataStaging(name="staging", source=parameter("data"), destination=destination)
+    left = leftovers(pipelines.copying(stages=(staging,)).lower().graph)
+    assert left.transfers == ("copying-staging-",)
+    assert (left.file_systems, left.unknown) == (False, ())
 
 
 def test_a_pipeline_that_starts_nothing_needs_no_companion() -> None:

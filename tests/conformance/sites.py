@@ -96,6 +96,10 @@ class Site:
     def systems(self) -> dict[str, Any]:
         return dict(self.aws.state()["fsx"]["FileSystems"])
 
+    def transfers(self, kind: str) -> list[str]:
+        """Return the states of DataSync's tasks, or of their executions."""
+        return [each["Status"] for each in self.aws.state()["datasync"][kind]]
+
     def trains(self, times: int = 1) -> None:
         wait(lambda: list(self.jobs().values()).count("InProgress") == times)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 from orchestration import Pipeline, join, parameter
 from orchestration.expressions.evaluate import run_token
 from orchestration.local import Fault
+from orchestration.local.run.executions import role
 from tests.conformance import pipelines
 from tests.conformance.sites import Site, deployed, wait
 from tests.conformance.test_conformance import data
@@ -285,6 +287,62 @@ def test_a_shared_file_system_outlives_every_execution_that_may_use_it(folder: P
         keep(site, system["ResourceARN"], "0")
         assert site.sweep() == "SUCCEEDED"
         assert site.systems() == {}
+
+
+@contextmanager
+def transferring(folder: Path) -> Iterator[tuple[Site, str]]:
+    """A deployed pipeline with an execution whose transfer takes hours."""
+    slow = Fault.job("synced", operation="StartTaskExecution")
+    with deployed(pipelines.synced(), folder) as site:
+        role(site.aws, "DataSync", "datasync.amazonaws.com")
+        site.aws.inject(replace(slow, delay_s=36_000))
+        execution = site.start()
+        wait(lambda: site.transfers("TaskExecutions") == ["TRANSFERRING"])
+        yield site, execution
+
+
+def test_an_aborted_execution_leaves_no_transfer(folder: Path) -> None:
+    with transferring(folder) as (site, execution):
+        site.stop(execution)
+        site.cleans()
+        assert site.calls("CancelTaskExecution") == ["CancelTaskExecution"]
+        assert not site.transfers("Tasks")
+        assert not site.aws.state()["datasync"]["Locations"]
+
+
+def test_a_transfer_of_others_is_not_touched(folder: Path) -> None:
+    """Those of a running execution, of another state machine, and of nobody."""
+    with transferring(folder) as (site, execution):
+        datasync = site.aws.client("datasync")
+        [task] = site.aws.state()["datasync"]["Tasks"]
+        kept = {name: task[name] for name in ("SourceLocationArn", "DestinationLocationArn")}
+        kept["Options"] = task["Options"]
+        for tags in ([], [{"Key": "orchestration:machine", "Value": "another"}]):
+            datasync.create_task(Name=f"{task['Name']}0", TaskMode="ENHANCED", Tags=tags, **kept)
+        assert site.sweep() == "SUCCEEDED"
+        assert len(site.transfers("Tasks")) == 3
+        assert not site.calls("CancelTaskExecution")
+        site.deaf()
+        site.stop(execution)
+        assert site.sweep() == "SUCCEEDED"
+        assert len(site.transfers("Tasks")) == 2
+        assert site.sweep() == "SUCCEEDED"
+        assert len(site.calls("DeleteTask")) == 1
+
+
+def test_a_transfer_that_can_not_be_ended_fails_the_companion(folder: Path) -> None:
+    with transferring(folder) as (site, execution):
+        denied = Fault(
+            "datasync", "DeleteTask", "AccessDeniedException", "not authorized", times=50
+        )
+        site.aws.inject(denied)
+        site.stop(execution)
+        wait(lambda: site.cleaned() == ["FAILED"])
+        [ran] = site.states.list_executions(stateMachineArn=site.companion)["executions"]
+        described = site.states.describe_execution(executionArn=ran["executionArn"])
+        assert described["error"] == "NotReleased"
+        assert "synced-staging-" in described["cause"]
+        assert "not authorized" in described["cause"]
 
 
 def keep(site: Site, arn: str, hours: str) -> None:

