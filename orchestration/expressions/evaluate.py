@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, cast
+from typing import Final, Protocol, TypeVar, cast
 from urllib.parse import quote
 
 from typing_extensions import override
@@ -29,6 +29,7 @@ from orchestration.expressions.scalars import text
 from orchestration.refs import Expression, Join, Parameter, Run
 
 _V = TypeVar("_V")
+_MOST_NAMED: Final = 3
 
 
 class Environment(Protocol):
@@ -193,6 +194,20 @@ def _remove_prefix(value: Json, prefix: Json) -> str:
     return whole[len(start) :]
 
 
+def _difference(items: Json, others: Json) -> str:
+    left, right = _sized(items), _sized(others)
+    apart = [text for text in left if text not in set(right)]
+    apart += [text for text in right if text not in set(left)]
+    return ", ".join(apart[:_MOST_NAMED])
+
+
+def _sized(items: Json) -> list[str]:
+    return [
+        f"{_text(_field(item, 'Key'))} {text(_number(_field(item, 'Size')))}"
+        for item in _objects(items)
+    ]
+
+
 def _url_path(value: Json) -> str:
     return quote(_text(value), safe="/-_.!~*'()")
 
@@ -245,6 +260,7 @@ _FUNCTIONS: dict[Function, Callable[..., Json]] = {
     Function.SUM: _sum,
     Function.NUMBERED: _numbered,
     Function.TAG: _tag,
+    Function.DIFFERENCE: _difference,
     Function.REMOVE_PREFIX: _remove_prefix,
     Function.URL_PATH: _url_path,
     Function.DIRECTORY: lambda value: _text(value).removesuffix("/") + "/",

@@ -47,6 +47,9 @@ class Function(StrEnum):
     TAG = "tag"
     """``list of objects with Key and Value, key -> text``: the value of the tag, empty where there
     is none."""
+    DIFFERENCE = "difference"
+    """``list of objects with Key and Size, another -> text``: up to three objects that only one of
+    the lists has, each as key and size."""
     REMOVE_PREFIX = "remove_prefix"
     """``text, prefix -> text``: an error where the text does not start with the prefix."""
     URL_PATH = "url_path"

@@ -70,7 +70,7 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     texts_only = st.sampled_from([Function.REMOVE_PREFIX, Function.CONTAINS])
     two = (
         *(Function.SUM, Function.NUMBERED, Function.TAG),
-        *(Function.REMOVE_PREFIX, Function.CONTAINS, Function.FINGERPRINT),
+        *(Function.REMOVE_PREFIX, Function.CONTAINS, Function.FINGERPRINT, Function.DIFFERENCE),
     )
     one = st.sampled_from([f for f in Function if f not in two])
     return st.one_of(
@@ -91,6 +91,11 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             TAGS | inner,
         ),
         st.builds(lambda f, a, p: Apply(f, (a, p)), texts_only, texts, texts),
+        st.builds(
+            lambda a, b: Apply(Function.DIFFERENCE, (a, b)),
+            mixed | st.lists(OBJECTS, max_size=3),
+            mixed | st.lists(OBJECTS, max_size=3),
+        ),
         st.builds(
             lambda before, rows: Apply(Function.FINGERPRINT, (before, rows)),
             texts,

@@ -118,6 +118,20 @@ def test_staging_is_skipped_while_both_ends_are_as_it_left_them(
     )
     pipeline = pipelines.pipeline("skipping", staging)
 
+    extra = {"Bucket": "lasting", "Key": "copy/extra.csv"}
+
+    def left_over(aws: EmbeddedAws) -> None:
+        aws.client("s3").create_bucket(Bucket="lasting")
+        aws.client("s3").put_object(**extra, Body=b"x")
+
+    accounts.each(left_over)
+    for outcome in accounts.run(pipeline, source).values():
+        assert outcome.last.error == "StagedDataDiffers"
+        assert outcome.last.cause == (
+            "source: 4 objects; staged: 5; these differ: copy/extra.csv 1"
+        )
+    accounts.each(lambda aws: aws.client("s3").delete_object(**extra))
+
     def copies() -> list[int]:
         outcomes = accounts.run(pipeline, source).values()
         for outcome in outcomes:
@@ -130,6 +144,3 @@ def test_staging_is_skipped_while_both_ends_are_as_it_left_them(
     assert copies() == [4, 4, 4]
     accounts.each(encrypted_and_tagged)
     assert copies() == [0, 0, 0]
-    lost = {"Bucket": "lasting", "Key": "copy/train/one.csv"}
-    accounts.each(lambda aws: aws.client("s3").delete_object(**lost))
-    assert copies() == [4, 4, 4]

@@ -178,7 +178,7 @@ def test_an_existing_file_system_is_neither_created_nor_deleted() -> None:
 def test_staging_to_s3_copies_each_object_below_the_target_and_verifies() -> None:
     stage = {"kind": "data_staging", "name": "stage", "source": "s3://source/data"}
     workflow = lowered(stage)
-    env = Values({}, {}, "0123456789ab", {"Key": "data/a b.gz"})
+    env = Values({}, {}, "0123456789ab", {"Key": "data/a b.gz", "ETag": '"x"', "Size": 1})
     [loop] = [s for s in workflow.graph.steps if isinstance(s, ForEach)]
     [copy] = loop.body.steps
     assert isinstance(copy, Call)
@@ -186,6 +186,7 @@ def test_staging_to_s3_copies_each_object_below_the_target_and_verifies() -> Non
         "Bucket": "bucket",
         "Key": "pipeline/0123456789ab/stage/a b.gz",
         "CopySource": "source/data/a%20b.gz",
+        "CopySourceIfMatch": '"x"',
     }
     fails = {s.error for s in all_steps(workflow.graph) if isinstance(s, Require)}
     assert fails == {"SourceNotUsable", "StagedDataDiffers"}

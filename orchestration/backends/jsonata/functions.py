@@ -52,6 +52,11 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return _numbered(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.TAG:
             return _tag(writer.asked(arguments[0], "array"), arguments[1], writer)
+        case Function.DIFFERENCE:
+            left, right = (_sized(writer.asked(a, "array")) for a in arguments)
+            apart = "$append($a[$not($ in $b)], $b[$not($ in $a)])[[0..2]]"
+            text = let({"a": left, "b": right}, f"$join({apart}, ', ') & ''")
+            return Code(text, "string", "the objects that differ")
         case Function.REMOVE_PREFIX:
             return _remove_prefix(*(writer.asked(a, "string") for a in arguments))
         case Function.URL_PATH:
@@ -134,6 +139,16 @@ def _tag(items: Code, key: Tree, writer: Writer) -> Code:
     else:
         text = let({"l": items.text, "k": name}, values.format("$l", test.format("$k")))
     return Code(text, "string", f"a tag of {items.label}")
+
+
+def _sized(items: Code) -> str:
+    """Write a list of texts: the key and the size of each object."""
+    fields, row = items.fields or {}, "Key & ' ' & Size"
+    if (fields.get("Key"), fields.get("Size")) != ("string", "number"):
+        error = refused(f"an element of {items.label} has no Key, or no Size")
+        row = f"$type($) = 'object' and $type(Key) = 'string' and $type(Size) = 'number' ? {row}"
+        row = f"{row} : {error}"
+    return f"[{items.operand}.({row})]"
 
 
 def _remove_prefix(value: Code, prefix: Code) -> Code:

@@ -13,7 +13,9 @@ from orchestration.expressions import (
     Any,
     Apply,
     Compare,
+    Field,
     Function,
+    Item,
     Join,
     Json,
     Not,
@@ -89,6 +91,7 @@ def _shared(rows: Sequence[Mapping[str, Kind]]) -> Mapping[str, Kind]:
 def _rows(
     graph: Graph, kinds: Mapping[tuple[str, str], Kind], parameters: Mapping[str, Kind]
 ) -> Iterator[tuple[tuple[str, str], Mapping[str, Kind]]]:
+    lists: dict[tuple[str, str], Mapping[str, Kind]] = {}
     for step in all_steps(graph):
         match step:
             case Call() | Read():
@@ -97,9 +100,16 @@ def _rows(
                     if output.columns and not _others(step, name, output):
                         texts: dict[str, Kind] = dict.fromkeys(output.texts, "string")
                         numbers: dict[str, Kind] = dict.fromkeys(output.numbers, "number")
+                        lists[step.name, name] = {**texts, **numbers}
                         yield (step.name, name), {**texts, **numbers}
-            case ForEach():
-                fields = {n: _kind(value, kinds, parameters) for n, value in step.collect.items()}
+            case ForEach(items=items):
+                own = lists.get((items.step, items.output)) if isinstance(items, Result) else None
+                fields = {
+                    n: (own or {}).get(value.key, "any")
+                    if isinstance(value, Field) and value.of == Item()
+                    else _kind(value, kinds, parameters)
+                    for n, value in step.collect.items()
+                }
                 yield (step.name, "items"), {n: k for n, k in fields.items() if k != "any"}
             case _:
                 pass

@@ -31,6 +31,7 @@ _RESULTS: Final = {
     Function.SUM: "Total",
     Function.NUMBERED: "Measured",
     Function.TAG: "Tag",
+    Function.DIFFERENCE: "Difference",
     Function.REMOVE_PREFIX: "Rest",
     Function.URL_PATH: "Encoded",
     Function.DIRECTORY: "Directory",

@@ -70,6 +70,11 @@ def exists(location: Location) -> bool:
     return bucket_exists(location.bucket) and location.key in _bucket(location.bucket).keys
 
 
+def etag(location: Location) -> str | None:
+    """Return the ETag of an object, or None if it does not exist."""
+    return str(_bucket(location.bucket).keys[location.key].etag) if exists(location) else None
+
+
 def bucket_exists(name: str) -> bool:
     """Return whether a bucket exists."""
     return name in _backend().buckets

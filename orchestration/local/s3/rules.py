@@ -26,6 +26,12 @@ RULES: Final[Mapping[str, Rule]] = {
         "attributes.",
         "guide: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html",
     ),
+    "copies of what is expected": Rule(
+        "PreconditionFailed",
+        "At least one of the pre-conditions you specified did not hold",
+        "guide: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html",
+        412,
+    ),
     "tag keys of AWS": Rule("InvalidTag", "Your TagKey cannot be prefixed with aws:", _TAGS),
     "tag keys once": Rule(
         "InvalidTag", "Cannot provide multiple Tags with the same key", f"{_TAGS}; wording assumed"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from orchestration.local.account import storage
 from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject, Request, Service
@@ -43,10 +43,20 @@ class S3(Service):
         owners = (values.get(field, ACCOUNT_ID) for field in _OWNERS)
         if any(owner != ACCOUNT_ID for owner in owners):
             raise broken(RULES, "owners as expected")
+        if request.operation == "CopyObject":
+            _check_source(values)
         if request.operation in _PARTS and not storage.has_upload(
             values["Bucket"], values["UploadId"]
         ):
             raise broken(RULES, "uploads exist")
+
+
+def _check_source(values: JsonObject) -> None:
+    bucket, _, key = unquote(values["CopySource"]).lstrip("/").partition("/")
+    etag = storage.etag(storage.Location(bucket, key))
+    expected = values.get("CopySourceIfMatch", etag)
+    if etag is not None and str(expected).strip('"') != etag.strip('"'):
+        raise broken(RULES, "copies of what is expected")
 
 
 def _check_tags(request: Request) -> None:

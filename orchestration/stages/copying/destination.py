@@ -147,7 +147,7 @@ class S3Destination(Model):
             options=self._options(),
             decrypts=self.source_kms_key,
         )
-        listed = listing(f"{name}.list", source, owner=self.source_account)
+        listed = listing(f"{name}.list", source, texts=("Key", "ETag"), owner=self.source_account)
         if self.copy_by == "objects":
             outputs |= objects.outputs(name)
             return Fragment(steps=(listed, *one_by_one), outputs=outputs)

@@ -16,6 +16,7 @@ from orchestration.expressions import (
     join,
 )
 from orchestration.graph import Call, ForEach, Graph, Operation, Require, Step
+from orchestration.refs import Expression
 from orchestration.stages.listing import MOST_OBJECTS, listing, prefix_of
 from orchestration.stages.values import Text
 
@@ -34,7 +35,6 @@ def steps(
     ``options`` are further fields of ``CopyObject``; ``decrypts`` is the source's KMS key.
     """
     objects = Result(f"{name}.list", "objects")
-    staged = Result(f"{name}.verify", "objects")
     copy = _copied(name, source, target, options, decrypts)
     return (
         _some(name, objects),
@@ -42,12 +42,12 @@ def steps(
             name=f"{name}.copy",
             items=objects,
             body=Graph((copy,)),
-            collect={"Key": field(Item(), "Key")},
+            collect={"Key": _target_key(source, target), "Size": field(Item(), "Size")},
             max_concurrency=max_concurrency,
             after=(f"{name}.usable",),
         ),
         listing(f"{name}.verify", target, after=(f"{name}.copy",)),
-        _equal(name, objects, staged),
+        _equal(name, objects),
     )
 
 
@@ -75,15 +75,21 @@ def _some(name: str, objects: Result) -> Require:
     return Require(name=f"{name}.usable", condition=countable, error="SourceNotUsable", cause=cause)
 
 
+def _target_key(source: Text, target: Text) -> Expression[str]:
+    relative = apply(Function.REMOVE_PREFIX, field(Item(), "Key"), prefix_of(source))
+    return join(prefix_of(target), relative)
+
+
 def _copied(
     name: str, source: Text, target: Text, options: Mapping[str, Tree], decrypts: Tree
 ) -> Call:
     key = field(Item(), "Key")
-    relative = apply(Function.REMOVE_PREFIX, key, prefix_of(source))
     request: dict[str, Tree] = {
         "Bucket": apply(Function.S3_BUCKET, target),
-        "Key": join(prefix_of(target), relative),
+        "Key": _target_key(source, target),
         "CopySource": join(apply(Function.S3_BUCKET, source), "/", apply(Function.URL_PATH, key)),
+        # The copy is of what was listed, byte for byte, or there is none.
+        "CopySourceIfMatch": field(Item(), "ETag"),
         **options,
     }
     return Call(
@@ -91,7 +97,8 @@ def _copied(
     )
 
 
-def _equal(name: str, objects: Result, staged: Result) -> Require:
+def _equal(name: str, objects: Result) -> Require:
+    staged = Result(f"{name}.verify", "objects")
     count, size = Function.COUNT, Function.SUM
     same = All(
         (
@@ -102,12 +109,9 @@ def _equal(name: str, objects: Result, staged: Result) -> Require:
     cause = join(
         "source: ",
         apply(count, objects),
-        " objects, ",
-        apply(size, objects, "Size"),
-        " bytes; staged: ",
+        " objects; staged: ",
         apply(count, staged),
-        " objects, ",
-        apply(size, staged, "Size"),
-        " bytes",
+        "; these differ: ",
+        apply(Function.DIFFERENCE, Result(f"{name}.copy", "items"), staged),
     )
     return Require(name=f"{name}.verified", condition=same, error="StagedDataDiffers", cause=cause)

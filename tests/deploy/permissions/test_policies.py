@@ -16,7 +16,7 @@ from orchestration.deploy.permissions import derived as reference
 from orchestration.deploy.permissions import operations
 from orchestration.deploy.permissions.statements import Statement, merged
 from orchestration.errors import DeployError, UnsupportedError
-from orchestration.expressions import evaluate, join, run_id
+from orchestration.expressions import Json, evaluate, join, run_id
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import Call, Graph, Operation, Permission, Step, Workflow, all_steps
 from tests.airflow.workflows import falling_back, workflow
@@ -64,7 +64,8 @@ class Results(Values):
             "evaluate.list": f"digits/{RUN}/train/checkpoints/",
         }
         if step in listed:
-            return [{"Key": listed[step], "Prefix": f"{listed[step]}epoch-1/", "Size": 1}]
+            row = {"Key": listed[step], "ETag": '"x"', "Size": 1}
+            return [{**row, "Prefix": f"{listed[step]}epoch-1/"}]
         if output == "items":
             return [{"checkpoint": "s3://workspace/x/", "metric": 1}]
         return "fs-0123456789abcdef0"
@@ -74,7 +75,8 @@ RUN = "0123456789ab"
 
 
 def sent(workflow: Workflow) -> Iterator[tuple[Operation, dict[str, Any]]]:
-    item = {"Key": "set/a b.csv", "Prefix": f"digits/{RUN}/train/checkpoints/epoch-1/"}
+    prefix = f"digits/{RUN}/train/checkpoints/epoch-1/"
+    item: Json = {"Key": "set/a b.csv", "ETag": "x", "Size": 1, "Prefix": prefix}
     values = Results({}, {**PARAMETERS}, RUN, item)
     for step in all_steps(workflow.graph):
         for operation in _operations(step):

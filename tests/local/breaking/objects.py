@@ -47,6 +47,7 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
         _put(Key="here/it-is")(aws),
         _copy("here/it-is")(aws),
     ),
+    "copies of what is expected": _copy("data/file", CopySourceIfMatch='"other"'),
     "tag keys of AWS": _put(Tagging="aws:owner=me"),
     "tag keys once": _put(Tagging="owner=me&owner=you"),
     "ten tags": _put(Tagging="&".join(f"key{number}=x" for number in range(11))),
