@@ -14,7 +14,6 @@ from typing_extensions import override
 
 from orchestration.errors import Problem
 from orchestration.expressions import (
-    All,
     Best,
     Compare,
     Function,
@@ -40,7 +39,7 @@ from orchestration.graph import (
     Until,
 )
 from orchestration.refs import Expression, Ref
-from orchestration.stages.listing import prefix_of
+from orchestration.stages.listing import not_empty, prefix_of
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Gate, Stage
 from orchestration.stages.values import (
@@ -226,25 +225,15 @@ class CheckpointEvaluation(Stage):
         )
 
     def _some(self) -> Require:
-        found = Result(f"{self.name}.list", "found")
-        countable = All(
-            (
-                Compare("gt", apply(Function.COUNT, found), 0),
-                Compare("eq", Result(f"{self.name}.list", "truncated"), False),
-            )
-        )
+        count = apply(Function.COUNT, Result(f"{self.name}.list", "found"))
         cause = join(
             f"between 1 and {self.max_checkpoints} checkpoints are wanted below ",
             self.checkpoints,
             f", named {self.checkpoint_prefix}*; found ",
-            apply(Function.COUNT, found),
+            count,
         )
-        return Require(
-            name=f"{self.name}.usable",
-            condition=countable,
-            error="NoCheckpoints",
-            cause=cause,
-        )
+        more = Result(f"{self.name}.list", "truncated")
+        return not_empty(f"{self.name}.usable", count, more, error="NoCheckpoints", cause=cause)
 
     def _each(self, context: Context) -> ForEach:
         uri = self._checkpoint_uri()

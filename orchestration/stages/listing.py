@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from orchestration.expressions import Function, apply
-from orchestration.graph import Call, Operation, Output
+from orchestration.expressions import All, Compare, Function, Tree, apply
+from orchestration.graph import Call, Operation, Output, Require
 from orchestration.refs import Expression
 from orchestration.stages.values import Text
 
 MOST_OBJECTS = 500
 """Objects that one listing step handles: a Step Functions payload holds 256 KiB, and S3 describes
 an object in up to about 450 bytes."""
+
+
+def not_empty(name: str, count: Tree, more: Tree, *, error: str, cause: Tree) -> Require:
+    """Return the requirement that a listing holds something, and that nothing was cut off."""
+    condition = All((Compare("gt", count, 0), Compare("eq", more, False)))
+    return Require(name=name, condition=condition, error=error, cause=cause)
 
 
 def prefix_of(uri: Text) -> Expression[object]:

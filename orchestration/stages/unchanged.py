@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from orchestration.expressions import All, Compare, Function, Result, Tree, apply, join
+from orchestration.expressions import Compare, Function, Result, Tree, apply, join
 from orchestration.graph import (
     Call,
     Choose,
@@ -22,7 +22,7 @@ from orchestration.graph import (
     upstream,
 )
 from orchestration.refs import Expression
-from orchestration.stages.listing import MOST_OBJECTS, listing
+from orchestration.stages.listing import MOST_OBJECTS, listing, not_empty
 from orchestration.stages.stage import Context, Fragment, Look
 from orchestration.stages.values import Text
 
@@ -159,12 +159,8 @@ def _countable(name: str, listed: str, source: Source) -> Require:
         "most that a fingerprint is taken of; objects seen: ",
         count,
     )
-    return Require(
-        name=name,
-        condition=All((Compare("gt", count, 0), Compare("eq", Result(listed, "more"), False))),
-        error="SourceNotUsable",
-        cause=cause,
-    )
+    more = Result(listed, "more")
+    return not_empty(name, count, more, error="SourceNotUsable", cause=cause)
 
 
 def record_uri(context: Context, stage: str) -> Expression[str]:

@@ -17,7 +17,7 @@ from orchestration.expressions import (
 )
 from orchestration.graph import Call, ForEach, Graph, Operation, Require, Step
 from orchestration.refs import Expression
-from orchestration.stages.listing import MOST_OBJECTS, listing, prefix_of
+from orchestration.stages.listing import MOST_OBJECTS, listing, not_empty, prefix_of
 from orchestration.stages.values import Text
 
 
@@ -61,18 +61,14 @@ def outputs(name: str) -> dict[str, Tree]:
 
 
 def _some(name: str, objects: Result) -> Require:
-    countable = All(
-        (
-            Compare("gt", apply(Function.COUNT, objects), 0),
-            Compare("eq", Result(f"{name}.list", "truncated"), False),
-        )
-    )
+    count = apply(Function.COUNT, objects)
     cause = join(
         f"the source of stage {name} holds no object, or more than {MOST_OBJECTS}, which "
         "copy_by: datasync can copy; objects seen: ",
-        apply(Function.COUNT, objects),
+        count,
     )
-    return Require(name=f"{name}.usable", condition=countable, error="SourceNotUsable", cause=cause)
+    more = Result(f"{name}.list", "truncated")
+    return not_empty(f"{name}.usable", count, more, error="SourceNotUsable", cause=cause)
 
 
 def _target_key(source: Text, target: Text) -> Expression[str]:
