@@ -38,6 +38,11 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
         if folder.uri not in lying:
             yield Change(None, folder)
     yield from _tagged(current.role, desired.role)
+    transfers = current.transfer_role
+    if desired.transfer_role is not None:
+        yield from _tagged(transfers, desired.transfer_role)
+    elif transfers is not None and owned(transfers.tags, desired.pipeline):
+        yield Change(transfers, None)
     yield from _tagged(current.machine, desired.machine)
     # A schedule is deleted before the role that it starts runs with, and created after it.
     if desired.schedule is None and current.schedule is not None:
@@ -120,7 +125,9 @@ def _strangers(desired: Desired, current: Current) -> Iterator[str]:
     companion = _own_companion(desired, current)
     if companion.machine is not None and not owned(companion.machine.tags, name):
         yield f"state machine {companion.machine.name} exists and is not this pipeline's; {way_out}"
-    for role in (current.role, current.schedule_role, companion.role, companion.starter):
+    transfers = None if desired.transfer_role is None else current.transfer_role
+    roles = (current.role, current.schedule_role, transfers, companion.role, companion.starter)
+    for role in roles:
         if role is not None and not owned(role.tags, name):
             yield f"role {role.name} exists and is not this pipeline's; {way_out}"
     for kind, started, target in (

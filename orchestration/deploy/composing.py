@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestration.backends import stepfunctions
 from orchestration.backends.stepfunctions.parameters import RUN
-from orchestration.deploy import companion, notices, permissions, sources
+from orchestration.deploy import companion, notices, permissions, sources, transfers
 from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
 from orchestration.deploy.parameters import read, required, with_defaults
 from orchestration.deploy.resources import Desired, Names, Role, Schedule, StateMachine
@@ -49,10 +49,11 @@ def desired(
     names = names_of(pipeline, account, role_name=role_name)
     tags = {**pipeline.tags, OWNER: pipeline.name}
     maker = Maker(account=account, tags=tags)
+    runs = _runs(workflow, chosen, unrestricted)
     policy = permissions.policy(
         workflow,
         account,
-        _runs(workflow, chosen, unrestricted),
+        runs,
         synchronous=permissions.synchronous(definition),
     )
     role = maker.role(names.role, policy, "states.amazonaws.com")
@@ -72,6 +73,7 @@ def desired(
         schedule=scheduled,
         companion=companion.desired(workflow, account, tags, sweep_every_h),
         notices=notices.desired(workflow, account),
+        transfer_role=transfers.desired(workflow, maker, runs),
     )
 
 
@@ -84,6 +86,7 @@ def names_of(pipeline: Pipeline, account: Account, *, role_name: str | None = No
         schedule=pipeline.name,
         companion=companion.names(pipeline.name, account),
         notices=notices.names(pipeline.name),
+        transfer_role=transfers.name(pipeline.name, account),
     )
 
 

@@ -42,6 +42,7 @@ def current(session: Clients, names: Names) -> Current:
         schedule=_schedule(session.client("scheduler"), names.schedule),
         companion=_companion(session, names.companion),
         notices=_rules(session, names.notices),
+        transfer_role=None if names.transfer_role is None else _role(iam, names.transfer_role),
     )
 
 

@@ -174,6 +174,8 @@ class Desired:
     companion: Companion = field(default_factory=Companion)
     notices: tuple[Rule, ...] = ()
     """The rules that tell how executions end."""
+    transfer_role: Role | None = None
+    """The role by which DataSync reads and writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +189,7 @@ class Names:
     companion: CompanionNames
     notices: tuple[str, ...] = ()
     """The names of the rules that may tell how executions end."""
+    transfer_role: str | None = None
     sources: tuple[SourceFolder, ...] = ()
 
 
@@ -202,6 +205,7 @@ class Current:
     schedule: Schedule | None = None
     companion: Companion = field(default_factory=Companion)
     notices: tuple[Rule, ...] = ()
+    transfer_role: Role | None = None
 
 
 @dataclass(frozen=True, slots=True)

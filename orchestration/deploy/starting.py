@@ -21,12 +21,14 @@ class Maker:
     account: Account
     tags: Mapping[str, str]
 
-    def role(self, name: str, policy: Mapping[str, Any], *services: str) -> Role:
-        """Return the role that services assume under a policy."""
+    def role(
+        self, name: str, policy: Mapping[str, Any], *services: str, sources: str | None = None
+    ) -> Role:
+        """Return the role that services assume under a policy, for some ``sources`` only."""
         return Role(
             name=name,
             arn=self.account.role_arn(name),
-            trust=trust(self.account, *services),
+            trust=trust(self.account, *services, sources=sources),
             policy=policy,
             tags=self.tags,
         )

@@ -7,12 +7,17 @@ from typing import Any
 from orchestration.deploy.account import Account
 
 
-def trust(account: Account, *services: str) -> dict[str, Any]:
+def trust(account: Account, *services: str, sources: str | None = None) -> dict[str, Any]:
     """Let services assume a role, for resources of this account only.
+
+    ``sources`` is a pattern of the ARNs for which they may.
 
     https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html
     """
     principal = services[0] if len(services) == 1 else list(services)
+    condition: dict[str, Any] = {"StringEquals": {"aws:SourceAccount": account.id}}
+    if sources is not None:
+        condition["ArnLike"] = {"aws:SourceArn": sources}
     return {
         "Version": "2012-10-17",
         "Statement": [
@@ -20,7 +25,7 @@ def trust(account: Account, *services: str) -> dict[str, Any]:
                 "Effect": "Allow",
                 "Principal": {"Service": principal},
                 "Action": "sts:AssumeRole",
-                "Condition": {"StringEquals": {"aws:SourceAccount": account.id}},
+                "Condition": condition,
             }
         ],
     }

@@ -42,7 +42,8 @@ class S3Destination(Model):
     together, else DataSync."""
     datasync_role: Text | None = None
     """ARN of the role in this account by which DataSync reads the source and writes the copy; it
-    trusts ``datasync.amazonaws.com``. By default the pipeline's role."""
+    trusts ``datasync.amazonaws.com``. By default the pipeline's role. ``orchestrate deploy`` makes
+    the one that is named ``<pipeline>-<region>-datasync``."""
     include: tuple[Pattern, ...] = ()
     """Folders and objects below the source to copy, where not all of it: ``/train``, ``/2024*``; a
     wildcard may stand at the end only. ``copy_by: datasync`` only."""

@@ -9,11 +9,13 @@ from typing import Any
 import policy_sentry.querying.actions as reference
 
 from orchestration import DataStaging, S3Destination, parameter
-from orchestration.deploy import companion, permissions
+from orchestration.deploy import companion, permissions, transfers
+from orchestration.deploy.starting import Maker
 from tests.deploy import pipelines
 from tests.deploy.pipelines import ACCOUNT, PARAMETERS
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd"
+DATASYNC = "arn:aws:iam::123456789012:role/copying-us-east-1-datasync"
 SYNC = frozenset(["createTrainingJob", "createProcessingJob"])
 
 
@@ -26,7 +28,7 @@ def statements(tmp_path: Path) -> list[dict[str, Any]]:
                 DataStaging(
                     name="staging",
                     source=parameter("data"),
-                    destination=S3Destination(copy_by="datasync"),
+                    destination=S3Destination(copy_by="datasync", datasync_role=DATASYNC),
                 ),
             )
         ),
@@ -36,7 +38,9 @@ def statements(tmp_path: Path) -> list[dict[str, Any]]:
         for pipeline in both
     ]
     companions = [companion.desired(pipeline.lower(), ACCOUNT, {}, 1).role for pipeline in both]
-    policies += [dict(role.policy) for role in companions if role is not None]
+    maker = Maker(account=ACCOUNT, tags={})
+    moving = [transfers.desired(pipeline.lower(), maker, [PARAMETERS]) for pipeline in both]
+    policies += [dict(role.policy) for role in (*companions, *moving) if role is not None]
     return [statement for policy in policies for statement in policy["Statement"]]
 
 
