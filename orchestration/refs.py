@@ -117,6 +117,11 @@ class Run(Expression[str]):
 
 
 @dataclass(frozen=True, slots=True)
+class RunAttempt(Expression[str]):
+    """The run's identity, with the number of a later attempt behind it: ``0123456789ab-2``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Join(Expression[str]):
     """Texts joined without a separator; numbers are written as :attr:`Function.TEXT` does."""
 
@@ -151,6 +156,14 @@ def parameter(name: str) -> Expression[str]:
 def run_id() -> Expression[str]:
     """The run's identity as 12 hexadecimal digits; in YAML ``{run: id}``."""
     return Run()
+
+
+def run_attempt() -> Expression[str]:
+    """The run's identity, with the attempt's number from the second on.
+
+    It tells apart what each attempt acquires anew; on Airflow it is the run's identity alone.
+    """
+    return RunAttempt()
 
 
 _FORMS = (

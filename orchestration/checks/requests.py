@@ -14,7 +14,7 @@ from functools import cache
 from orchestration.checks.patterns import matches
 from orchestration.checks.shapes import OperationModel, Shape, service_model
 from orchestration.errors import Problem, near
-from orchestration.expressions import SCALARS, Item, Join, Run, Tree
+from orchestration.expressions import SCALARS, Item, Join, Run, RunAttempt, Tree
 from orchestration.refs import Expression
 
 _SAMPLE_RUN = "0123456789ab"
@@ -250,26 +250,32 @@ def _bounds(shape: Shape, size: float, path: str, unit: str) -> Iterator[Problem
 def _expression(shape: Shape, value: Expression[object], path: str) -> Iterator[Problem]:
     match value:
         case Join(parts) if shape.type_name == "string":
-            if all(isinstance(part, str | Run) for part in parts):
-                sample = "".join(p if isinstance(p, str) else _SAMPLE_RUN for p in parts)
+            if all(isinstance(part, str | Run | RunAttempt) for part in parts):
+                sample = "".join(map(_sample, parts))
                 yield from _string(shape, sample, path)
                 return
             most = shape.metadata.get("max")
             known = sum(len(p) if isinstance(p, str) else _shortest(p) for p in parts)
             if most is not None and known > most:
                 yield Problem(path, f"has at least {known} characters; the most is {most}")
-        case Join() | Run():
+        case Join() | Run() | RunAttempt():
             if shape.type_name not in ("string", "blob"):
                 yield Problem(path, f"is text where the API takes another type: {shape.type_name}")
         case _:
             pass
 
 
+def _sample(part: str | Expression[object]) -> str:
+    if isinstance(part, str):
+        return part
+    return f"{_SAMPLE_RUN}-99" if isinstance(part, RunAttempt) else _SAMPLE_RUN
+
+
 def _shortest(part: Expression[object]) -> int:
     from orchestration.expressions import Apply, Function
 
     match part:
-        case Run() | Apply(Function.HASH, _):
+        case Run() | RunAttempt() | Apply(Function.HASH, _):
             return 12
         case Item():
             return 1

@@ -219,7 +219,7 @@ def run(
     ] = None,
     run_id: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Name of the run; that of one whose process died goes on."),
+        typer.Option(metavar="ID", help="Name of the run; one that died or failed goes on."),
     ] = None,
     aws: Annotated[
         bool, typer.Option("--aws", help="In an account at AWS, which costs; only directly.")
@@ -322,6 +322,25 @@ def deploy(
         dry_run=dry_run,
         as_json=as_json,
     )
+
+
+@app.command()
+def rerun(
+    execution: Annotated[
+        str, typer.Argument(metavar="EXECUTION", help="Its ARN, or the end of it, MACHINE:NAME.")
+    ],
+    region: Region = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Start a failed execution again.
+
+    As the next attempt at the same run: jobs that finished are adopted, failed ones are started
+    anew under their names with `-2`, `-3` and so on. The state machine's companion cleans up first.
+    """
+    from orchestration.cli.commands import deployment
+
+    deployment.rerun(execution, region=region, profile=profile, as_json=as_json)
 
 
 @app.command()

@@ -21,6 +21,7 @@ from orchestration.deploy.account import Account, Clients, refusal
 from orchestration.deploy.applying import Sleep, apply
 from orchestration.deploy.comparing import difference
 from orchestration.deploy.composing import desired, names_of
+from orchestration.deploy.executions import Rerun, rerun
 from orchestration.deploy.reading import current
 from orchestration.deploy.resources import (
     Change,
@@ -51,6 +52,7 @@ __all__ = [
     "Deployment",
     "Desired",
     "Names",
+    "Rerun",
     "Resource",
     "Role",
     "Rule",
@@ -64,6 +66,7 @@ __all__ = [
     "desired",
     "difference",
     "names_of",
+    "rerun",
     "step_functions",
     "upload",
 ]

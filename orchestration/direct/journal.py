@@ -26,16 +26,19 @@ _CONFLICT = ErrorPattern("ConditionalRequestConflict")
 _RETRY = Retry(attempts=8, errors=(_CONFLICT,))
 
 _RUN, _OUTCOME = "run", "outcome"
+_ATTEMPTS = "attempts/"
 
 
 @dataclass(slots=True)
 class Journal:
-    """The journal of one run, below a prefix of a bucket."""
+    """The journal of one attempt at a run, below a prefix of a bucket."""
 
     bucket: str
     prefix: str
+    attempt: int = 1
+    """The number of the attempt: a failed one may be followed by another."""
     resumed: bool = False
-    """True if an earlier process began the run."""
+    """True if an earlier process began the attempt."""
     _names: frozenset[str] = field(default_factory=frozenset)
     """The names of the outputs that earlier processes had kept when this one began."""
 
@@ -58,6 +61,12 @@ class Journal:
         """Keep the outcome; returns the one that counts."""
         kept = yield from self._decided(_OUTCOME, dict(outcome))
         return outcome if kept is None else cast("Mapping[str, Any]", kept)
+
+    def following(self) -> Journal:
+        """Return the journal of the next attempt, which finds nothing that this one has kept."""
+        number = self.attempt + 1
+        run = self.prefix.removesuffix(f"{_ATTEMPTS}{self.attempt}/")
+        return Journal(self.bucket, f"{run}{_ATTEMPTS}{number}/", number)
 
     def recalled(self, path: str) -> Performance[Outputs | None]:
         """Return the outputs that an earlier process has kept of a step."""

@@ -44,7 +44,8 @@ def perform(
     """Run a workflow, or go on with the run of this id whose process died; returns how it ended.
 
     ``workspace`` is the S3 URI under which the run keeps its journal; ``prepare`` is called before
-    the first step. A run that has ended is not run again. Raises
+    the first step. A run that has succeeded is not run again. One that has failed is: jobs that
+    finished are adopted, and those that failed are followed by new ones. Raises
     :class:`~orchestration.errors.StartError` where the run id stands for another run, and
     :class:`Interrupted` where the user interrupted it.
     """
@@ -111,20 +112,32 @@ class _Run:
         return kept
 
     def _opened(self) -> Outcome | None:
-        """Open the journal; returns the outcome where the run has ended already."""
-        kept, run = self.edge.journal, identity(self.workflow, self.run_id, self.values)
-        try:
-            check_same(run, self.edge.apart(kept.opened(run)))
-            ended = self.edge.apart(kept.ending())
-        except ServiceError as error:
-            raise StartError(
-                f"the journal s3://{kept.bucket}/{kept.prefix} of run {self.run_id!r} cannot be "
-                f"read and written: {error}"
-            ) from error
-        return None if ended is None else Outcome.from_json(ended)
+        """Open the journal; returns the outcome where the run has succeeded already."""
+        run = identity(self.workflow, self.run_id, self.values)
+        while True:
+            kept = self.edge.journal
+            try:
+                check_same(run, self.edge.apart(kept.opened(run)))
+                ended = self.edge.apart(kept.ending())
+            except ServiceError as error:
+                raise StartError(
+                    f"the journal s3://{kept.bucket}/{kept.prefix} of run {self.run_id!r} cannot "
+                    f"be read and written: {error}"
+                ) from error
+            outcome = None if ended is None else Outcome.from_json(ended)
+            if outcome is None or outcome.state == "succeeded":
+                return outcome
+            _log.info("run %r failed at attempt %d; this is the next", self.run_id, kept.attempt)
+            self.edge.journal = kept.following()
 
     def _performed(self) -> Outcome:
-        attempt = Attempt(first=not self.edge.journal.resumed)
+        journal = self.edge.journal
+        again = journal.attempt > 1
+        attempt = Attempt(
+            first=not (journal.resumed or again),
+            cleared=again,
+            first_since_cleared=again and not journal.resumed,
+        )
         try:
             driven(performed(self.workflow.graph, self._scope, attempt), self.edge)
             outputs = {n: evaluate(tree, self._scope) for n, tree in self.workflow.outputs.items()}
@@ -144,7 +157,7 @@ class _Run:
 
     @cached_property
     def _scope(self) -> Scope:
-        return Scope(Values({}, self.values, self.token))
+        return Scope(Values({}, self.values, self.token, number=self.edge.journal.attempt))
 
     def _ended(self, error: str, cause: str) -> Outcome:
         steps = self.edge.board.steps()

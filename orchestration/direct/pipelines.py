@@ -37,7 +37,8 @@ def run(
     ``session`` is a ``boto3.Session`` or an embedded AWS; its credentials start the jobs and keep
     the journal in the pipeline's workspace, and its region must be the pipeline's. Code that is
     not in the workspace yet is uploaded. With the ``run_id`` of a run whose process died, it goes
-    on with that one: nothing is paid twice.
+    on with that one: nothing is paid twice. One that has failed is tried again: jobs that finished
+    are kept.
 
     Raises :class:`~orchestration.errors.RunError` where the run fails,
     :class:`~orchestration.errors.StartError` where it cannot start, and

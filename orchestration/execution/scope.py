@@ -34,6 +34,10 @@ class Own(Environment):
         return self.outer.run()
 
     @override
+    def attempt(self) -> int:
+        return self.outer.attempt()
+
+    @override
     def item(self) -> Json:
         return self.outer.item()
 
@@ -79,6 +83,10 @@ class Scope(Environment):
     @override
     def run(self) -> str:
         return self.outer.run()
+
+    @override
+    def attempt(self) -> int:
+        return self.outer.attempt()
 
     @override
     def item(self) -> Json:

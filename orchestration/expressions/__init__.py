@@ -25,7 +25,16 @@ from orchestration.expressions.nodes import (
     substitute,
     walk,
 )
-from orchestration.refs import Join, Parameter, Run, join, parameter, run_id
+from orchestration.refs import (
+    Join,
+    Parameter,
+    Run,
+    RunAttempt,
+    join,
+    parameter,
+    run_attempt,
+    run_id,
+)
 
 __all__ = [
     "SCALARS",
@@ -44,6 +53,7 @@ __all__ = [
     "Parameter",
     "Result",
     "Run",
+    "RunAttempt",
     "Tree",
     "apply",
     "children",
@@ -51,6 +61,7 @@ __all__ = [
     "field",
     "join",
     "parameter",
+    "run_attempt",
     "run_id",
     "substitute",
     "walk",

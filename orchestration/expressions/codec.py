@@ -14,7 +14,7 @@ from typing import Final, cast
 from orchestration.errors import ExpressionError
 from orchestration.expressions import nodes
 from orchestration.expressions.nodes import SCALARS, Apply, Function, Json, Tree
-from orchestration.refs import Expression, Join, Parameter, Run
+from orchestration.refs import Expression, Join, Parameter, Run, RunAttempt
 
 _MARK: Final = "$"
 _LITERAL: Final = "$literal"
@@ -24,6 +24,7 @@ _KINDS: dict[str, type[Expression[object]]] = {
         nodes.Result,
         Parameter,
         Run,
+        RunAttempt,
         nodes.Item,
         Join,
         nodes.Field,

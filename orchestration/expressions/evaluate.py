@@ -26,7 +26,7 @@ from orchestration.expressions.nodes import (
     Tree,
 )
 from orchestration.expressions.scalars import text
-from orchestration.refs import Expression, Join, Parameter, Run
+from orchestration.refs import Expression, Join, Parameter, Run, RunAttempt
 
 _V = TypeVar("_V")
 _MOST_NAMED: Final = 3
@@ -44,6 +44,10 @@ class Environment(Protocol):
     def run(self) -> str:
         """The run's identity, 12 hexadecimal digits."""
 
+    def attempt(self) -> int:
+        """The number of the attempt at the whole run, where attempts are numbered."""
+        return 1
+
     def item(self) -> Json:
         """The element the enclosing loop is at."""
 
@@ -56,6 +60,7 @@ class Values(Environment):
     parameters: Mapping[str, Json]
     run_token: str = "0" * 12
     current: Json = None
+    number: int = 1
 
     @override
     def result(self, step: str, output: str) -> Json:
@@ -68,6 +73,10 @@ class Values(Environment):
     @override
     def run(self) -> str:
         return self.run_token
+
+    @override
+    def attempt(self) -> int:
+        return self.number
 
     @override
     def item(self) -> Json:
@@ -106,6 +115,8 @@ def _node(  # noqa: C901 - one arm for each kind of node
             return env.parameter(name)
         case Run():
             return env.run()
+        case RunAttempt():
+            return env.run() if env.attempt() == 1 else f"{env.run()}-{env.attempt()}"
         case Item():
             return env.item()
         case Join(parts):

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from orchestration.errors import ExpressionError
 from orchestration.expressions.scalars import text
-from orchestration.refs import Expression, Join, Parameter, Ref, Run, join
+from orchestration.refs import Expression, Join, Parameter, Ref, Run, RunAttempt, join
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """A JSON value."""
@@ -149,7 +149,7 @@ def field(of: Tree, key: str) -> Tree:
 def children(node: Expression[object]) -> tuple[Tree, ...]:
     """The parts of a node, in order."""
     match node:
-        case Result() | Parameter() | Run() | Item() | Ref():
+        case Result() | Parameter() | Run() | RunAttempt() | Item() | Ref():
             return ()
         case Join(parts):
             return parts
@@ -220,7 +220,7 @@ def _substitute_node(  # noqa: C901 - one arm for each kind of node
         return new
 
     match node:
-        case Result() | Parameter() | Run() | Item() | Ref():
+        case Result() | Parameter() | Run() | RunAttempt() | Item() | Ref():
             return replace(node)
         case Join(parts):
             return join(*(_joined(substitute(part, replace)) for part in parts))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from orchestration.errors import Problem
-from orchestration.expressions import Tree, join, run_id, walk
+from orchestration.expressions import Tree, join, run_attempt, run_id, walk
 from orchestration.graph import Call, Graph, Permission, Step
 from orchestration.refs import Expression
 from orchestration.stages.outputs import Outputs
@@ -80,6 +80,10 @@ class Context:
     def resource_name(self, stage: str) -> Expression[str]:
         """The name of what a stage creates in a run: pipeline, stage, the run's identity."""
         return join(self.name_prefix(stage), run_id())
+
+    def attempt_name(self, stage: str) -> Expression[str]:
+        """The name of what every attempt at a run creates anew."""
+        return join(self.name_prefix(stage), run_attempt())
 
     def name_prefix(self, stage: str) -> str:
         """The part of a stage's resource names that is the same in every run."""

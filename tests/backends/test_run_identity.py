@@ -13,9 +13,9 @@ import pytest
 
 from orchestration import Pipeline
 from orchestration.backends import stepfunctions
-from orchestration.backends.stepfunctions.parameters import RUN
+from orchestration.backends.stepfunctions.parameters import ATTEMPT, RUN
 from orchestration.deploy import step_functions
-from orchestration.expressions import run_id
+from orchestration.expressions import run_attempt, run_id
 from orchestration.expressions.evaluate import run_token
 from orchestration.local import EmbeddedAws
 from tests.backends.workflows import workflow
@@ -26,6 +26,7 @@ pytestmark = pytest.mark.slow  # starts the embedded AWS
 
 TIME = "2026-11-22T06:00:00Z"
 IDENTITY = stepfunctions.render(workflow(outputs={"run": run_id()}))
+NUMBERED = stepfunctions.render(workflow(outputs={"attempt": run_attempt()}))
 PARAMETERS = {"bucket": "workspace", "data": "s3://incoming/set", "role": ROLE}
 
 
@@ -78,6 +79,15 @@ def test_an_empty_name_is_none(aws: EmbeddedAws, empty: Any) -> None:
 
 def test_a_name_is_a_text(aws: EmbeddedAws) -> None:
     assert outputs(aws, created(aws, IDENTITY), {RUN: 3}) == ["InvalidInput"]
+
+
+def test_an_attempt_is_told_by_its_number_from_the_second_on(aws: EmbeddedAws) -> None:
+    named = {RUN: TIME}
+    numbers = [{}, *({ATTEMPT: number} for number in (None, 1, 2, 2.5, 0, "2"))]
+    attempts = outputs(aws, created(aws, NUMBERED), *({**named, **number} for number in numbers))
+    own = run_token(TIME)
+    expected = [own, own, own, f"{own}-2", f"{own}-2", own]
+    assert attempts == [*({"attempt": each} for each in expected), "InvalidInput"]
 
 
 def mapped(processor: Any, items: Any, passing: Any = ()) -> dict[str, Any]:

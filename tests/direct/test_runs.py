@@ -94,15 +94,29 @@ def test_a_run_that_has_ended_is_not_run_again(account: Account, pipeline: Pipel
     assert account.sent("CopyObject") == copies
 
 
-def test_a_run_that_failed_fails_again_and_sends_nothing(
+def test_a_run_that_failed_is_tried_again_until_it_succeeds(
     account: Account, pipeline: Pipeline
 ) -> None:
-    account.aws.inject(Fault("s3", "CopyObject", "AccessDenied", "not yours", status=403))
+    account.aws.inject(Fault("s3", "CopyObject", "AccessDenied", "not yours", status=403, times=4))
     for _ in range(2):
         with pytest.raises(RunError, match="not yours"):
             run(pipeline, account, run_id="bad")
-    copies = [call for call in account.aws.calls() if call.operation == "CopyObject"]
-    assert len(copies) == 2
+    third = run(pipeline, account, run_id="bad")
+    assert third.state == "succeeded"
+    assert run(pipeline, account, run_id="bad") == third
+    assert account.sent("CopyObject") == 2
+
+
+def test_a_failed_run_is_not_tried_again_with_other_parameters(
+    account: Account, pipeline: Pipeline
+) -> None:
+    account.aws.inject(Fault("s3", "CopyObject", "AccessDenied", "not yours", status=403, times=4))
+    for _ in range(2):
+        with pytest.raises(RunError, match="not yours"):
+            run(pipeline, account, run_id="bad")
+    other = {**PARAMETERS, "data": "s3://incoming/other"}
+    with pytest.raises(StartError, match="parameter data was 's3://incoming/set' and is 's3://inc"):
+        run(pipeline, account, run_id="bad", parameters=other)
 
 
 def test_other_parameters_under_the_same_run_id_are_refused(

@@ -35,7 +35,9 @@ def names(pipeline_name: str, stage_name: str) -> dict[str, set[str]]:
         reader("g", "f"),
     ]
     workflow = pipeline(*stages, name=pipeline_name).lower()
-    env = Values({}, {}, run_token="0123456789ab", current={"Prefix": "checkpoints/epoch-1/"})
+    known: dict[str, dict[str, Json]] = {"f.create": {"file_system_id": "fs-0123456789abcdef0"}}
+    element: Json = {"Prefix": "checkpoints/epoch-1/"}
+    env = Values(known, {}, run_token="0123456789ab", current=element, number=99)
     found: dict[str, set[str]] = {}
     for step in all_steps(workflow.graph):
         if isinstance(step, Call):

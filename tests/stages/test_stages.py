@@ -158,7 +158,7 @@ def test_a_new_file_system_is_deleted_by_the_guard() -> None:
     assert delete.operation.name == "DeleteFileSystem"
     assert evaluate(delete.operation.request, ENV) == {
         "FileSystemId": "fs-1",
-        "ClientRequestToken": "pipeline-fs-0123456789ab",
+        "ClientRequestToken": "fs-1",
     }
 
 

@@ -31,13 +31,14 @@ from orchestration.expressions import (
     Parameter,
     Result,
     Run,
+    RunAttempt,
     Tree,
     join,
 )
 from orchestration.refs import Expression
 
 _OPERATORS = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-Leaf: TypeAlias = Result | Parameter | Run | Item
+Leaf: TypeAlias = Result | Parameter | Run | RunAttempt | Item
 
 
 class Part(NamedTuple):
@@ -113,7 +114,7 @@ class _Writer:
     def harmless(self, tree: Tree) -> bool:
         """Return whether leaving a tree out of a text leaves no error out."""
         match tree:
-            case str() | Run():
+            case str() | Run() | RunAttempt():
                 return True
             case Parameter() | Result():
                 return self._names.reference(tree).kind in SCALARS
@@ -124,7 +125,7 @@ class _Writer:
 
     def _node(self, node: Expression[object]) -> Code:
         match node:
-            case Result() | Parameter() | Run() | Item():
+            case Result() | Parameter() | Run() | RunAttempt() | Item():
                 return self._names.reference(node)
             case Join(parts):
                 return self._join(parts)

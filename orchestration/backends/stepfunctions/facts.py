@@ -22,6 +22,7 @@ from orchestration.expressions import (
     Parameter,
     Result,
     Run,
+    RunAttempt,
     Tree,
     walk,
 )
@@ -124,7 +125,7 @@ def _kind(
             return kinds.get((step, output), "any")
         case Parameter(name):
             return parameters.get(name, "any")
-        case Run() | Join():
+        case Run() | RunAttempt() | Join():
             return "string"
         case Apply(function, _) if function in _COUNTING:
             return "number"

@@ -9,13 +9,16 @@ from typing import Final
 from orchestration.backends import jsonata
 from orchestration.backends.jsonata import Code, Kind, Leaf, Part
 from orchestration.errors import GraphError, Problem
-from orchestration.expressions import Item, Json, Parameter, Result, Run, walk
+from orchestration.expressions import Item, Json, Parameter, Result, Run, RunAttempt, walk
 from orchestration.graph import Integration
 
 MAX_NAME: Final = 80
 """Characters of a state's or a variable's name."""
 MOST_POLLS: Final = 2000
 """Polls of one job, where the events of the whole allow so many: each round writes nine."""
+
+TRY: Final = "No"
+"""The number that the name of a job's present try ends in, ``-2`` say; read like an output."""
 
 # A variable of one of these names would hide a function, or one of the variables that expressions
 # use.
@@ -92,7 +95,17 @@ _FUNCTIONS = [
     "zip",
 ]
 RESERVED: Final = frozenset(
-    {*_FUNCTIONS, "states", "run", "parameters", "declared", "problems", "item", *"abkoptv"}
+    {
+        *_FUNCTIONS,
+        "states",
+        "run",
+        "attempt",
+        "parameters",
+        "declared",
+        "problems",
+        "item",
+        *"abkoptv",
+    }
 )
 
 
@@ -224,6 +237,8 @@ class Scope:
     def reference(self, leaf: Leaf) -> Code:
         """Return the JSONata that gives a leaf's value."""
         match leaf:
+            case Result(step, output) if output == TRY:
+                return Code(f"${variable(step, TRY)}", "string", "the try")
             case Result(step, output):
                 return self._output(step, output)
             case Parameter(name):
@@ -231,6 +246,9 @@ class Scope:
                 return Code(jsonata.field("$parameters", name), kind, f"parameter {name}")
             case Run():
                 return Code("$run", "string", "the run")
+            case RunAttempt():
+                text = "$run & ($attempt > 1 ? '-' & $attempt : '')"
+                return Code(text, "string", "the attempt", atomic=False)
             case Item():
                 return self.item
 

@@ -14,9 +14,15 @@ from orchestration.graph import ParameterSpec
 
 RUN: Final = "orchestration:run"
 """The field of an execution's input that names the run: executions of one name are one run."""
+ATTEMPT: Final = "orchestration:attempt"
+"""The field with the number of the attempt at the run. Jobs that an earlier attempt left badly
+ended are followed by new ones, those of lower numbers only."""
 _INPUT: Final = "$states.input"
 _NAMED: Final = (
     f"($v := $lookup({_INPUT}, '{RUN}'); $substring($hash($v ? '' & $v : $run, 'SHA-256'), 0, 12))"
+)
+_NUMBERED: Final = (
+    f"($v := $lookup({_INPUT}, '{ATTEMPT}'); $type($v) = 'number' and $v > 1 ? $floor($v) : 1)"
 )
 _EXECUTION: Final = "$states.context.Execution.Id & $string($states.context.Map.Item)"
 """The elements of a Map around a definition share an execution, but not their places in it."""
@@ -35,6 +41,7 @@ def write(
         "Type": "Pass",
         "Assign": {
             "run": enclosed(_NAMED),
+            "attempt": enclosed(_NUMBERED),
             "parameters": enclosed(_WITH_DEFAULTS),
             "problems": {
                 "input": enclosed(_object()),
@@ -44,7 +51,8 @@ def write(
         },
     }
     judge = states.add("FindProblems", judged, check)
-    specs = (*specs, ParameterSpec(name=RUN, default=""))
+    numbered = ParameterSpec(name=ATTEMPT, type="number", default=1)
+    specs = (*specs, ParameterSpec(name=RUN, default=""), numbered)
     first = {"run": enclosed(_EXECUTION), "declared": [_declared(spec) for spec in specs]}
     return states.add("ReadInput", {"Type": "Pass", "Assign": first}, judge)
 

@@ -1,4 +1,4 @@
-"""``orchestrate deploy`` and ``upload``: the commands that talk to the real AWS."""
+"""``orchestrate deploy``, ``rerun`` and ``upload``: the commands that talk to the real AWS."""
 
 from __future__ import annotations
 
@@ -99,6 +99,21 @@ def upload(
     for each in sent:
         say(each.uri)
     note(f"{len(sent)} objects uploaded" if sent else "everything is uploaded already")
+
+
+def rerun(execution: str, *, region: str | None, profile: str | None, as_json: bool) -> None:
+    """Start a failed execution again, as the next attempt at its run."""
+    require(_MODULES, what="starting executions")
+    from orchestration.deploy import rerun as start_again
+
+    own = execution.split(":")[3] if execution.count(":") > 3 else None
+    note("the companion of the state machine cleans up first; this takes a minute or two")
+    started = start_again(execution, session=_session(region or own, profile))
+    if as_json:
+        document({"execution_arn": started.arn, "attempt": started.attempt, "run": started.run})
+        return
+    note(f"attempt {started.attempt} at run {started.run}")
+    say(started.arn)
 
 
 def _session(region: str | None, profile: str | None) -> Any:

@@ -2,9 +2,10 @@
 
 In moto 5.2.5 the query language of a definition is kept on a class, so that one bad definition
 spoils later ones; an Assign takes effect before the state's Output; StartExecution needs a name;
-an execution that is stopped at once has no environment yet; and SendTaskFailure loses the cause.
-Tests in `tests/local/engine/test_engine.py` (query languages, variables, names, tokens) fail
-without this module.
+an execution that is stopped at once has no environment yet; SendTaskFailure loses the cause; and
+DescribeStateMachineForExecution gives the newest definition.
+Tests in `tests/local/engine/test_engine.py` (query languages, variables, names, tokens) and
+`tests/deploy/test_rerunning.py` (definitions) fail without this module.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 import uuid
 from typing import Any
 
-from moto.core.responses import EmptyResult
+from moto.core.responses import ActionResult, EmptyResult
 from moto.stepfunctions.exceptions import InvalidExecutionInput
 from moto.stepfunctions.parser.asl.component.common.assign.assign_decl import AssignDecl
 from moto.stepfunctions.parser.asl.component.state import state as state_module
@@ -115,9 +116,25 @@ def _send_task_failure(self: Any) -> Any:
     return EmptyResult()
 
 
+def _describe_for_execution(self: Any) -> ActionResult:
+    """Describe the state machine as it was when the execution started."""
+    backend, arn = self.stepfunction_backend, self._get_param("executionArn")
+    machine = backend.describe_execution(arn).state_machine
+    return ActionResult(
+        {
+            "stateMachineArn": machine.arn,
+            "name": machine.name,
+            "definition": machine.definition,
+            "roleArn": machine.roleArn,
+            "updateDate": machine.creation_date,
+        }
+    )
+
+
 def install() -> None:
     """Repair the engine's executions."""
     replace(StepFunctionResponse, "send_task_failure", _send_task_failure)
+    replace(StepFunctionResponse, "describe_state_machine_for_execution", _describe_for_execution)
     replace(Preprocessor, "_query_language_per_scope", _PerInstance())
     replace(AssignDecl, "_eval_body", _assign)
     for cls in _subclasses(state_module.CommonStateField):

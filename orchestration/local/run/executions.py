@@ -8,10 +8,11 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from orchestration.direct.progress import OnProgress, Progress, StepRun, StepState
+from orchestration.execution.timing import pause
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
 from orchestration.graph import Workflow, all_steps
@@ -34,19 +35,35 @@ def follow(
 ) -> Followed:
     """Create the state machine, run it once and follow it to its end.
 
-    An exception in the meantime (``KeyboardInterrupt``) stops the execution and its jobs.
+    An execution of this name that has failed is started again, as the next attempt at its run. An
+    exception in the meantime (``KeyboardInterrupt``) stops the execution and its jobs.
     """
     states = aws.client("stepfunctions")
     arn = _machine(aws, workflow)
-    execution = states.start_execution(
-        stateMachineArn=arn, name=run_id, input=json.dumps(dict(values))
-    )["executionArn"]
+    first = f"{arn.replace(':stateMachine:', ':execution:')}:{run_id}"
     try:
-        return _followed(aws, execution, workflow, on_progress)
+        states.describe_execution(executionArn=first)
+    except states.exceptions.ExecutionDoesNotExist:
+        execution = states.start_execution(
+            stateMachineArn=arn, name=run_id, input=json.dumps(dict(values))
+        )["executionArn"]
+    else:
+        execution = _again(aws, first)
+    try:
+        return replace(_followed(aws, execution, workflow, on_progress), identity=first)
     except BaseException:
         states.stop_execution(executionArn=execution, error="Stopped", cause="stopped by its user")
-        report.stop_jobs(aws, workflow, run_token(execution))
+        report.stop_jobs(aws, workflow, run_token(first))
         raise
+
+
+def _again(aws: EmbeddedAws, execution: str) -> str:
+    from orchestration.deploy import rerun
+
+    def sleep(seconds: float) -> None:
+        time.sleep(pause(seconds, time_scale=aws.time_scale))
+
+    return rerun(execution, session=aws, sleep=sleep).arn
 
 
 def role(aws: EmbeddedAws, name: str, service: str) -> str:

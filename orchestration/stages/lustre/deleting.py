@@ -27,7 +27,7 @@ PERSISTENT = Retry(attempts=10)
 _UNTIL_IT_MAY = Retry(attempts=10, busy=(ErrorPattern("BadRequest"),))
 
 
-def deletion(stage: str, system: Tree, token: Tree, timeout_s: int) -> Graph:
+def deletion(stage: str, system: Tree, timeout_s: int) -> Graph:
     """Cancel the task that runs, if one does, and delete the file system."""
     running = Result(f"{stage}.running", "task_id")
     busy = Choose(
@@ -36,7 +36,7 @@ def deletion(stage: str, system: Tree, token: Tree, timeout_s: int) -> Graph:
         then=Graph((_cancel(stage, running),)),
         otherwise=Graph(),
     )
-    return Graph((_running(stage, system), busy, _delete(stage, system, token, timeout_s)))
+    return Graph((_running(stage, system), busy, _delete(stage, system, timeout_s)))
 
 
 def _running(stage: str, system: Tree) -> Call:
@@ -65,11 +65,11 @@ def _cancel(stage: str, task: Tree) -> Call:
     )
 
 
-def _delete(stage: str, system: Tree, token: Tree, timeout_s: int) -> Call:
+def _delete(stage: str, system: Tree, timeout_s: int) -> Call:
     request = {
         "FileSystemId": system,
         # Without one every attempt would be given another.
-        "ClientRequestToken": token,
+        "ClientRequestToken": system,
     }
     return Call(
         name=f"{stage}.delete",

@@ -15,7 +15,18 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from orchestration.errors import Problem
-from orchestration.expressions import All, Any, Compare, Function, Result, Tree, apply, join, run_id
+from orchestration.expressions import (
+    All,
+    Any,
+    Compare,
+    Function,
+    Result,
+    Tree,
+    apply,
+    join,
+    run_attempt,
+    run_id,
+)
 from orchestration.graph import (
     ANY_ERROR,
     Call,
@@ -105,7 +116,7 @@ class Exporting:
     def _export(self) -> Call:
         polled: dict[str, Tree] = {"TaskIds": [Result(self._name("export"), "task_id")]}
         request: dict[str, Tree] = {
-            "ClientRequestToken": join(self.context.resource_name(self.stage), "-out"),
+            "ClientRequestToken": join(self._system, "-", run_attempt(), "-out"),
             "FileSystemId": self._system,
             "Type": "EXPORT_TO_REPOSITORY",
             # Relative to where the file system is mounted.

@@ -74,13 +74,13 @@ class Linking:
     def _token(self, what: str) -> Tree:
         # Another request than that of the file system, so mostly another token.
         end = f"{what}{self.number if self.number > 1 else ''}"
-        name = self.context.resource_name(self.stage)
-        return join(name, f"-{end}") if end else name
+        name = self.context.attempt_name(self.stage) if self.kept else self.system
+        return join(name, f"-{end}")
 
     def _linked(self) -> Tree:
         """Return the token of the link: of a kept file system the same in every run."""
         if not self.kept:
-            return self._token("")
+            return self._token("link")
         return apply(Function.HASH, join(self.system, " ", self.link.path))
 
     def _associate(self, after: tuple[str, ...]) -> Call:

@@ -94,7 +94,7 @@ class NewFileSystem(Model):
         system = Result(f"{stage}.create", "file_system_id")
         ready = f"{stage}.available"
         kept = self.keep_for_h is not None
-        deleting = deletion(stage, system, context.resource_name(stage), self.timeout_s)
+        deleting = deletion(stage, system, self.timeout_s)
         saving, exported = Graph(), dict[str, Tree]()
         if self.export:
             export = self._exporting(stage, context)
@@ -176,8 +176,10 @@ class NewFileSystem(Model):
         }
         keep = self._keeping(stage)
         if keep is None:
-            # The token makes a second attempt of the same run find the file system of the first.
-            token, tags = context.resource_name(stage), context.tag_list(stage)
+            # The token makes a retry find the file system. So does a rerun where results may be
+            # left on it; any other acquires one anew.
+            named = context.resource_name if self.export else context.attempt_name
+            token, tags = named(stage), context.tag_list(stage)
         else:
             links: list[Tree] = [[link.path, link.uri] for link in self.links]
             data: Tree = [self.mount_path, source, links, self.extra_request]

@@ -12,6 +12,7 @@ from typing import cast
 
 from orchestration.backends.jsonata import enclosed, path, quote
 from orchestration.backends.stepfunctions.calls import recognition
+from orchestration.backends.stepfunctions.calls.searching import Search
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, alternative, state, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
@@ -42,6 +43,7 @@ class Way:
     """The request as a call of its own, without alternatives."""
     number: int
     """0: the call's own request."""
+    last: bool
     following: str
     """The first state of the next request, or of the failure if none is left."""
     scope: Scope
@@ -57,6 +59,15 @@ class Way:
             for begin in self._fallback.reasons
         )
 
+    @property
+    def search(self) -> Search:
+        """The search for jobs of earlier attempts."""
+        return Search(self.step, self.number, self.last)
+
+    def searched(self, condition: str, words: str) -> list[Rule]:
+        """Return the rule that goes on searching, and keeps what this request met."""
+        return self.search.lacking(condition, self._noted(words))
+
     def lacking(self, condition: str, words: str) -> Rule:
         """Return the rule that goes on to the next request, and keeps what this one met."""
         return Rule(condition, self.following, self._noted(words))
@@ -67,13 +78,13 @@ class Way:
         ``adopted`` leads on where the job exists after all, ``unfollowed`` where it can't be asked
         for.
         """
-        rules = []
+        rules, look = [], self._look(subject, adopted, unfollowed)
         for pattern in self._fallback.refusals:
             code = (pattern.code.removesuffix("Exception"),)
             words = worded(wording.REFUSED, self.scope, subject=subject, code=code, message=MESSAGE)
-            noted = {**self._noted(words), self._looks: 0}
+            noted = {**self._noted(words), self.search.looks: 0}
             matches = recognition.matches(pattern, self.step.operation)
-            rules.append(Rule(matches, self._look(adopted, unfollowed), noted))
+            rules.append(Rule(matches, look, noted))
         return rules
 
     def _noted(self, words: str) -> dict[str, Json]:
@@ -83,24 +94,26 @@ class Way:
             text = f"${_held(self.step)} & {quote(wording.SEPARATOR)} & {text}"
         return {_held(self.step): enclosed(text)}
 
-    def _look(self, adopted: Rule, unfollowed: Rule) -> str:
-        """Write the question whether the job exists after all, its response having been lost."""
+    def _look(self, subject: Words, adopted: Rule, unfollowed: Rule) -> str:
+        """Write the question whether the job exists, started before or its response lost."""
         poll, absent = self._until.poll, self._until.absent
         looking = task(poll, self.scope, Retry(), unnamed=False)
         again = self._name("LookAgain")
-        rules = [Rule(recognition.matches(pattern, poll), self.following) for pattern in absent]
-        tries = f"${self._looks} < {Retry().attempts - 1}"
+        before = worded(wording.REFUSED_BEFORE, self.scope, subject=subject)
+        rules = self.search.absent(recognition.is_absent(self.step), self._noted(before))
+        rules += [Rule(recognition.matches(pattern, poll), self.following) for pattern in absent]
+        tries = f"${self.search.looks} < {Retry().attempts - 1}"
         rules += [Rule(f"{tries} and {recognition.PASSES}", again), unfollowed]
         absence = choice(*rules, default=self.states.failed())
         judged = self.states.last(self._name("CheckAbsence"), absence)
         looking["Catch"] = [
             {"ErrorEquals": ["States.ALL"], "Next": judged},
         ]
-        looking |= {"Assign": dict(adopted.assign)} if adopted.assign else {}
+        looking["Assign"] = {**adopted.assign, **self.search.found}
         wait: State = {
             "Type": "Wait",
             "Seconds": max(1, ceil(self._until.interval_s)),
-            "Assign": {self._looks: enclosed(f"${self._looks} + 1")},
+            "Assign": {self.search.looks: enclosed(f"${self.search.looks} + 1")},
         }
         look = self.states.add(self._name("Look"), looking, adopted.following)
         self.states.add(again, wait, look)
@@ -108,10 +121,6 @@ class Way:
 
     def _name(self, helper: str) -> str:
         return alternative(self.step.name, self.number, helper)
-
-    @property
-    def _looks(self) -> str:
-        return variable(self.step.name, "Looks")
 
     @property
     def _until(self) -> Until:

@@ -7,7 +7,7 @@ from math import ceil
 from typing import cast
 
 from orchestration.backends.jsonata import enclosed, field, literal, path, quote
-from orchestration.backends.stepfunctions.calls import failures, recognition
+from orchestration.backends.stepfunctions.calls import failures, recognition, tries
 from orchestration.backends.stepfunctions.calls.fallbacks import Way
 from orchestration.backends.stepfunctions.calls.outputs import defaults, given, taken
 from orchestration.backends.stepfunctions.calls.tasks import task
@@ -186,10 +186,14 @@ class Polling:
             rules.append(Rule(_among(status, until.success), self.following, assigned))
         if until.failure:
             among = _among(status, until.failure)
+            first, lacks, words = self._name(""), "", self._words(self._ended(root))
+            if self.way is not None:
+                first, lacks = self.way.search.entrance, f"{among} and ({self.way.lacks(root)})"
+                rules += self.way.searched(lacks, words)
+            rules += tries.successor(self.step, among, first)
             rules += self._limited(root)
             if self.way is not None:
-                lacks = f"{among} and ({self.way.lacks(root)})"
-                rules.append(self.way.lacking(lacks, self._words(self._ended(root))))
+                rules.append(self.way.lacking(lacks, words))
             error = self._error(wording.JOB_FAILED, root, until.reason)
             rules.append(Rule(among, self._failed, output=error))
         if until.gone is not None and not self._gone_by_name():
@@ -219,7 +223,10 @@ class Polling:
         wait: State = {
             "Type": "Wait",
             "Seconds": self._seconds(),
-            "Assign": {self._polls: enclosed(f"${self._polls} + 1")},
+            "Assign": {
+                self._polls: enclosed(f"${self._polls} + 1"),
+                **({} if self.way is None else self.way.search.begun),
+            },
         }
         return self.states.add(self._name("Wait"), wait, poll)
 

@@ -14,10 +14,12 @@ from orchestration.backends.stepfunctions.calls import (
     failures,
     fallbacks,
     recognition,
+    tries,
 )
 from orchestration.backends.stepfunctions.calls.outputs import given, taken
 from orchestration.backends.stepfunctions.calls.pages import Listing
 from orchestration.backends.stepfunctions.calls.polling import Polling
+from orchestration.backends.stepfunctions.calls.searching import Search
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.integrations.choosing import is_synchronous
 from orchestration.backends.stepfunctions.names import Scope, alternative, variable
@@ -34,15 +36,19 @@ def call(step: Call, scope: Scope, states: States, following: str) -> str:
     inner = scope.extended({step.name: f"${variable(step.name)}"})
     if step.pages is not None:
         return Listing(step, step.pages, inner, states).write(following)
-    asked = candidates(step)
+    states.counters.update(tries.begun(step))
+    asked = [tries.suffixed(candidate) for candidate in candidates(step)]
     if len(asked) == 1:
-        return _Sending(step, inner, states, following).write()
+        return _Sending(asked[0], inner, states, following).write()
     instead = fallbacks.exhausted(step, inner, states)
     # From the last to the first: each is what the one before it falls back on.
     for number, candidate in reversed(tuple(enumerate(asked))):
-        way = fallbacks.Way(candidate, number, instead, inner, states)
+        last = number == len(asked) - 1
+        way = fallbacks.Way(candidate, number, last, instead, inner, states)
         instead = _Sending(candidate, inner, states, following, way).write()
-    return instead
+    search = Search(asked[0], 0, last=False)
+    states.counters.update(search.begun)
+    return search.enter(states)
 
 
 def only_asks(step: Call) -> bool:
@@ -213,7 +219,7 @@ class _Sending:
         """The rule for a job that exists; its condition comes from elsewhere."""
         if self.step.until is None:
             return Rule("", self.following)
-        return Rule("", self._poll.write(), self._poll.begun)
+        return Rule("", self._poll.write(), {**self._poll.begun, **tries.adopted(self.step)})
 
     def _in_doubt(self) -> Rule:
         """Return the rule for a call that failed, and whose job may run nevertheless.
