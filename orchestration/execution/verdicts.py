@@ -99,11 +99,7 @@ def judged(
             )
         lacking = fallback is not None and fallback.lacks(reason)
         return Failed(JOB_FAILED, cause, lacking=lacking)
-    if status is MISSING:
-        path = ".".join(map(str, until.status))
-        return Failed(
-            wording.MISSING_OUTPUT, wording.filled(wording.NO_VALUE, source=call.name, path=path)
-        )
+    # A response without a status is asked for again: services read eventually consistently.
     return None
 
 

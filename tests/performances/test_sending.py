@@ -110,6 +110,12 @@ def test_a_job_that_runs_is_stopped_when_it_can_no_longer_be_asked_for() -> None
     assert aws.operations[-1] == "StopTrainingJob"
 
 
+def test_a_poll_without_a_status_is_sent_again() -> None:
+    polls: list[Answer] = [{}, RUNS, {"TrainingJobName": "x"}, DONE]
+    aws, _ = run(job(), edge=edge(DescribeTrainingJob=polls))
+    assert aws.operations.count("DescribeTrainingJob") == 4
+
+
 def test_a_job_that_cannot_be_looked_for_after_a_quota_is_stopped() -> None:
     aws = edge(
         CreateTrainingJob=ServiceError("ResourceLimitExceeded", "training job usage"),
