@@ -89,6 +89,11 @@ def test_results_are_in_s3_when_the_file_system_is_gone(
             "CreateDataRepositoryTask staging.export: not authorized",
             id="denied",
         ),
+        pytest.param(
+            replace(throttled("fsx", "CreateDataRepositoryTask", 50), matching=EXPORT),
+            "CreateDataRepositoryTask staging.export: Rate exceeded",
+            id="throttled",
+        ),
     ],
 )
 def test_a_failed_export_fails_the_run_and_keeps_the_file_system(
