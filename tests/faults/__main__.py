@@ -17,7 +17,7 @@ from tests.faults.matrix import judged
 from tests.faults.table import DRIVERS, Result, table
 
 _HERE = Path(__file__).parent
-_TABLE = "the file for the table, which is written once every cell has a result"
+_TABLE = "the file for the table"
 _RESULTS = "the file for results, from which --go-on goes on"
 
 
@@ -31,11 +31,8 @@ def main() -> int:
     for result in judged(chosen, options.workers, partial(_tell, options.results)):
         kept[result.cell.name] = result
     results = [kept[cell.name] for cell in cells() if cell.name in kept]
-    text = table(results, f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}")
-    if len(results) == len(cells()):
-        options.table.write_text(text)
-    else:
-        sys.stdout.write(text)
+    today = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
+    options.table.write_text(table(cells(), results, today))
     wrong = [result.cell.name for result in results if not result.holds]
     sys.stdout.write(
         f"\n{len(chosen)} cells in {time.monotonic() - began:.0f} s; of {len(results)}, "

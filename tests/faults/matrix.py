@@ -46,5 +46,8 @@ def judged(cells: Sequence[Cell], workers: int, tell: Callable[[Result], None]) 
 
 def _judged(cell: Cell, drivers: Drivers) -> Result:
     run_id = re.sub(r"\W+", "-", cell.name)[:60]
-    endings = {on: drivers.run(on, run_id, cell) for on in BACKENDS}
+    try:
+        endings = {on: drivers.run(on, run_id, cell) for on in BACKENDS}
+    except Exception as error:  # the other cells are still worth running
+        return Result(cell, {on: [f"the cell could not be run: {error!r}"] for on in BACKENDS})
     return Result(cell, broken(cell, endings))

@@ -14,9 +14,9 @@ Verdict = Literal["holds", "excused", "stale", "broken"]
 _SIGNS: Mapping[Verdict, str] = {"holds": "✓", "excused": "e", "stale": "stale", "broken": "✗"}
 _ABOUT = """\
 A row is a call of the flagship pipeline, a column what happens at it or to the job that it starts.
-A field is for direct runs, Airflow and Step Functions in this order: ✓ holds, a letter is an excuse
-below. Jobs and models are stand-ins (`stand_ins.py`), and time is scaled (`drivers.py`). What must
-hold is in `laws.py`.
+A field is for direct runs, Airflow and Step Functions in this order: ✓ holds, ✗ does not, a letter
+is an excuse below, ? did not run. Jobs and models are stand-ins (`stand_ins.py`), and time is
+scaled (`drivers.py`). What must hold is in `laws.py`.
 
 *Killed right after* means that the call has taken effect and its response is lost with who asked.
 Direct: the process gets SIGKILL, and another goes on with the run id. Airflow: its scheduler,
@@ -52,36 +52,35 @@ class Result:
             yield from (f"    {on}: {problem}" for problem in self.problems[on])
 
 
-def table(results: Sequence[Result], date: str) -> str:
-    """Return the table as Markdown."""
-    return "\n".join([*_head(results, date), *_body(results), *_excuses(), ""])
+def table(cells: Sequence[Cell], results: Sequence[Result], date: str) -> str:
+    """Return the table of all cells as Markdown, also of those without a result yet."""
+    head = _head(len(cells), results, date)
+    return "\n".join([*head, *_body(cells, results), *_excuses(), ""])
 
 
-def _head(results: Sequence[Result], date: str) -> Iterator[str]:
+def _head(count: int, results: Sequence[Result], date: str) -> Iterator[str]:
     verdicts = [result.verdict(on) for result in results for on in DRIVERS]
     yield "# The fault matrix"
     yield ""
-    yield f"`make test-faults`, {date}: {len(results)} cells on three drivers, of which"
+    yield f"`make test-faults`, {date}: {len(results)} of {count} cells on three drivers, of which"
     yield f"{verdicts.count('holds')} hold and {verdicts.count('excused')} are excused."
     yield ""
     yield _ABOUT
 
 
-def _body(results: Sequence[Result]) -> Iterator[str]:
-    kinds = list(dict.fromkeys(result.cell.kind for result in results))
-    rows = list(dict.fromkeys(result.cell.row for result in results))
-    by_place = {(result.cell.row, result.cell.kind): result for result in results}
+def _body(cells: Sequence[Cell], results: Sequence[Result]) -> Iterator[str]:
+    kinds = list(dict.fromkeys(cell.kind for cell in cells))
+    rows = list(dict.fromkeys(cell.row for cell in cells))
+    fields = {(cell.row, cell.kind): "?" for cell in cells}
+    fields |= {(result.cell.row, result.cell.kind): _field(result) for result in results}
     yield f"| call | {' | '.join(kinds)} |"
     yield f"|---|{'---|' * len(kinds)}"
     for row in rows:
-        fields = [_field(by_place.get((row, kind))) for kind in kinds]
-        yield f"| {row} | {' | '.join(fields)} |"
+        yield f"| {row} | {' | '.join(fields.get((row, kind), '') for kind in kinds)} |"
     yield ""
 
 
-def _field(result: Result | None) -> str:
-    if result is None:
-        return ""
+def _field(result: Result) -> str:
     return " ".join(_sign(result, on) for on in DRIVERS)
 
 

@@ -15,6 +15,9 @@ from tests.faults.calls import CALLS
 from tests.faults.cells import Cell, cells, sample
 from tests.faults.drivers import Drivers
 from tests.faults.excuses import EXCUSES
+from tests.faults.table import letter
+
+TABLE = Path(__file__).with_name("table.md")
 
 KINDS = {
     "throttled twice",
@@ -70,3 +73,19 @@ def test_every_excuse_is_of_cells_that_exist() -> None:
         assert named & places, excuse.reason
         assert set(excuse.rows) <= {row for row, _ in places}
         assert set(excuse.kinds) <= {kind for _, kind in places}
+
+
+def test_the_table_is_of_these_cells_and_excuses() -> None:
+    text = TABLE.read_text()
+    head, *rows = (
+        [field.strip() for field in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| ")
+    )
+    places = {
+        (row, kind) for row, *fields in rows for kind, f in zip(head[1:], fields, strict=True) if f
+    }
+    assert places == {(cell.row, cell.kind) for cell in cells()}
+    signs = {sign for _, *fields in rows for field in fields for sign in field.split()}
+    assert signs <= {"✓", "?", *map(letter, range(len(EXCUSES)))}
+    assert all(excuse.reason in text for excuse in EXCUSES)
