@@ -40,6 +40,13 @@ EXCUSES = (
         " direct run nobody does, and the cause does not say that it stands.",
         defect=True,
     ),
+    Excuse(
+        rows=("read report",),
+        kinds=("throttled throughout",),
+        on=("step-functions",),
+        reason="The cause names the same object and the same error in other words.",
+        defect=True,
+    ),
 )
 
 

@@ -105,12 +105,14 @@ def _same_cause(cause: str, other: str) -> bool:
     """Return whether two drivers say the same.
 
     Of an error that AWS answered, and that no state of ours looks at, Step Functions hands on the
-    words of its SDK; the others put the call before them.
+    words of its SDK; the others put the call, or the object, before them.
     """
     if normal.anonymous(cause) == normal.anonymous(other):
         return True
     words, _, sdk = cause.partition(" (Service: ")
-    return bool(sdk) and re.fullmatch(rf"\w+ [\w.]+: {re.escape(words)}", other) is not None
+    return (
+        bool(sdk) and re.fullmatch(rf"(\w+ [\w.]+|s3://\S+): {re.escape(words)}", other) is not None
+    )
 
 
 def _differences(ending: Ending, reference: Ending) -> Iterator[str]:
