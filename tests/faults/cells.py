@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestration.local import Fault
-from tests.faults.calls import CALLS, Call
+from tests.faults.calls import CALLS, FOREVER, Call
 from tests.faults.flagship import ENDPOINT, FIRST, NAME
 from tests.faults.stand_ins import INTERRUPTION, STOPPED
 
@@ -63,7 +63,10 @@ def _of_call(call: Call) -> Iterator[Cell]:
         return Cell(call.name, kind, faults, survives, served)
 
     yield cell("throttled twice", call.throttled(2), survives=True)
-    yield cell("throttled throughout", call.throttled(100_000), survives=call.name in _OPTIONAL)
+    if call.name.startswith("poll "):
+        yield cell("throttled for long", call.throttled(60), survives=True)
+    else:
+        yield cell("throttled throughout", call.throttled(FOREVER), survives=call.name in _OPTIONAL)
     yield cell("500 twice", call.failed(2), survives=True)
     yield cell("denied", call.denied(), survives=call.name in _OPTIONAL)
     yield cell("lost response", call.lost(), survives=True)

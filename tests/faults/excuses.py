@@ -33,7 +33,7 @@ EXCUSES = (
     ),
     Excuse(
         rows=("poll file system",),
-        kinds=("denied", "throttled throughout"),
+        kinds=("denied",),
         on=BACKENDS,
         reason="The tag that says that files were not exported cannot be read, so the file system"
         " is left. On Step Functions the companion and its sweep look again; on Airflow and after a"

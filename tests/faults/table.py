@@ -18,6 +18,9 @@ A field is for direct runs, Airflow and Step Functions in this order: ✓ holds,
 is an excuse below, ? did not run. Jobs and models are stand-ins (`stand_ins.py`), and time is
 scaled (`drivers.py`). What must hold is in `laws.py`.
 
+A poll that is throttled throughout goes on until the time limit of what it waits for, which is not
+scaled: an hour and more. Polls are throttled sixty times instead, which a run gets over.
+
 *Killed right after* means that the call has taken effect and its response is lost with who asked.
 Direct: the process gets SIGKILL, and another goes on with the run id. Airflow: its scheduler,
 triggerer and worker get SIGKILL and start again over their database, which retries the task or
