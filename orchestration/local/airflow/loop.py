@@ -87,8 +87,8 @@ class _Run:
         account = os.environ["AWS_ENDPOINT_URL"]
         before = _accounts.get((self._dag.dag_id, run_id))
         _accounts[self._dag.dag_id, run_id] = account
-        # In another account it would be another run of this name.
-        if failed is not None and before == account:
+        # In another account, or with other parameters, it is another run of this name.
+        if failed is not None and before == account and failed.conf == dict(conf):
             failed.dag = serialized
             return self._cleared(failed, session)
         now = timezone.utcnow()

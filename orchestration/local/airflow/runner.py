@@ -167,7 +167,8 @@ class LocalAirflow:
         Tasks wait for their jobs side by side, as they do in a triggerer. ``on_progress`` is called
         with every change of a task's state. ``time_scale`` is real seconds per
         second of AWS; the default is that of the embedded AWS. A run of this id that has failed in
-        this account is cleared and goes on: what failed, what follows it, and what both need.
+        this account with these parameters is cleared and goes on: what failed, what follows it, and
+        what both need.
 
         Raises :class:`LocalError` if a call could reach the real AWS or the DAG cannot be
         loaded. A failed run is returned.
