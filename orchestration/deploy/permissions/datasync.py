@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from orchestration.deploy.permissions.statements import OWN_REQUEST, OWN_RESOURCE, Grant, single
+from orchestration.deploy.permissions.statements import OWN_REQUEST, OWN_RESOURCE, Grant
 
 _REFERENCE: Final = (
     "https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsdatasync.html"
@@ -92,11 +92,6 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
     ),
     ("datasync", "CancelTaskExecution"): _own(
         "FollowOwnTransfers", "CancelTaskExecution", _EXECUTION
-    ),
-    # Listings support no resources.
-    ("datasync", "ListTasks"): (single("ListTransfers", "datasync:ListTasks", "*", _REFERENCE),),
-    ("datasync", "ListTaskExecutions"): (
-        single("ListTransfers", "datasync:ListTaskExecutions", "*", _REFERENCE),
     ),
 }
 """Permissions by boto3's service name and the operation."""

@@ -1,4 +1,4 @@
-"""Permissions of operations without a row of their own, from AWS's service authorization reference.
+"""Permissions of operations, from AWS's service authorization reference.
 
 ``reference.jsonl`` beside this module is that reference, distilled by
 ``tools/permissions/distil.py``; its first line has date and source. A resource is as narrow as the

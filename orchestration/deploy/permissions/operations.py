@@ -1,7 +1,8 @@
-"""The permissions that each operation of AWS needs: one row each, with its source.
+"""Operations whose permissions differ from those in AWS's reference: one row each, with its source.
 
+A row is narrower than :mod:`orchestration.deploy.permissions.derived` would be (tags as conditions,
+fewer kinds of resources), or says what the service does besides. All other operations need none.
 Fields in braces come from the request (``{TrainingJobName}``) or from the account (``{region}``).
-An operation without a row can't be deployed; add one here, with the page that documents it.
 """
 
 from __future__ import annotations
@@ -25,17 +26,12 @@ _PASS = "https://docs.aws.amazon.com/sagemaker/latest/dg/api-permissions-referen
 
 _TRAINING = "arn:{partition}:sagemaker:{region}:{account}:training-job/{TrainingJobName}"
 _PROCESSING = "arn:{partition}:sagemaker:{region}:{account}:processing-job/{ProcessingJobName}"
-_MODEL = "arn:{partition}:sagemaker:{region}:{account}:model/{ModelName}"
 _CONFIG = "arn:{partition}:sagemaker:{region}:{account}:endpoint-config/{EndpointConfigName}"
 _ENDPOINT = "arn:{partition}:sagemaker:{region}:{account}:endpoint/{EndpointName}"
 _FILE_SYSTEM = "arn:{partition}:fsx:{region}:{account}:file-system/*"
 _ASSOCIATION = "arn:{partition}:fsx:{region}:{account}:association/*/*"
 _TASK = "arn:{partition}:fsx:{region}:{account}:task/*"
 _RULE = "arn:{partition}:events:{region}:{account}:rule/StepFunctionsGetEventsForSageMaker"
-
-
-def _sagemaker(sid: str, action: str, resource: str) -> tuple[Grant, ...]:
-    return (single(sid, f"sagemaker:{action}", resource, _SAGEMAKER),)
 
 
 def _created(sid: str, action: str, resource: str, *others: str) -> tuple[Grant, ...]:
@@ -145,45 +141,15 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
         single("WriteObjects", "s3:PutObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
     ),
     ("sagemaker", "CreateTrainingJob"): _created("TrainingJobs", "CreateTrainingJob", _TRAINING),
-    ("sagemaker", "DescribeTrainingJob"): _sagemaker(
-        "TrainingJobs", "DescribeTrainingJob", _TRAINING
-    ),
-    ("sagemaker", "StopTrainingJob"): _sagemaker("TrainingJobs", "StopTrainingJob", _TRAINING),
-    ("sagemaker", "CreateProcessingJob"): _created(
-        "ProcessingJobs", "CreateProcessingJob", _PROCESSING
-    ),
-    ("sagemaker", "DescribeProcessingJob"): _sagemaker(
-        "ProcessingJobs", "DescribeProcessingJob", _PROCESSING
-    ),
-    ("sagemaker", "StopProcessingJob"): _sagemaker(
-        "ProcessingJobs", "StopProcessingJob", _PROCESSING
-    ),
-    ("sagemaker", "CreateModel"): _created("Models", "CreateModel", _MODEL),
+    # The reference lets it pass a role, which only another kind of configuration names.
     ("sagemaker", "CreateEndpointConfig"): _created(
         "EndpointConfigs", "CreateEndpointConfig", _CONFIG
     ),
     ("sagemaker", "CreateEndpoint"): _created("Endpoints", "CreateEndpoint", _ENDPOINT, _CONFIG),
-    ("sagemaker", "UpdateEndpoint"): (
-        Grant(
-            sid="Endpoints",
-            actions=("sagemaker:UpdateEndpoint",),
-            resources=(_ENDPOINT, _CONFIG),
-            source=_SAGEMAKER,
-        ),
+    ("sagemaker-runtime", "InvokeEndpoint"): (
+        single("Endpoints", "sagemaker:InvokeEndpoint", _ENDPOINT, _SAGEMAKER),
     ),
-    ("sagemaker", "DescribeEndpoint"): _sagemaker("Endpoints", "DescribeEndpoint", _ENDPOINT),
-    ("sagemaker-runtime", "InvokeEndpoint"): _sagemaker("Endpoints", "InvokeEndpoint", _ENDPOINT),
     ("fsx", "CreateFileSystem"): _FILE_SYSTEM_CREATED,
-    # Describe operations of FSx support neither resources nor tags.
-    ("fsx", "DescribeFileSystems"): (
-        single("DescribeFileSystems", "fsx:DescribeFileSystems", "*", _FSX),
-    ),
-    ("fsx", "DescribeDataRepositoryAssociations"): (
-        single("DescribeFileSystems", "fsx:DescribeDataRepositoryAssociations", "*", _FSX),
-    ),
-    ("fsx", "DescribeDataRepositoryTasks"): (
-        single("DescribeFileSystems", "fsx:DescribeDataRepositoryTasks", "*", _FSX),
-    ),
     ("fsx", "CreateDataRepositoryAssociation"): _DATA_LINKED,
     ("fsx", "CreateDataRepositoryTask"): _TASK_STARTED,
     ("fsx", "CancelDataRepositoryTask"): (
@@ -215,7 +181,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
     ),
     **datasync.OPERATIONS,
 }
-"""Permissions by boto3's service name and the operation."""
+"""Permissions by boto3's service name and the operation, where the reference's own do not do."""
 
 
 def _followed(sid: str, job: str, resource: str) -> tuple[Grant, ...]:

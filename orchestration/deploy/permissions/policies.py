@@ -1,7 +1,8 @@
 """The permissions of a state machine's role: those that its own steps need, and nothing else.
 
-Every operation in the graph has a row in :mod:`orchestration.deploy.permissions.operations`; a step
-without one is an :class:`~orchestration.errors.UnsupportedError`.
+An operation's own are those of its row in :mod:`orchestration.deploy.permissions.operations`, else
+those in AWS's reference; a step that neither knows is an
+:class:`~orchestration.errors.UnsupportedError`.
 """
 
 from __future__ import annotations
