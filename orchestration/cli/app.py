@@ -294,6 +294,10 @@ def deploy(
     sweep_every_h: Annotated[
         int, typer.Option(min=1, metavar="HOURS", help="How often leftovers are looked for.")
     ] = 1,
+    role: Annotated[
+        str | None,
+        typer.Option(metavar="ARN", help="Role of your own; none is made. --dry-run: its needs."),
+    ] = None,
     region: Region = None,
     profile: Profile = None,
     as_json: Json = False,
@@ -317,6 +321,7 @@ def deploy(
         parameters or (),
         unrestricted or (),
         sweep_every_h=sweep_every_h,
+        role=role,
         region=region,
         profile=profile,
         dry_run=dry_run,

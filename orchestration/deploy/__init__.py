@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from orchestration.deploy import notices
+from orchestration.deploy import notices, own_role
 from orchestration.deploy.account import Account, Clients, refusal
 from orchestration.deploy.applying import Sleep, apply
 from orchestration.deploy.comparing import difference
@@ -81,7 +81,7 @@ class Deployment:
     changes: tuple[Change, ...]
     """The changes made, or in a dry run those to make. Empty: everything is up to date."""
     warnings: tuple[str, ...] = ()
-    """Reasons for which messages about runs are not delivered, or may not be."""
+    """Obstacles, certain or possible: to the role, and to messages about runs."""
 
     @property
     def state_machine_arn(self) -> str:
@@ -96,6 +96,7 @@ def step_functions(
     parameters: Mapping[str, Json] | None = None,
     unrestricted: Collection[str] = (),
     role_name: str | None = None,
+    role_arn: str | None = None,
     sweep_every_h: int = 1,
     dry_run: bool = False,
     sleep: Sleep = time.sleep,
@@ -107,7 +108,9 @@ def step_functions(
     values that runs will be started with: the role may use only those buckets and pass only that
     role, and scheduled runs get these values; ``unrestricted`` names parameters that may have any
     value. ``role_name`` is the execution role's name, by default derived from the pipeline and the
-    region. Every ``sweep_every_h`` hours the companion looks for what ended executions have left.
+    region. With ``role_arn``, a role of your own, none is made: state machines, schedules and rules
+    use that one, which must exist, trust them, and have the permissions in ``desired.role``. Every
+    ``sweep_every_h`` hours the companion looks for what ended executions have left.
     """
     if session is None:
         session = _own_session(pipeline.region)
@@ -120,15 +123,22 @@ def step_functions(
         role_name=role_name,
         sweep_every_h=sweep_every_h,
     )
+    ready = own_role.Readiness()
     names = replace(names_of(pipeline, account, role_name=role_name), sources=wanted.sources)
-    changes = difference(wanted, current(session, names))
+    now = current(session, names)
+    if role_arn is not None:
+        wanted = own_role.under(wanted, role_arn, account)
+        ready = own_role.readiness(wanted, now, session)
+    changes = difference(wanted, now)
     delivery = notices.delivery(wanted.notices, session, account)
     if not dry_run:
+        if ready.problems:
+            raise refusal(f"pipeline {pipeline.name} can't run under this role", ready.problems)
         if delivery.problems:
             headline = f"nobody would hear how runs of {pipeline.name} end"
             raise refusal(headline, delivery.problems)
         apply(changes, session, sleep=sleep)
-    warnings = (*delivery.problems, *delivery.warnings)
+    warnings = (*ready.problems, *ready.warnings, *delivery.problems, *delivery.warnings)
     return Deployment(account=account, desired=wanted, changes=changes, warnings=warnings)
 
 

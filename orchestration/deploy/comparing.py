@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 from orchestration.deploy.account import OWNER, refusal
+from orchestration.deploy.own_role import without_roles
 from orchestration.deploy.resources import (
     Change,
     Companion,
@@ -27,6 +28,8 @@ def difference(desired: Desired, current: Current) -> tuple[Change, ...]:
     A resource of the same name that was not deployed for this pipeline is a
     :class:`~orchestration.errors.DeployError`, and so is a schedule with another target.
     """
+    if desired.own_role:
+        current = without_roles(current)
     if problems := list(_strangers(desired, current)):
         raise refusal(f"pipeline {desired.pipeline} can't be deployed", problems)
     return tuple(_changes(desired, current))
@@ -37,7 +40,8 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
     for folder in desired.sources:
         if folder.uri not in lying:
             yield Change(None, folder)
-    yield from _tagged(current.role, desired.role)
+    if not desired.own_role:
+        yield from _tagged(current.role, desired.role)
     transfers = current.transfer_role
     if desired.transfer_role is not None:
         yield from _tagged(transfers, desired.transfer_role)

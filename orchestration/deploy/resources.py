@@ -171,6 +171,8 @@ class Desired:
     machine: StateMachine
     schedule_role: Role | None
     schedule: Schedule | None
+    own_role: bool = False
+    """True if ``role`` is the user's own: it says what that needs, and nothing of it is made."""
     companion: Companion = field(default_factory=Companion)
     notices: tuple[Rule, ...] = ()
     """The rules that tell how executions end."""

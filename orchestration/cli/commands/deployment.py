@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from orchestration.cli.output import colored_diff, document, note, require, say
 from orchestration.errors import DeployError
 
 if TYPE_CHECKING:
-    from orchestration.deploy import Change
+    from orchestration.deploy import Change, Deployment
 
 _MODULES = {"boto3": "aws"}
 
@@ -23,6 +24,7 @@ def deploy(
     unrestricted: Sequence[str],
     *,
     sweep_every_h: int,
+    role: str | None,
     region: str | None,
     profile: str | None,
     dry_run: bool,
@@ -43,6 +45,7 @@ def deploy(
         session=_session(region or loaded.region, profile),
         parameters=chosen,
         unrestricted=unrestricted,
+        role_arn=role,
         sweep_every_h=sweep_every_h,
         dry_run=dry_run,
     )
@@ -56,9 +59,13 @@ def deploy(
                 "dry_run": dry_run,
                 "changes": changes,
                 "warnings": list(deployment.warnings),
+                **({} if role is None else {"role": _needs(deployment)}),
             }
         )
         return
+    if role is not None and dry_run:
+        note(f"role {role} needs:")
+        say(json.dumps(_needs(deployment), indent=2))
     for change in deployment.changes:
         _show(change, dry_run=dry_run)
     if not deployment.changes:
@@ -66,6 +73,12 @@ def deploy(
     for text in deployment.warnings:
         note(f"warning: {text}")
     say(deployment.state_machine_arn)
+
+
+def _needs(deployment: Deployment) -> dict[str, Any]:
+    """Return what a role of the user's own needs."""
+    role = deployment.desired.role
+    return {"arn": role.arn, "trust": dict(role.trust), "permissions": dict(role.policy)}
 
 
 def upload(
