@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from orchestration.pipeline import Notify, Parameter, Pipeline, Schedule, Topics
     from orchestration.refs import Expression, Ref
     from orchestration.stages import (
+        AirflowOptions,
         AwsCall,
         Batch,
         CheckpointEvaluation,
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
+    "AirflowOptions": "orchestration.stages",
     "AwsCall": "orchestration.stages",
     "Batch": "orchestration.stages",
     "CheckpointEvaluation": "orchestration.stages",
@@ -155,6 +157,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "MPI",
     "SMDDP",
+    "AirflowOptions",
     "AwsCall",
     "Batch",
     "CheckpointEvaluation",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from orchestration.expressions import Tree
+from orchestration.expressions import Json, Tree
 from orchestration.graph.calls import (
     Adopt,
     Failure,
@@ -211,6 +211,8 @@ class Workflow:
     integrations: Mapping[str, Integration] = field(default_factory=dict)
     """The integration that Step Functions starts the jobs of a stage with, where the pipeline says
     so; an empty name stands for all stages."""
+    airflow: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    """The settings of Airflow's tasks by stage; an empty name stands for all tasks."""
     region: str | None = None
     """The AWS region that it runs in; ``None``: that of whatever runs it."""
     written: Mapping[str, Tree] = field(default_factory=dict)

@@ -8,11 +8,12 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from orchestration.expressions import parameter
+from orchestration.expressions import Json, parameter
 from orchestration.graph import Integration, ParameterSpec, ScheduleSpec
 from orchestration.pipeline.notifying import Notify
 from orchestration.stages import Context, Stage
 from orchestration.stages.kinds import Kinds
+from orchestration.stages.options import AirflowOptions
 from orchestration.stages.values import Model, Name, Scalar, Text
 
 PIPELINE_NAME: Final = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
@@ -100,6 +101,8 @@ class Description(Model):
     schedule: Schedule | None = None
     notify: Notify | None = None
     """The topics of SNS that hear how runs end."""
+    airflow: AirflowOptions | None = None
+    """Settings of all tasks on Airflow; other backends ignore them."""
 
     def context(self) -> Context:
         """Return the context that stages are lowered in."""
@@ -131,6 +134,11 @@ class Description(Model):
         if asked is None:
             return {}
         return dict(asked) if isinstance(asked, dict) else {"": asked}
+
+    def airflow_settings(self) -> dict[str, Mapping[str, Json]]:
+        """The settings of Airflow's tasks by stage; of all tasks under an empty name."""
+        options = {"": self.airflow, **{stage.name: stage.airflow for stage in self.stages}}
+        return {name: each.settings() for name, each in options.items() if each is not None}
 
     def schedule_spec(self) -> ScheduleSpec | None:
         """The schedule, as backends take it."""

@@ -52,6 +52,7 @@ def lower(pipeline: Description) -> Workflow:
         notify=None if pipeline.notify is None else pipeline.notify.spec(),
         tags=pipeline.tags,
         integrations=pipeline.integrations(),
+        airflow=pipeline.airflow_settings(),
         region=pipeline.region,
         written=placement.written(),
         permissions={

@@ -5,6 +5,7 @@ from orchestration.stages.copying import S3Destination
 from orchestration.stages.deployment import Deployment, SmokeTest
 from orchestration.stages.evaluation import CheckpointEvaluation, Threshold
 from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
+from orchestration.stages.options import AirflowOptions
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.stage import Context, Fragment, Gate, Guard, Stage
 from orchestration.stages.staging import DataStaging
@@ -24,6 +25,7 @@ from orchestration.stages.training.observability import (
 from orchestration.stages.values import Source, Text, Vpc
 
 __all__ = [
+    "AirflowOptions",
     "AwsCall",
     "Batch",
     "CheckpointEvaluation",

@@ -10,6 +10,7 @@ from orchestration.errors import Problem
 from orchestration.expressions import Tree, join, run_attempt, run_id, walk
 from orchestration.graph import Call, Graph, Permission, Step
 from orchestration.refs import Expression
+from orchestration.stages.options import AirflowOptions
 from orchestration.stages.outputs import Outputs
 from orchestration.stages.values import Model, Name, Source, StageName
 
@@ -145,6 +146,8 @@ class Stage(Model):
     """Snake case; it stands in the names of what the stage creates."""
     after: tuple[Name, ...] = ()
     """Stages to wait for beside those that are referred to."""
+    airflow: AirflowOptions | None = None
+    """Settings of the stage's tasks on Airflow; other backends ignore them."""
 
     outputs: ClassVar[Outputs[Any]] = Outputs(NoOutputs)
     """The outputs that other stages can refer to: ``train.outputs.checkpoints``."""

@@ -14,6 +14,7 @@ from airflow.sdk.definitions.param import ParamsDict
 
 from orchestration.airflow import operators
 from orchestration.airflow.dags.groups import PipelineGroup, current_dag, group_for
+from orchestration.airflow.dags.options import outlets, task_arguments
 from orchestration.airflow.dags.parameters import bound, defaults, params
 from orchestration.backends.airflow import DagSpec, LoopSpec, TaskSpec
 from orchestration.backends.airflow.grouping import inside
@@ -66,7 +67,7 @@ def build(
         )
     schedule = spec.schedule
     values = defaults(spec.parameters, {} if schedule is None else schedule.parameters, parameters)
-    default_args = {**DEFAULT_ARGS, **(dag_kwargs.get("default_args") or {})}
+    default_args = {**_defaults(spec), **(dag_kwargs.get("default_args") or {})}
     given = default_args.pop("params", None) or {}
     arguments: dict[str, Any] = {
         "dag_id": spec.dag_id,
@@ -110,13 +111,18 @@ def build_group(
             "around it callbacks of its own",
             spec.dag_id,
         )
-    group = group_for(spec, DEFAULT_ARGS, group_kwargs)
+    group = group_for(spec, _defaults(spec), group_kwargs)
     name = str(group.group_id)
     builder = _Builder(inside(spec, name), connection.of(spec), group.dag, group, name, values)
     with group:
         builder.build()
     group.outputs = builder.tasks[f"{name}.{OUTPUTS}"].output
     return group
+
+
+def _defaults(spec: DagSpec) -> dict[str, Any]:
+    """Return the arguments of all tasks, unless a task or the user's ``default_args`` differ."""
+    return {**DEFAULT_ARGS, **task_arguments(spec.options)}
 
 
 def _notifiers(spec: DagSpec, connection: Connection) -> dict[str, list[Any]]:
@@ -211,6 +217,7 @@ class _Builder:
     def _add(self, task: TaskSpec, loop: LoopSpec | None) -> None:
         arguments: dict[str, Any] = {
             **task.arguments,
+            **task_arguments(task.options),
             "task_id": task.task_id,
             "trigger_rule": task.trigger_rule,
         }
@@ -229,8 +236,10 @@ class _Builder:
             arguments["group"] = self.group
         if task.stage == OUTPUTS and self.group is not None:
             arguments["multiple_outputs"] = True
-        if "writes" in arguments:
-            arguments["outlets"] = [Asset(name) for name in arguments["writes"]]
+        assets = [Asset(name) for name in arguments.get("writes", ())]
+        assets += outlets(self.spec.options if task.stage == OUTPUTS else task.options)
+        if assets:
+            arguments["outlets"] = assets
         if task.operator not in _PLAIN:
             arguments["aws_conn_id"] = self.connection.aws_conn_id
             arguments["region_name"] = self.connection.region_name

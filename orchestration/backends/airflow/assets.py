@@ -1,4 +1,4 @@
-"""Assets: the data and models that stages write, as outlets of tasks.
+"""Assets: the data and models that stages write, as outlets of tasks; and the tasks' settings.
 
 An asset has one name in every run. A URI that is known when the DAG is made is the name itself, so
 that other DAGs can wait for it as for any URI. Another one, with the run's identity in it, is only
@@ -8,9 +8,11 @@ known in the run: such an asset is called ``pipeline.stage.output``, and its eve
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from orchestration.backends.airflow.draft import Draft
+from orchestration.backends.airflow.options import OUTLETS
+from orchestration.errors import Problem
 from orchestration.expressions import Result, Tree, walk
 from orchestration.graph import Workflow
 
@@ -33,6 +35,25 @@ def place_assets(workflow: Workflow, tasks: Sequence[Draft]) -> None:
         writer = _writer(stages.get(name.partition(".")[0], ()), before)
         if writer is not None:
             writer.writes[_asset(f"{workflow.name}.{name}", uri)] = uri
+
+
+def give_options(workflow: Workflow, tasks: Sequence[Draft]) -> Iterator[Problem]:
+    """Give each task its stage's settings; of its outlets, the stage's last task alone."""
+    for stage, options in workflow.airflow.items():
+        own = [task for task in tasks if task.stage == stage]
+        plain = {name: value for name, value in options.items() if name != OUTLETS}
+        for task in own:
+            task.options |= plain
+        if OUTLETS not in options or not own:
+            continue
+        last = _writer(own, ())
+        if last is None:
+            yield Problem(
+                f"{stage}.airflow.outlets",
+                "no task of this stage runs once in every run; name them for a stage after it",
+            )
+        else:
+            last.options[OUTLETS] = options[OUTLETS]
 
 
 def _asset(name: str, uri: Tree) -> str:

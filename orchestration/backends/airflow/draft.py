@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from orchestration.backends.airflow.spec import TriggerRule
 from orchestration.execution.sending import reads
-from orchestration.expressions import Result, Tree, walk
+from orchestration.expressions import Json, Result, Tree, walk
 from orchestration.graph import (
     Call,
     Choose,
@@ -42,6 +42,8 @@ class Draft:
     has_return: bool = False
     writes: dict[str, Tree] = field(default_factory=dict)
     """Its assets, and their S3 URIs."""
+    options: dict[str, Json] = field(default_factory=dict)
+    """Its stage's settings."""
     loop_step: ForEach | None = None
     """Of a mapped task, the loop it performs; of one that gathers, the loop it ends."""
     items: Draft | None = None

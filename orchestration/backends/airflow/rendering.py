@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from orchestration.backends.airflow import last_look
-from orchestration.backends.airflow.assets import place_assets
+from orchestration.backends.airflow.assets import give_options, place_assets
 from orchestration.backends.airflow.cutting import Cutter, Place
 from orchestration.backends.airflow.draft import Draft
 from orchestration.backends.airflow.spec import (
@@ -70,6 +70,7 @@ def render(workflow: Workflow) -> DagSpec:
     )
     cutter.tasks.append(outputs)
     place_assets(workflow, cutter.tasks)
+    cutter.problems += give_options(workflow, cutter.tasks)
     left = leftovers(workflow.graph)
     cutter.tasks += last_look.tasks(left, cutter.tasks)
     writer = _Writer(cutter.tasks, last_look.arguments(left))
@@ -95,6 +96,7 @@ def render(workflow: Workflow) -> DagSpec:
         loops=loops,
         region=workflow.region,
         notify=workflow.notify,
+        options=workflow.airflow.get("", {}),
         tags=tuple(f"{key}:{value}" for key, value in sorted(workflow.tags.items())),
     )
 
@@ -179,6 +181,7 @@ class _Writer:
             setup=draft.setup,
             teardown_of=None if draft.teardown_of is None else self.names[draft.teardown_of],
             teardown=draft.kind == "leftovers",
+            options=draft.options,
         )
 
     def _arguments(self, draft: Draft) -> dict[str, Json]:

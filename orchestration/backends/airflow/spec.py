@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from orchestration.backends.airflow.layout import laid_out
@@ -71,6 +71,8 @@ class TaskSpec:
     """The setup task that it cleans up after; such a task runs whenever its setup succeeded."""
     teardown: bool = False
     """True if it runs however the tasks before it have ended, also where the run is marked."""
+    options: Mapping[str, Json] = field(default_factory=dict)
+    """Its stage's settings: those of ``orchestration.backends.airflow.options``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +92,8 @@ class DagSpec:
     """As ``key:value``: Airflow's tags are single words."""
     notify: NotifySpec | None = None
     """The topics that hear how runs end."""
+    options: Mapping[str, Json] = field(default_factory=dict)
+    """Settings of all its tasks."""
 
 
 def to_json(spec: DagSpec) -> str:
@@ -105,6 +109,7 @@ def to_document(spec: DagSpec) -> dict[str, Any]:
         **({} if spec.region is None else {"region": spec.region}),
         "schedule": _schedule(spec.schedule),
         **({} if spec.notify is None else {"notify": _notify(spec.notify)}),
+        **({"options": spec.options} if spec.options else {}),
         "parameters": {p.name: _parameter(p) for p in spec.parameters},
         "tasks": {task.task_id: _task(task) for task in spec.tasks},
         "loops": {loop.name: _loop(loop) for loop in spec.loops},
@@ -130,6 +135,7 @@ def from_document(document: Mapping[str, Any]) -> DagSpec:
         region=document.get("region"),
         tags=tuple(document["tags"]),
         notify=_told(document.get("notify")),
+        options=document.get("options", {}),
     )
 
 
@@ -176,6 +182,7 @@ def _task(task: TaskSpec) -> Json:
         "setup": task.setup or None,
         "teardown_of": task.teardown_of,
         "teardown": task.teardown or None,
+        "options": dict(task.options) or None,
     }
     document |= {key: value for key, value in optional.items() if value is not None}
     return document | {"arguments": task.arguments}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final, get_args
 
+from orchestration.backends.airflow import options
 from orchestration.backends.airflow.spec import (
     INPUTS,
     OUTPUTS,
@@ -57,6 +58,7 @@ def _shape(document: Any) -> Iterator[Problem]:
         yield Problem("tags", f"expected texts, got {document['tags']!r:.60}")
     if document["schedule"] is not None:
         yield from _fields(document["schedule"], "schedule", ScheduleSpec, "")
+    yield from options.problems(document.get("options", {}), "options")
     notify = document.get("notify")
     if notify is not None:
         yield from _fields(notify, "notify", NotifySpec, "")
@@ -98,6 +100,7 @@ def _missing(tasks: Mapping[str, Any], loops: Mapping[str, Any]) -> Iterator[Pro
 
 
 def _task(path: str, task: Mapping[str, Any]) -> Iterator[Problem]:
+    yield from options.problems(task.get("options", {}), f"{path}.options")
     operator = task["operator"]
     if operator not in _ARGUMENTS:
         yield Problem(path, f"unknown operator {operator!r:.60}")
