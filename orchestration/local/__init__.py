@@ -16,6 +16,8 @@ A job can tell in these ways that it is not on AWS:
   this machine's; the job then fails, and its reason says what to use.
 * Each host is a process tree with an address of 127.0.0.0/8; an accelerated instance type has
   `devices_per_host` accelerators in the toolkit's eyes, and CPUs in fact.
+* A processing job is not cut off the network (`EnableNetworkIsolation`), and its program must be
+  one of this machine.
 * Pauses are shorter. Limits on what really runs (`MaxRuntimeInSeconds`, a task's
   `TimeoutSeconds`) are as long as on AWS, and `MaxRuntimeInSeconds` counts only the time in which
   the job could run.

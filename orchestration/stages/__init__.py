@@ -3,10 +3,19 @@
 from orchestration.stages.aws_call import AwsCall
 from orchestration.stages.copying import S3Destination
 from orchestration.stages.deployment import Deployment, SmokeTest
-from orchestration.stages.evaluation import CheckpointEvaluation, Threshold
+from orchestration.stages.evaluation import CheckpointEvaluation
 from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
 from orchestration.stages.options import AirflowOptions
 from orchestration.stages.outputs import Outputs, output
+from orchestration.stages.processing.fields import (
+    ProcessingCluster,
+    ProcessingInput,
+    ProcessingResult,
+    Report,
+    ReportThreshold,
+)
+from orchestration.stages.processing.gate import Threshold
+from orchestration.stages.processing.stage import ProcessingJob
 from orchestration.stages.stage import Context, Fragment, Gate, Guard, Stage
 from orchestration.stages.staging import DataStaging
 from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
@@ -51,7 +60,13 @@ __all__ = [
     "ModelOutput",
     "NewFileSystem",
     "Outputs",
+    "ProcessingCluster",
+    "ProcessingInput",
+    "ProcessingJob",
+    "ProcessingResult",
     "Profiler",
+    "Report",
+    "ReportThreshold",
     "Rule",
     "S3Channel",
     "S3Destination",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, cast
+from typing import ClassVar, Literal, cast
 
 from pydantic import Field
 from typing_extensions import override
@@ -19,35 +19,21 @@ from orchestration.expressions import (
     Function,
     Item,
     Result,
-    Tree,
     apply,
     field,
     join,
     run_id,
 )
-from orchestration.graph import (
-    Adopt,
-    Call,
-    ErrorPattern,
-    ForEach,
-    Graph,
-    Operation,
-    Output,
-    Read,
-    Require,
-    Step,
-    Until,
-)
+from orchestration.graph import Call, ForEach, Graph, Operation, Output, Read, Require, Step
 from orchestration.refs import Expression, Ref
 from orchestration.stages.listing import not_empty, prefix_of
 from orchestration.stages.outputs import Outputs, output
-from orchestration.stages.stage import SAMPLE, Context, Fragment, Gate, Stage
+from orchestration.stages.processing.gate import Threshold
+from orchestration.stages.processing.request import INPUT, OUTPUT, Job, code, read, script, written
+from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.values import (
-    ABSENT,
     Extra,
-    ExtraRequest,
     Gibibytes,
-    Model,
     Seconds,
     Source,
     Text,
@@ -55,19 +41,7 @@ from orchestration.stages.values import (
     s3_problem,
 )
 
-_INPUT = "/opt/ml/processing/input"
-_OUTPUT = "/opt/ml/processing/output"
 _REPORT = "evaluation.json"
-
-
-class Threshold(Model):
-    """The metric that the best checkpoint must reach for the pipeline to go on."""
-
-    value: float
-    """At least this where the metric's direction is ``max``, at most this where it is ``min``."""
-    on_miss: Literal["fail", "stop"] = "fail"
-    """``fail``: the run fails with ``BelowThreshold``. ``stop``: it ends well, and what depends on
-    the evaluation does not happen; the output ``passed`` says which it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +109,7 @@ class CheckpointEvaluation(Stage):
                 "the uri of a prefix that holds files/",
             )
         try:
-            self._request(SAMPLE)
+            self._job(SAMPLE).request()
         except ValueError as error:
             yield Problem("extra_request", str(error))
 
@@ -145,48 +119,32 @@ class CheckpointEvaluation(Stage):
         measured = apply(Function.NUMBERED, Result(f"{name}.each", "items"), "metric")
         best = Best(measured, "metric", self.direction)
         metric = field(best, "metric")
-        passed, gate = self._gate(metric)
+        gate = None if self.threshold is None else self.threshold.gate(metric, self.direction)
         steps: list[Step] = [
             self._list(),
             self._some(),
             self._each(context),
             self._finite(measured),
         ]
-        if gate is not None and gate.on_miss == "fail":
-            steps.append(self._stopper(gate, metric))
+        if self.threshold is not None and self.threshold.on_miss == "fail":
+            steps.append(
+                self.threshold.stopper(
+                    f"{name}.gate",
+                    metric,
+                    self.direction,
+                    what=f"the best checkpoint's {self.metric}",
+                    after=f"{name}.finite",
+                )
+            )
         return Fragment(
             steps=tuple(steps),
             outputs={
                 "best_checkpoint": field(best, "checkpoint"),
                 "best_metric": metric,
-                "passed": passed,
+                "passed": True if gate is None else gate.condition,
                 "results": Result(f"{name}.each", "items"),
             },
             gate=gate,
-        )
-
-    def _gate(self, metric: Tree) -> tuple[Tree, Gate | None]:
-        if self.threshold is None:
-            return True, None
-        op: Literal["ge", "le"] = "ge" if self.direction == "max" else "le"
-        condition = Compare(op, metric, self.threshold.value)
-        return condition, Gate(condition, self.threshold.on_miss)
-
-    def _stopper(self, gate: Gate, metric: Tree) -> Require:
-        needed = "at least" if self.direction == "max" else "at most"
-        value = self.threshold.value if self.threshold is not None else 0
-        cause = join(
-            f"the best checkpoint's {self.metric} is ",
-            cast("Expression[object]", metric),
-            f"; it must be {needed} ",
-            apply(Function.TEXT, value),
-        )
-        return Require(
-            name=f"{self.name}.gate",
-            condition=gate.condition,
-            error="BelowThreshold",
-            cause=cause,
-            after=(f"{self.name}.finite",),
         )
 
     def _finite(self, measured: Expression[object]) -> Require:
@@ -238,24 +196,8 @@ class CheckpointEvaluation(Stage):
     def _each(self, context: Context) -> ForEach:
         uri = self._checkpoint_uri()
         job = f"{self.name}.each.job"
-        described = {"ProcessingJobName": self._job_name(context)}
-        call = Call(
-            name=job,
-            operation=Operation("sagemaker", "CreateProcessingJob", self._request(context)),
-            adopt=Adopt(exists=ErrorPattern("ResourceInUse"), name_field="ProcessingJobName"),
-            until=Until(
-                poll=Operation("sagemaker", "DescribeProcessingJob", described),
-                status=("ProcessingJobStatus",),
-                success=frozenset(["Completed"]),
-                failure=frozenset(["Failed", "Stopped"]),
-                reason=("FailureReason",),
-                absent=ABSENT,
-                interval_s=self.poll_interval_s,
-                timeout_s=self.max_runtime_s + 3600,
-                stop=Operation("sagemaker", "StopProcessingJob", described),
-            ),
-        )
-        read = Read(
+        call = self._job(context).call(job, self.poll_interval_s)
+        report = Read(
             name=f"{self.name}.each.report",
             uri=join(self._report_location(context), "/", _REPORT),
             outputs={
@@ -266,8 +208,8 @@ class CheckpointEvaluation(Stage):
         return ForEach(
             name=f"{self.name}.each",
             items=Result(f"{self.name}.list", "found"),
-            body=Graph((call, read)),
-            collect={"checkpoint": uri, "metric": Result(read.name, "metric")},
+            body=Graph((call, report)),
+            collect={"checkpoint": uri, "metric": Result(report.name, "metric")},
             max_concurrency=self.max_concurrency,
             after=(f"{self.name}.usable",),
         )
@@ -287,64 +229,32 @@ class CheckpointEvaluation(Stage):
     def _report_location(self, context: Context) -> Expression[str]:
         return join(context.location(self.name), "/", self._token())
 
-    def _request(self, context: Context) -> dict[str, Any]:
-        request: dict[str, Any] = {
-            "ProcessingJobName": self._job_name(context),
-            "RoleArn": context.role,
-            "AppSpecification": {
-                "ImageUri": self.image,
-                "ContainerEntrypoint": [
-                    "python3",
-                    f"{_INPUT}/code/{self.source.entry_point}",
-                ],
-                "ContainerArguments": [
-                    *("--checkpoint", f"{_INPUT}/checkpoint"),
-                    *("--data", f"{_INPUT}/data"),
-                    *("--output", _OUTPUT),
-                    *self.arguments,
-                ],
+    def _job(self, context: Context) -> Job:
+        return Job(
+            name=self._job_name(context),
+            context=context,
+            image=self.image,
+            entrypoint=("python3", script(self.source)),
+            arguments=(
+                *("--checkpoint", f"{INPUT}/checkpoint"),
+                *("--data", f"{INPUT}/data"),
+                *("--output", OUTPUT),
+                *self.arguments,
+            ),
+            inputs=(
+                code(self.source, context),
+                read("checkpoint", self._checkpoint_uri()),
+                read("data", self.data),
+            ),
+            outputs=(written("report", self._report_location(context), OUTPUT),),
+            cluster={
+                "InstanceCount": 1,
+                "InstanceType": self.instance_type,
+                "VolumeSizeInGB": self.volume_gib,
             },
-            "ProcessingInputs": [
-                _input("code", join(context.source(self.source), "/files")),
-                _input("checkpoint", self._checkpoint_uri()),
-                _input("data", self.data),
-            ],
-            "ProcessingOutputConfig": {
-                "Outputs": [
-                    {
-                        "OutputName": "report",
-                        "S3Output": {
-                            "S3Uri": self._report_location(context),
-                            "LocalPath": _OUTPUT,
-                            "S3UploadMode": "EndOfJob",
-                        },
-                    }
-                ]
-            },
-            "ProcessingResources": {
-                "ClusterConfig": {
-                    "InstanceCount": 1,
-                    "InstanceType": self.instance_type,
-                    "VolumeSizeInGB": self.volume_gib,
-                }
-            },
-            "StoppingCondition": {"MaxRuntimeInSeconds": self.max_runtime_s},
-            "Tags": context.tag_list(self.name),
-        }
-        if self.environment:
-            request["Environment"] = dict(self.environment)
-        if self.vpc is not None:
-            request["NetworkConfig"] = {"VpcConfig": self.vpc.request()}
-        return ExtraRequest.merged(request, self.extra_request)
-
-
-def _input(name: str, uri: Tree) -> dict[str, Any]:
-    return {
-        "InputName": name,
-        "S3Input": {
-            "S3Uri": uri,
-            "LocalPath": f"{_INPUT}/{name}",
-            "S3DataType": "S3Prefix",
-            "S3InputMode": "File",
-        },
-    }
+            max_runtime_s=self.max_runtime_s,
+            tags=context.tag_list(self.name),
+            environment=self.environment,
+            network={} if self.vpc is None else {"VpcConfig": self.vpc.request()},
+            extra=self.extra_request,
+        )

@@ -33,6 +33,7 @@ OWN: Final[Mapping[str, str]] = {
     "checkpoint_evaluation": "orchestration.stages.evaluation:CheckpointEvaluation",
     "deployment": "orchestration.stages.deployment:Deployment",
     "aws_call": "orchestration.stages.aws_call:AwsCall",
+    "processing_job": "orchestration.stages.processing.stage:ProcessingJob",
 }
 """The kinds of this package, each with its module, which is imported when it is asked for."""
 

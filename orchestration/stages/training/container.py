@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import Json
 from orchestration.refs import Expression
 from orchestration.stages.values import Model, Text
@@ -41,11 +42,42 @@ class Framework(Model):
             return self.version
         return self.base.removeprefix(self.base_framework) or None
 
-    def image(self, region: str, instance_type: object, distribution: Distribution | None) -> str:
-        """The registry path of its image.
+    def registry_path(
+        self, region: str | None, instance_type: object, distribution: Distribution | None = None
+    ) -> str:
+        """Return the registry path of its image.
 
         Raises :class:`~orchestration.errors.PipelineError` where there is none.
         """
+        if region is None:
+            message = (
+                "has its image in the pipeline's region, which is not said; give the pipeline "
+                "region: us-west-2, or this stage an image"
+            )
+            raise PipelineError([Problem("framework", message)])
+        if isinstance(instance_type, Expression) and self.processor is None:
+            message = (
+                "is needed (cpu or gpu): the instance type, which else tells the image, is known "
+                "in the run only"
+            )
+            raise PipelineError([Problem("framework.processor", message)])
+        try:
+            return self.image(region, instance_type, distribution)
+        except PipelineError as error:
+            fields = {
+                "framework": "name",
+                "python": "python_version",
+                **dict.fromkeys(("instance_type", "region", "distribution"), ""),
+            }
+            raise PipelineError(
+                [
+                    Problem(f"framework.{fields.get(p.field, p.field)}".rstrip("."), p.message)
+                    for p in error.problems
+                ]
+            ) from error
+
+    def image(self, region: str, instance_type: object, distribution: Distribution | None) -> str:
+        """Return the registry path of its image in a region, with the catalogue's own errors."""
         from orchestration.strategies import images
 
         known = instance_type if isinstance(instance_type, str) else None

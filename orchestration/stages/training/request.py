@@ -157,43 +157,10 @@ def image(job: TrainingFields, context: Context, candidate: Candidate | None) ->
         return job.image
     if job.framework is None:
         raise PipelineError([Problem("image", "is needed; or a framework, or an algorithm")])
-    if context.region is None:
-        raise PipelineError(
-            [
-                Problem(
-                    "framework",
-                    "has its image in the pipeline's region, which is not said; give the pipeline "
-                    "region: us-west-2, or this stage an image",
-                )
-            ]
-        )
     machines = (candidate,) if candidate is not None else job.cluster.machines()
     decides = deciding_type(tuple(each.instance_type for each in machines))
-    if isinstance(decides, Expression) and job.framework.processor is None:
-        raise PipelineError(
-            [
-                Problem(
-                    "framework.processor",
-                    "is needed (cpu or gpu): the instance type, which else tells the image, is "
-                    "known in the run only",
-                )
-            ]
-        )
     distribution = strategies.image_distribution(job.distribution)
-    try:
-        return job.framework.image(context.region, decides, distribution)
-    except PipelineError as error:
-        fields = {
-            "framework": "name",
-            "python": "python_version",
-            **dict.fromkeys(("instance_type", "region", "distribution"), ""),
-        }
-        raise PipelineError(
-            [
-                Problem(f"framework.{fields.get(p.field, p.field)}".rstrip("."), p.message)
-                for p in error.problems
-            ]
-        ) from error
+    return job.framework.registry_path(context.region, decides, distribution)
 
 
 def _hyperparameters(

@@ -96,6 +96,11 @@ def _input(name: str, path: str = "/opt/ml/processing/input") -> dict[str, Any]:
     return {"InputName": name, "S3Input": {**place, "S3InputMode": "File"}}
 
 
+def _gzipped() -> dict[str, Any]:
+    whole = _input("a")
+    return {**whole, "S3Input": {**whole["S3Input"], "S3CompressionType": "Gzip"}}
+
+
 def _output(name: str) -> dict[str, Any]:
     place = {"S3Uri": f"s3://{BUCKET}/out", "LocalPath": "/opt/ml/processing/out"}
     return {"OutputName": name, "S3Output": {**place, "S3UploadMode": "EndOfJob"}}
@@ -214,9 +219,11 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "processing image's region": _processing(
         AppSpecification={"ImageUri": FOREIGN, "ContainerEntrypoint": ["true"]}
     ),
-    "inputs once": _processing(ProcessingInputs=[_input("a"), _input("a", "/opt/ml/other")]),
+    "inputs once": _processing(ProcessingInputs=[_input("a"), _input("a", "/opt/ml/processing/a")]),
     "outputs once": _processing(ProcessingOutputConfig={"Outputs": [_output("a"), _output("a")]}),
     "local paths once": _processing(ProcessingInputs=[_input("a"), _input("b")]),
+    "inputs below /opt/ml/processing": _processing(ProcessingInputs=[_input("a", "/opt/ml/data")]),
+    "compressed inputs are piped": _processing(ProcessingInputs=[_gzipped()]),
     "training names once": _trained_twice,
     "processing names once": lambda aws: process(aws, ProcessingJobName=_ended_processing(aws)),
     "jobs exist": lambda aws: aws.client("sagemaker").describe_training_job(

@@ -26,6 +26,8 @@ def check_processing_request(account: Account, request: JsonObject) -> None:
     paths = [each.get("S3Input", {}).get("LocalPath") for each in inputs]
     for path in repeated(path for path in paths if path):
         raise refusal("local paths once", path=path)
+    for each in inputs:
+        _check_input(each["InputName"], each.get("S3Input", {}))
     check_image(account, request["AppSpecification"]["ImageUri"], "processing image's region")
     check_role(request["RoleArn"])
     check_network(account, request)
@@ -33,6 +35,15 @@ def check_processing_request(account: Account, request: JsonObject) -> None:
         raise ServiceError(
             "ValidationException", "the embedded AWS cannot run this: " + "; ".join(refused)
         )
+
+
+def _check_input(name: str, source: JsonObject) -> None:
+    path = source.get("LocalPath")
+    if path is not None and not path.startswith("/opt/ml/processing/"):
+        raise refusal("inputs below /opt/ml/processing", name=name, path=path)
+    is_piped = source.get("S3InputMode") == "Pipe"
+    if source.get("S3CompressionType") == "Gzip" and not is_piped:
+        raise refusal("compressed inputs are piped", name=name)
 
 
 def _not_simulated(
@@ -46,8 +57,8 @@ def _not_simulated(
             yield f"input '{name}' has no S3Input"
         elif "LocalPath" not in source:
             yield f"input '{name}' has no LocalPath"
-        elif source.get("S3CompressionType", "None") != "None":
-            yield f"input '{name}' has an S3CompressionType"
+        elif source.get("S3InputMode") == "Pipe":
+            yield f"input '{name}' has the S3InputMode Pipe"
     for each in outputs:
         if "S3Output" not in each:
             yield f"output '{each['OutputName']}' has no S3Output"

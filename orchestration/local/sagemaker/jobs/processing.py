@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +18,7 @@ from orchestration.local.sagemaker.hosts import host_opt_ml
 from orchestration.local.sagemaker.hosts.cluster import Host, cluster
 from orchestration.local.sagemaker.hosts.environment import interpreter, job_environment
 from orchestration.local.sagemaker.hosts.paths import ContainerPaths
+from orchestration.local.sagemaker.jobs.checkpoints import CheckpointSync
 from orchestration.local.sagemaker.jobs.inputs import bring_objects
 from orchestration.local.sagemaker.jobs.lifecycle import Job
 from orchestration.local.sagemaker.jobs.log_streams import LogStream
@@ -41,6 +43,7 @@ class ProcessingJob(Job):
         self._watch: host_opt_ml.Watch | None = None
         self._processes: list[ChildProcess] = []
         self._streams: list[LogStream] = []
+        self._syncs: list[CheckpointSync] = []
 
     def run(self) -> None:
         """Fetch the inputs, run the entry point on every host, upload the outputs."""
@@ -55,8 +58,7 @@ class ProcessingJob(Job):
         finally:
             for process in self._processes:
                 process.stop()
-            for stream in self._streams:
-                stream.copy(final=True)
+            self._copy_out(final=True)
         change = self._watch.change() if self._watch else None
         if change:
             raise JobFailed(f"AlgorithmError: {change}")
@@ -96,7 +98,11 @@ class ProcessingJob(Job):
             target = paths.local(source["LocalPath"])
             bring_objects(source, target, share=share, what=f"input '{each['InputName']}'")
         for each in self._outputs():
-            paths.local(each["S3Output"]["LocalPath"]).mkdir(parents=True, exist_ok=True)
+            target = each["S3Output"]
+            folder = paths.local(target["LocalPath"])
+            folder.mkdir(parents=True, exist_ok=True)
+            if target["S3UploadMode"] == "Continuous":
+                self._syncs.append(CheckpointSync(folder, target["S3Uri"]))
         config = {
             "processingjobconfig": self._job_config(),
             "resourceconfig": self._cluster.resource_config(host),
@@ -111,6 +117,7 @@ class ProcessingJob(Job):
 
     def _process(self) -> None:
         self._watch = host_opt_ml.watch(has_toolkit=False)
+        self._check_program()
         for host in self._cluster.hosts:
             log = host.directory / "log"
             rewrite = self._paths(host).rewrite
@@ -136,6 +143,16 @@ class ProcessingJob(Job):
             self._streams.append(LogStream(self.account.region, group, stream, log))
         self._wait()
 
+    def _check_program(self) -> None:
+        program = self._command()[0]
+        path = job_environment(self.account, {}, {})["PATH"]
+        # A program below /opt/ml has come with the inputs.
+        if "/" not in program and shutil.which(program, path=path) is None:
+            raise JobFailed(
+                f"ClientError: the embedded AWS runs no containers, and {program!r} of "
+                "ContainerEntrypoint is not a program of this machine"
+            )
+
     def _command(self) -> list[str]:
         specification = self.request["AppSpecification"]
         arguments = specification.get("ContainerArguments", [])
@@ -151,8 +168,7 @@ class ProcessingJob(Job):
                 raise JobStopped
             limit.check()
             if time.monotonic() > next_copy:
-                for stream in self._streams:
-                    stream.copy()
+                self._copy_out()
                 next_copy = time.monotonic() + _COPY_EVERY_S
         status = next((p.exit_status for p in self._processes if p.exit_status), 0)
         if status:
@@ -160,9 +176,17 @@ class ProcessingJob(Job):
             advice = self._watch.advice(message + self.logs()) if self._watch else ""
             raise JobFailed(f"AlgorithmError: {message}, exit code: {status}{advice}")
 
+    def _copy_out(self, *, final: bool = False) -> None:
+        for stream in self._streams:
+            stream.copy(final=final)
+        for sync in self._syncs:
+            sync.upload(final=final)
+
     def _upload(self) -> None:
         for each in self._outputs():
             target = each["S3Output"]
+            if target["S3UploadMode"] == "Continuous":
+                continue  # It is there already.
             for host in self._cluster.hosts:
                 directory = self._paths(host).local(target["LocalPath"])
                 storage.upload(directory, Location.parse(target["S3Uri"]))

@@ -143,6 +143,16 @@ JOBS: Final[Mapping[str, Rule]] = {
         "LocalPath {path} is used by more than one input.",
         f"{_PYTHON_SDK}/4939; wording assumed",
     ),
+    "inputs below /opt/ml/processing": Rule(
+        _REFUSED,
+        "LocalPath {path} of input {name} must begin with /opt/ml/processing/.",
+        "model: ProcessingS3Input.LocalPath; wording assumed",
+    ),
+    "compressed inputs are piped": Rule(
+        _REFUSED,
+        "Input {name}: S3CompressionType Gzip is only supported with S3InputMode Pipe.",
+        "model: ProcessingS3Input.S3CompressionType; wording assumed",
+    ),
     # Names and states
     "training names once": Rule(
         "ResourceInUse",

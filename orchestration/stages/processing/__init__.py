@@ -1,0 +1,1 @@
+"""Processing jobs: scripts and containers over data in S3."""
