@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         StartError,
         UnsupportedError,
     )
-    from orchestration.expressions import join, parameter, run_id
+    from orchestration.expressions import first_of, join, parameter, run_id
     from orchestration.pipeline import Notify, Parameter, Pipeline, Schedule, Topics
     from orchestration.refs import Expression, Ref
     from orchestration.stages import (
@@ -144,6 +144,7 @@ _MODULES = {
     "TrainingJob": "orchestration.stages",
     "UnsupportedError": "orchestration.errors",
     "Vpc": "orchestration.stages",
+    "first_of": "orchestration.expressions",
     "join": "orchestration.expressions",
     "parameter": "orchestration.expressions",
     "run": "orchestration.direct",
@@ -234,6 +235,7 @@ __all__ = [
     "UnsupportedError",
     "Vpc",
     "__version__",
+    "first_of",
     "join",
     "parameter",
     "run",

@@ -1,10 +1,11 @@
 """Values that are not known before a run, and how users write them.
 
 An :class:`Expression` stands for a value that a run will have. Users write four kinds: an output of
-another stage (:class:`Ref`), a parameter, the run's identity, and text joined with any of these. In
-YAML each is a mapping with one key: ``{ref: train.checkpoints}``, ``{parameter: bucket}``,
-``{run: id}``, ``{join: ["s3://", {parameter: bucket}, "/digits"]}``. Text is never searched for
-references.
+another stage (:class:`Ref`), a parameter, the run's identity, text joined with any of these, and
+the first of several that is there (:class:`FirstOf`). In YAML each is a mapping with one key:
+``{ref: train.checkpoints}``, ``{parameter: bucket}``, ``{run: id}``,
+``{join: ["s3://", {parameter: bucket}, "/digits"]}``, ``{first_of: [{ref: full.model}, …]}``. Text
+is never searched for references.
 
 No expression pretends to be its value: ``str()``, ``format()``, ``bool()``, ordering and iteration
 are refused with the way out in the message.
@@ -55,7 +56,9 @@ class Expression(Generic[T_co]):
         )
 
     def __bool__(self) -> NoReturn:
-        self._refuse("tested for truth", "give the condition to a gate (Threshold) of the stage")
+        self._refuse(
+            "tested for truth", "give the condition to a stage: when={'equal': [<reference>, 1]}"
+        )
 
     def __iter__(self) -> NoReturn:
         self._refuse("iterated over", "pass it on whole")
@@ -68,7 +71,9 @@ class Expression(Generic[T_co]):
         self._refuse("taken apart", "pass it on whole")
 
     def __lt__(self, other: object) -> NoReturn:
-        self._refuse("compared in Python", "give the comparison to a gate (Threshold) of the stage")
+        self._refuse(
+            "compared in Python", "give the comparison to a stage: when={'less': [<reference>, 1]}"
+        )
 
     __le__ = __gt__ = __ge__ = __lt__
 
@@ -148,6 +153,28 @@ def join(*parts: str | Expression[object]) -> Expression[str]:
     return Join(tuple(flat))
 
 
+@dataclass(frozen=True)
+class FirstOf(Expression[T_co]):
+    """The first of several values that is there: outputs of stages that may be skipped.
+
+    In YAML ``{first_of: [{ref: full.model}, {ref: quick.model}]}``.
+    """
+
+    parts: tuple[bool | int | float | str | Expression[object], ...]
+
+
+def first_of(*parts: T_co | Expression[T_co]) -> Expression[T_co]:
+    """Take the first value that is there: ``first_of(full.outputs.model, quick.outputs.model)``."""
+    for part in parts:
+        if not isinstance(part, str | bool | int | float | Expression):
+            raise ExpressionError(
+                f"first_of takes references, text, numbers, true and false, not {part!r}"
+            )
+    if len(parts) < 2:
+        raise ExpressionError(f"first_of takes two values or more, got {len(parts)}")
+    return FirstOf(cast("Any", parts))
+
+
 def parameter(name: str) -> Expression[str]:
     """A parameter of the pipeline, by name; in YAML ``{parameter: bucket}``."""
     return cast("Expression[str]", Parameter(name))
@@ -167,7 +194,8 @@ def run_attempt() -> Expression[str]:
 
 
 _FORMS = (
-    "{ref: <stage>.<output>}, {parameter: <name>}, {run: id} or {join: [<text or reference>, …]}"
+    "{ref: <stage>.<output>}, {parameter: <name>}, {run: id}, {join: [<text or reference>, …]} or "
+    "{first_of: [<reference>, …]}"
 )
 
 
@@ -187,7 +215,9 @@ def parse(value: object) -> Expression[object]:
             return run_id()
         case "join", list() | tuple():
             return join(*(part if isinstance(part, str) else parse(part) for part in argument))
-    forms = ("ref", "parameter", "run", "join")
+        case "first_of", list() | tuple():
+            return first_of(*(parse(p) if isinstance(p, Mapping) else p for p in argument))
+    forms = ("ref", "parameter", "run", "join", "first_of")
     if form not in forms and get_close_matches(str(form), forms, n=1):
         raise ValueError(f"expected a reference, got {dict(value)!r}{near(str(form), forms)}")
     raise ValueError(f"expected a reference, got {dict(value)!r}; write one of {_FORMS}")
@@ -211,6 +241,8 @@ def written(node: Expression[object]) -> object:
             return {"run": "id"}
         case Join(parts):
             return {"join": [p if isinstance(p, str) else written(p) for p in parts]}
+        case FirstOf(parts):
+            return {"first_of": [written(p) if isinstance(p, Expression) else p for p in parts]}
         case _:
             raise ValueError(f"{node!r} has no written form")
 
@@ -234,5 +266,6 @@ def json_schema() -> dict[str, Any]:
             form("parameter", {"type": "string", "pattern": f"^{name}$"}),
             form("run", {"const": "id"}),
             form("join", {"type": "array", "items": {"type": ["string", "object"]}}),
+            form("first_of", {"type": "array", "minItems": 2}),
         ],
     }

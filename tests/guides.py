@@ -9,6 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 OWN_STAGES = Path(__file__).parents[1] / "docs" / "own_stages.md"
+CONDITIONS = Path(__file__).parents[1] / "docs" / "conditions.md"
+
+
+def shown(guide: Path, language: str) -> list[str]:
+    """Return the blocks of code of one language that a guide shows."""
+    return re.findall(rf"```{language}\n(.*?)```", guide.read_text("utf-8"), re.DOTALL)
 
 
 @contextmanager

@@ -21,16 +21,16 @@ USES: dict[str, tuple[Callable[[], object], str]] = {
     "percent": (lambda: "%s" % REF, "join("),  # noqa: UP031 - this is what is tested
     "text + ref": (lambda: "s3://" + REF, "join("),
     "ref + text": (lambda: REF + "/x", "join("),
-    "bool": (lambda: bool(REF), "Threshold"),
-    "if not": (lambda: not REF, "Threshold"),
-    "and": (lambda: REF and 1, "Threshold"),
+    "bool": (lambda: bool(REF), "when="),
+    "if not": (lambda: not REF, "when="),
+    "and": (lambda: REF and 1, "when="),
     "for": (lambda: list(REF), "whole"),
     "in": (lambda: "x" in REF, "whole"),
     "index": (lambda: REF["id"], "whole"),
     "unpacking": (lambda: [*REF], "whole"),
-    "less": (lambda: REF < 1, "Threshold"),
-    "at least": (lambda: REF >= 1, "Threshold"),
-    "sorted": (lambda: sorted([REF, REF]), "Threshold"),
+    "less": (lambda: REF < 1, "when="),
+    "at least": (lambda: REF >= 1, "when="),
+    "sorted": (lambda: sorted([REF, REF]), "when="),
 }
 
 

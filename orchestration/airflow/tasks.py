@@ -17,13 +17,19 @@ from orchestration.airflow.journal import Journal
 from orchestration.airflow.links import links
 from orchestration.airflow.triggers import FollowTrigger
 from orchestration.airflow.watches import watch_to_json
+from orchestration.backends.airflow.spec import CHOICE_PARTS
 from orchestration.errors import ExpressionError, RunError
 from orchestration.execution import wording
 from orchestration.execution.driving import Suspended, driven
 from orchestration.execution.effects import Aborted, Performance, Started, Trouble
 from orchestration.execution.outputs import checked_results
 from orchestration.execution.scope import Scope
-from orchestration.execution.steps import acquired, performed, performed_element
+from orchestration.execution.steps import (
+    acquired,
+    chosen_outputs,
+    performed,
+    performed_element,
+)
 from orchestration.expressions import Json, Tree, evaluate
 from orchestration.graph import ForEach, Graph
 from orchestration.graph.codec import decode
@@ -49,7 +55,7 @@ class StepsMixin(_Operator):
     ``steps`` are performed in their order, or ``each`` (a loop) for one element of its list.
     ``reads`` says which tasks left the results that they read, ``keeps`` whose results are left
     under their names, ``returns`` what the task's return value is, ``writes`` the S3 URIs of its
-    assets. ``gathers`` a loop's elements.
+    assets. ``gathers`` a loop's elements, ``joins`` the outputs of a choice.
     ``group`` is the task group around the whole pipeline, in somebody's own DAG.
     ``config`` is the request that the UI shows; a mapped task has it and ``each`` as JSON text.
     Requests are evaluated from data: no text of a user ever passes a template engine.
@@ -67,6 +73,7 @@ class StepsMixin(_Operator):
         returns: Json = None,
         writes: Mapping[str, Json] | None = None,
         gathers: Mapping[str, str] | None = None,
+        joins: Mapping[str, Json] | None = None,
         items_task: str | None = None,
         group: str | None = None,
         deferrable: bool = True,
@@ -82,6 +89,7 @@ class StepsMixin(_Operator):
         self.returns = returns
         self.writes = writes or {}
         self.gathers = gathers
+        self.joins = joins
         self.items_task = items_task
         self.group = group
         self.deferrable = deferrable
@@ -180,6 +188,9 @@ class StepsMixin(_Operator):
             scope.results[self.gathers["loop"]] = {
                 "items": checked_results(_gathered(context, self.gathers), self.gathers["loop"])
             }
+        if self.joins is not None:
+            name, condition, *ways = (decode(self.joins[part]) for part in CHOICE_PARTS)
+            scope.results[name] = chosen_outputs(condition, (ways[0], ways[1]), scope)
         if self.each is not None:
             loop = cast(ForEach, decode(self.each))
             element = scope.at(loop.name, context["ti"].map_index or 0, self.item)

@@ -9,6 +9,7 @@ from orchestration.errors import Problem, near
 from orchestration.expressions import Item, Parameter, Result, Tree, walk
 from orchestration.graph import (
     Call,
+    Choose,
     ForEach,
     Graph,
     Guarded,
@@ -37,6 +38,8 @@ def outputs_of(step: Step) -> frozenset[str]:
             return frozenset(step.outputs)
         case ForEach():
             return frozenset(["items"])
+        case Choose():
+            return frozenset(step.collect)
         case _:
             return frozenset()
 
@@ -136,6 +139,11 @@ class _Readers:
             yield from self.tree(step.name, step.items, others, looping=looping)
             inner = _Scope(_visible(step.body), others)
             yield from self.tree(step.name, step.collect, inner, looping=True)
+        elif isinstance(step, Choose):
+            yield from self.tree(step.name, step.condition, others, looping=looping)
+            for way, collected in ((step.then, step.collect), (step.otherwise, step.absent)):
+                inner = _Scope(_visible(way), others)
+                yield from self.tree(step.name, collected, inner, looping=looping)
         elif isinstance(step, Call):
             yield from self._call(step, others, looping=looping)
         else:

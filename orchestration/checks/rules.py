@@ -148,6 +148,8 @@ def shapes(workflow: Workflow) -> Iterator[Problem]:
         match step:
             case Choose(then=then, otherwise=otherwise) if not then.steps and not otherwise.steps:
                 yield Problem("", "both branches are empty", step=step.name)
+            case Choose(collect=collect, absent=absent) if collect.keys() != absent.keys():
+                yield Problem("", "its two ways do not give the same outputs", step=step.name)
             case ForEach(body=Graph(steps=())):
                 yield Problem("", "the loop's body is empty", step=step.name)
             case Guarded(cleanup=Graph(steps=())):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -19,12 +19,16 @@ Schema = dict[str, Any]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCE: Schema = {"$ref": "#/$defs/Reference"}
+_CONDITION: Schema = {"$ref": "#/$defs/Condition"}
+_OPERAND: Schema = {"anyOf": [{"type": ["string", "number", "boolean"]}, _REFERENCE]}
+_NAMED = (_REFERENCE, _CONDITION)
 
 
 def pipeline_schema(kinds: Kinds) -> Schema:
     """Build the schema of a pipeline's YAML file, in draft 2020-12."""
     from pydantic.json_schema import models_json_schema
 
+    from orchestration.expressions.conditions import condition_schema
     from orchestration.pipeline import Pipeline
     from orchestration.refs import json_schema
     from orchestration.stages import Stage
@@ -34,10 +38,13 @@ def pipeline_schema(kinds: Kinds) -> Schema:
     places, generated = models_json_schema([(model, "validation") for model in models])
     names = {model: place["$ref"].rpartition("/")[2] for (model, _), place in places.items()}
     reference = json_schema()
+    condition = condition_schema()
     generated = _mapped(generated, lambda s: _REFERENCE if s == reference else s)
+    generated = _mapped(generated, lambda s: _CONDITION if s == condition else s)
     generated = _mapped(generated, _without_discriminator)
     definitions: dict[str, Schema] = generated["$defs"]
     definitions["Reference"] = _reference(reference)
+    definitions["Condition"] = _condition(condition)
     inner = {each.__name__: each for model in models for each in _models(model)}
     inner |= {name: model for model, name in names.items()}
     for name, definition in definitions.items():
@@ -60,8 +67,20 @@ def _reference(schema: Schema) -> Schema:
         if "join" in form["properties"]:
             parts = {"anyOf": [{"type": "string"}, _REFERENCE]}
             form["properties"]["join"] = {"type": "array", "items": parts}
+        elif "first_of" in form["properties"]:
+            form["properties"]["first_of"]["items"] = _OPERAND
     whole["description"] = "A value that is known only during a run."
     return whole
+
+
+def _condition(schema: Schema) -> Schema:
+    """Describe what stands inside of a condition."""
+    inner = {"Condition": _CONDITION, "Operand": _OPERAND}
+
+    def named(part: Schema) -> Schema:
+        return inner[part["title"]] if part.keys() == {"title"} else part
+
+    return cast(Schema, _mapped(deepcopy(schema), named))
 
 
 def _without_discriminator(schema: Schema) -> Schema:
@@ -138,8 +157,8 @@ def _mapped(value: Any, change: Callable[[Schema], Schema]) -> Any:
     """Apply a change to every object in a schema, outermost first."""
     if isinstance(value, dict):
         changed = change(value)
-        if changed is _REFERENCE:
-            return dict(_REFERENCE)
+        if changed in _NAMED:
+            return dict(changed)
         return {key: _mapped(item, change) for key, item in changed.items()}
     if isinstance(value, list):
         return [_mapped(item, change) for item in value]

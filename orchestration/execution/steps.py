@@ -134,11 +134,7 @@ def _step(step: Step, scope: Scope, attempt: Attempt) -> Performance[None]:  # n
             scope.results[step.name] = outputs
             return
         case Choose():
-            yield from performed(
-                step.then if _holds(step.condition, scope) else step.otherwise,
-                scope.inner(),
-                attempt,
-            )
+            yield from _chosen(step, scope, attempt)
         case Require():
             if not _holds(step.condition, scope):
                 raise RunError(step.error, str(evaluate(step.cause, scope)))
@@ -181,6 +177,24 @@ def items(tree: Tree, scope: Scope) -> Sequence[Json]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise ExpressionError(f"expected a list to run over, got {value!r}")
     return value
+
+
+def _chosen(step: Choose, scope: Scope, attempt: Attempt) -> Performance[None]:
+    holds, inner = _holds(step.condition, scope), scope.inner()
+    yield from performed(step.then if holds else step.otherwise, inner, attempt)
+    if step.collect:
+        scope.results[step.name] = cast(
+            "Outputs", evaluate(step.collect if holds else step.absent, inner)
+        )
+
+
+def chosen_outputs(condition: Tree, ways: tuple[Tree, Tree], scope: Scope) -> Outputs:
+    """Return the outputs of a choice, one of whose ways was performed elsewhere."""
+    collect, absent = ways
+    try:
+        return cast("Outputs", evaluate(collect if _holds(condition, scope) else absent, scope))
+    except ExpressionError as error:
+        raise RunError(wording.EXPRESSION_ERROR, str(error)) from error
 
 
 def _holds(condition: Tree, scope: Scope) -> bool:

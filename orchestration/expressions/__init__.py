@@ -26,10 +26,12 @@ from orchestration.expressions.nodes import (
     walk,
 )
 from orchestration.refs import (
+    FirstOf,
     Join,
     Parameter,
     Run,
     RunAttempt,
+    first_of,
     join,
     parameter,
     run_attempt,
@@ -45,6 +47,7 @@ __all__ = [
     "Compare",
     "Environment",
     "Field",
+    "FirstOf",
     "Function",
     "Item",
     "Join",
@@ -59,6 +62,7 @@ __all__ = [
     "children",
     "evaluate",
     "field",
+    "first_of",
     "join",
     "parameter",
     "run_attempt",

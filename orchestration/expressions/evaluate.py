@@ -262,6 +262,13 @@ def _numbered(items: Json, key: Json) -> list[Json]:
     return [item for item in _objects(items) if numbered(item)]
 
 
+def _first_of(*values: Json) -> Json:
+    for value in values:
+        if value is not None:
+            return value
+    raise ExpressionError("none of the values is there: all are null")
+
+
 _FUNCTIONS: dict[Function, Callable[..., Json]] = {
     Function.HASH: _hash,
     Function.FINGERPRINT: _fingerprint,
@@ -278,4 +285,5 @@ _FUNCTIONS: dict[Function, Callable[..., Json]] = {
     Function.S3_BUCKET: lambda uri: _s3_parts(uri)[0],
     Function.S3_KEY: lambda uri: _s3_parts(uri)[1],
     Function.TEXT: cast("Callable[..., Json]", text),
+    Function.FIRST_OF: _first_of,
 }

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from orchestration.errors import ExpressionError
 from orchestration.expressions.scalars import text
-from orchestration.refs import Expression, Join, Parameter, Ref, Run, RunAttempt, join
+from orchestration.refs import Expression, FirstOf, Join, Parameter, Ref, Run, RunAttempt, join
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """A JSON value."""
@@ -62,6 +62,8 @@ class Function(StrEnum):
     """``text -> text``: with a slash at its end, one added where there is none."""
     TEXT = "text"
     """``number, text or boolean -> text``, numbers as JavaScript writes them with 15 digits."""
+    FIRST_OF = "first_of"
+    """``values -> value``: the first that is not null; an error where all are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ def children(node: Expression[object]) -> tuple[Tree, ...]:
     match node:
         case Result() | Parameter() | Run() | RunAttempt() | Item() | Ref():
             return ()
-        case Join(parts):
+        case Join(parts) | FirstOf(parts):
             return parts
         case Field(of, _):
             return (of,)

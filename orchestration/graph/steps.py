@@ -61,12 +61,16 @@ class Read:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choose:
-    """One of two graphs, by a condition. Nothing after it reads what either did."""
+    """One of two graphs, by a condition. What follows reads what it collects, and nothing else."""
 
     name: str
     condition: Expression[bool]
     then: Graph
     otherwise: Graph
+    collect: Mapping[str, Tree] = field(default_factory=dict)
+    """Its outputs where the condition holds; read inside ``then``."""
+    absent: Mapping[str, Tree] = field(default_factory=dict)
+    """The same outputs where it does not hold; read inside ``otherwise``."""
     after: tuple[str, ...] = ()
 
 

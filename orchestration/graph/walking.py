@@ -81,6 +81,8 @@ def trees(step: Step) -> Iterator[Tree]:
             yield step.uri
         case Choose():
             yield step.condition
+            yield step.collect
+            yield step.absent
         case Require():
             yield step.condition
             yield step.cause
@@ -139,6 +141,8 @@ def rewrite(  # noqa: C901 - one arm for each kind of step
                 condition=tree(step.condition),
                 then=graph(step.then),
                 otherwise=graph(step.otherwise),
+                collect=tree(step.collect),
+                absent=tree(step.absent),
             )
         case Require():
             return replace(step, condition=tree(step.condition), cause=tree(step.cause))

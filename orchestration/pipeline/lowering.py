@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
 
 from orchestration.checks import rules
-from orchestration.errors import ExpressionError, PipelineError, Problem
-from orchestration.expressions import Tree, substitute
-from orchestration.graph import Call, Graph, Workflow, all_steps, rewrite, stage_of, upstream
+from orchestration.errors import PipelineError, Problem
+from orchestration.graph import Graph, Workflow, all_steps, stage_of, upstream
 from orchestration.graph.ordering import circle, layered
+from orchestration.pipeline.conditions.inheriting import inherited, needed
 from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
-from orchestration.pipeline.placement import Lowered, Placement, leaves
+from orchestration.pipeline.placing.lowered import Lowered
+from orchestration.pipeline.placing.placement import Placement, leaves
 from orchestration.pipeline.problems import problems
 from orchestration.pipeline.unchanged import Ending
-from orchestration.refs import Expression, Ref
+from orchestration.refs import Ref
 from orchestration.stages import Context, Fragment, Stage
 
 
@@ -37,9 +37,15 @@ def lower(pipeline: Description) -> Workflow:
         readers=_inverted(reading),
         shown={stage.name: type(stage).outputs.shown(stage) for stage in pipeline.stages},
         written={stage.name: type(stage).outputs.written(stage) for stage in pipeline.stages},
+        conditions=inherited(
+            {stage.name: stage.when for stage in pipeline.stages},
+            {s.name: [ref.stage for _, ref in needed(s.references())] for s in pipeline.stages},
+        ),
     )
-    placement = Placement.of(lowered)
-    graph, outputs = placement.graph(), placement.outputs()
+    if wrong := list(_skipped_looks(lowered)):
+        raise PipelineError(wrong)
+    settled = Placement.of(lowered).settled()
+    graph, outputs = settled.graph, settled.outputs
     if ending := Ending.of(graph, lowered.fragments, pipeline.parameter_specs()):
         graph, outputs = ending.whole(), ending.outputs()
     workflow = Workflow(
@@ -54,16 +60,23 @@ def lower(pipeline: Description) -> Workflow:
         integrations=pipeline.integrations(),
         airflow=pipeline.airflow_settings(),
         region=pipeline.region,
-        written=placement.written(),
-        permissions={
-            name: fragment.permissions
-            for name, fragment in lowered.fragments.items()
-            if fragment.permissions
-        },
+        written=settled.written,
+        permissions=settled.permissions,
     )
     if wrong := rules.problems(workflow):
         raise PipelineError([_in_stage(problem) for problem in wrong])
     return workflow
+
+
+def _skipped_looks(lowered: Lowered) -> Iterator[Problem]:
+    """Yield the stages that decide whether a run goes on, and that it may skip."""
+    for name, fragment in lowered.fragments.items():
+        if fragment.look is not None and lowered.conditions[name]:
+            message = (
+                "unless_unchanged: end_run is decided before any condition; remove the one or the "
+                "other"
+            )
+            yield Problem("when", message, stage=name)
 
 
 def of_requests(draft: Draft, found: Sequence[Problem]) -> list[Problem]:
@@ -120,10 +133,6 @@ def _fragments(pipeline: Description, direct: Mapping[str, frozenset[str]]) -> d
     for name in layered(direct):
         fragment, malformed = _lowered(stages[name], context)
         wrong += malformed
-        try:
-            fragment = _resolved(fragment, fragments)
-        except ExpressionError as error:
-            wrong.append(Problem("", str(error), stage=name))
         done = tuple(end for earlier in sorted(direct[name]) for end in ends[earlier])
         before = upstream(Graph(fragment.steps))
         fragments[name] = _entered(fragment, before, done)
@@ -162,38 +171,6 @@ def _lowered(stage: Stage, context: Context) -> tuple[Fragment, list[Problem]]:
     # So that the stages that read them are looked at as well.
     whole = replace(fragment, outputs={**fragment.outputs, **dict.fromkeys(missing, "")})
     return whole, [Problem("", message, stage=stage.name) for message in messages]
-
-
-def _resolved(fragment: Fragment, known: Mapping[str, Fragment]) -> Fragment:
-    def value(node: Expression[object]) -> Tree:
-        if isinstance(node, Ref):
-            return known[node.stage].outputs[node.output]
-        return node
-
-    def tree(old: Any) -> Any:
-        return substitute(old, value)
-
-    gate, guard = fragment.gate, fragment.guard
-    if gate is not None:
-        gate = replace(gate, condition=tree(gate.condition))
-    if guard is not None:
-        acquire = cast(Call, rewrite(guard.acquire, tree))
-        cleanup, saving = (
-            Graph(tuple(rewrite(step, tree) for step in graph.steps))
-            for graph in (guard.cleanup, guard.saving)
-        )
-        guard = replace(guard, acquire=acquire, cleanup=cleanup, saving=saving)
-    return replace(
-        fragment,
-        steps=tuple(rewrite(step, tree) for step in fragment.steps),
-        outputs=tree(fragment.outputs),
-        gate=gate,
-        guard=guard,
-        permissions=tuple(
-            replace(permission, resources=tree(permission.resources))
-            for permission in fragment.permissions
-        ),
-    )
 
 
 def _entered(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from orchestration.errors import Problem, near
 from orchestration.expressions import Item, Parameter, Result, walk
+from orchestration.pipeline.conditions import checking as conditions
 from orchestration.pipeline.draft import Draft, Written
 from orchestration.refs import Ref
 from orchestration.stages import Stage
@@ -23,7 +24,7 @@ a number."""
 
 def problems(draft: Draft) -> list[Problem]:
     """Everything that is wrong with what could be read."""
-    return [*_of_pipeline(draft), *_of_stages(draft)]
+    return [*_of_pipeline(draft), *_of_stages(draft), *conditions.problems(draft)]
 
 
 def _of_stages(draft: Draft) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import All, Function, Not, Parameter, Tree, apply, join
 from orchestration.graph import Choose, Graph, ParameterSpec, Step
 from orchestration.graph.codec import encode
-from orchestration.pipeline.placement import saved
+from orchestration.pipeline.placing.placement import saved
 from orchestration.refs import Expression
 from orchestration.stages import Fragment
 from orchestration.stages.stage import Look

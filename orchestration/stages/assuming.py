@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import Any as Anything
+from typing import TypeVar, cast
 
-from orchestration.expressions import Item, Json, Parameter, Result, Run, walk
+from orchestration.expressions import (
+    All,
+    Any,
+    Compare,
+    Item,
+    Json,
+    Not,
+    Parameter,
+    Result,
+    Run,
+    walk,
+)
 from orchestration.expressions.evaluate import Values, evaluate
-from orchestration.refs import Expression, Ref
+from orchestration.refs import Expression, FirstOf, Ref
 from orchestration.stages.stage import Stage
 from orchestration.stages.values import Model
 
@@ -22,14 +34,16 @@ def assuming(stage: S, parameters: Mapping[str, Json]) -> S:
     return cast(S, _model(stage, Values({}, parameters)))
 
 
-def _model(model: Any, values: Values) -> Any:
+def _model(model: Anything, values: Values) -> Anything:
     fields = {name: getattr(model, name) for name in type(model).model_fields}
     changed = {name: _value(value, values) for name, value in fields.items()}
     same = all(changed[name] is value for name, value in fields.items())
     return model if same else model.model_copy(update=changed)
 
 
-def _value(value: Any, values: Values) -> Any:
+def _value(value: Anything, values: Values) -> Anything:
+    if isinstance(value, Compare | All | Any | Not):
+        return value  # The condition of a stage, which no check of the stage asks for.
     if isinstance(value, Expression):
         return evaluate(value, values) if _is_known(value, values) else value
     if isinstance(value, Model):
@@ -43,9 +57,9 @@ def _value(value: Any, values: Values) -> Any:
     return value
 
 
-def _is_known(expression: Expression[Any], values: Values) -> bool:
+def _is_known(expression: Expression[Anything], values: Values) -> bool:
     return not any(
-        isinstance(node, Ref | Result | Item | Run)
+        isinstance(node, Ref | FirstOf | Result | Item | Run)
         or (isinstance(node, Parameter) and node.name not in values.parameters)
         for node in walk(expression)
     )

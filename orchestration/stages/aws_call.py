@@ -27,7 +27,7 @@ from orchestration.graph import (
     Until,
 )
 from orchestration.refs import Expression, Ref
-from orchestration.stages.outputs import NamedOutputs, Outputs
+from orchestration.stages.outputs import Kind, NamedOutputs, Outputs
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.values import Extra, Model, Name, Seconds, Text
 
@@ -81,6 +81,16 @@ class Needs(Model):
     those of the deployment."""
 
 
+def _kind_of(stage: AwsCall, name: str) -> Kind | None:
+    """Return the type of an output, as botocore's model has it."""
+    poll = stage.poll
+    if name in stage.results or poll is None:
+        kind = kind_at(stage.service, stage.operation, stage.results[name])
+    else:
+        kind = kind_at(stage.service, poll.operation, poll.outputs[name])
+    return kind if kind in ("string", "number") else None
+
+
 class AwsCall(Stage):
     """Call an operation of AWS, and wait for what it starts if there is a ``poll``.
 
@@ -103,7 +113,7 @@ class AwsCall(Stage):
     poll: Poll | None = None
     exists: Exists | None = None
     permissions: tuple[Needs, ...] = ()
-    outputs: ClassVar[Outputs[Any]] = NamedOutputs("named_outputs")
+    outputs: ClassVar[Outputs[Any]] = NamedOutputs("named_outputs", _kind_of)
 
     @property
     def named_outputs(self) -> Mapping[str, str]:

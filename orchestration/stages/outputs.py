@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Final, Generic, Literal, TypeVar, overload
 
 from orchestration.refs import Ref
 
@@ -16,6 +16,15 @@ O = TypeVar("O")  # noqa: E741 - a type variable for outputs
 
 Condition = Callable[[Any], bool]
 """Something that holds for some stages of a kind."""
+
+
+Kind = Literal["string", "number", "boolean"]
+_KINDS: Final[Mapping[str, Kind]] = {
+    "str": "string",
+    "float": "number",
+    "int": "number",
+    "bool": "boolean",
+}
 
 
 def _always(stage: object) -> bool:  # noqa: ARG001 - the shape of a condition
@@ -77,6 +86,10 @@ class Outputs(Generic[O]):
             f.name: f.metadata.get(_KEY, _PLAIN)
             for f in fields(kind)  # type: ignore[arg-type]  # kind is a dataclass of Refs
         }
+        self._types: Mapping[str, str] = {
+            f.name: str(f.type)
+            for f in fields(kind)  # type: ignore[arg-type]  # kind is a dataclass of Refs
+        }
 
     @overload
     def __get__(self, stage: None, owner: type[object]) -> Outputs[O]: ...
@@ -106,6 +119,11 @@ class Outputs(Generic[O]):
         """The outputs of a stage that are the S3 URIs of what it writes."""
         return tuple(name for name in self.of(stage) if self._described[name].written(stage))
 
+    def kind_of(self, stage: object, name: str) -> Kind | None:  # noqa: ARG002 - the shape of all
+        """Return the type of an output, as its reference is declared; ``None``: of no one type."""
+        declared = self._types.get(name, "")
+        return _KINDS.get(declared.rpartition("Ref[")[2].removesuffix("]"))
+
     def unreadable(self, name: str) -> str:
         """Return why no stage can refer to an output; empty: stages can."""
         return self._described[name].unreadable
@@ -120,8 +138,11 @@ class NamedOutputs(Outputs[Any]):
 
     named_by_stage = True
 
-    def __init__(self, field: str) -> None:
+    def __init__(
+        self, field: str, kind_of: Callable[[Any, str], Kind | None] | None = None
+    ) -> None:
         self._field = field
+        self._kind_of = kind_of
         self._described = {}
 
     def __get__(self, stage: Any, owner: type[object]) -> Any:
@@ -130,6 +151,11 @@ class NamedOutputs(Outputs[Any]):
     def of(self, stage: object) -> tuple[str, ...]:
         """The outputs that a stage has."""
         return tuple(getattr(stage, self._field))
+
+    def kind_of(self, stage: object, name: str) -> Kind | None:
+        """Return the type of an output, where the kind of stage says it."""
+        known = self._kind_of is not None and name in self.of(stage)
+        return self._kind_of(stage, name) if known and self._kind_of is not None else None
 
     def shown(self, stage: object) -> tuple[str, ...]:
         """The outputs that a run shows at its end: all of them."""

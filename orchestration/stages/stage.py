@@ -12,7 +12,7 @@ from orchestration.graph import Call, Graph, Permission, Step
 from orchestration.refs import Expression
 from orchestration.stages.options import AirflowOptions
 from orchestration.stages.outputs import Outputs
-from orchestration.stages.values import Model, Name, Source, StageName
+from orchestration.stages.values import Condition, Model, Name, Source, StageName
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +148,10 @@ class Stage(Model):
     """Stages to wait for beside those that are referred to."""
     airflow: AirflowOptions | None = None
     """Settings of the stage's tasks on Airflow; other backends ignore them."""
+    when: Condition | None = None
+    """The condition under which the stage runs: ``{equal: [{parameter: mode}, full]}``. Where it
+    does not hold, the stage is skipped, with those that refer to its outputs; ``{first_of: […]}``
+    takes the first of several outputs that is there."""
 
     outputs: ClassVar[Outputs[Any]] = Outputs(NoOutputs)
     """The outputs that other stages can refer to: ``train.outputs.checkpoints``."""

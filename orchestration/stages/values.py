@@ -14,10 +14,17 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    PlainValidator,
     StringConstraints,
+    WithJsonSchema,
 )
 
 from orchestration.errors import Problem, near
+from orchestration.expressions.conditions import (
+    condition_schema,
+    parse_condition,
+    written_condition,
+)
 from orchestration.graph import ErrorPattern
 from orchestration.refs import STAGE_NAME, Expression, parse, written
 
@@ -66,6 +73,13 @@ def _value(value: object) -> object:
     return _scalar(value)
 
 
+Condition: TypeAlias = Annotated[
+    Expression[Any],
+    PlainValidator(parse_condition),
+    PlainSerializer(written_condition),
+    WithJsonSchema(condition_schema()),
+]
+"""True or false, known only during a run; a mapping such as ``{"equal": [<reference>, 1]}``."""
 Text: TypeAlias = Annotated[str | Expression[Any], BeforeValidator(_text)]
 """Text, or a reference to one."""
 Count: TypeAlias = Annotated[

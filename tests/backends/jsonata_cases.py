@@ -86,6 +86,10 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             st.lists(st.fixed_dictionaries({"Key": TEXT | URIS | inner}), max_size=3),
         ),
         st.builds(
+            lambda values: Apply(Function.FIRST_OF, tuple(values)),
+            st.lists(inner | SCALARS, min_size=1, max_size=3),
+        ),
+        st.builds(
             lambda tags, key: Apply(Function.TAG, (tags, key)),
             mixed | st.lists(st.fixed_dictionaries({"Key": TAGS, "Value": TEXT | inner})),
             TAGS | inner,

@@ -14,7 +14,7 @@ from orchestration.execution.scope import Scope
 from orchestration.execution.steps import performed
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import Graph, Guarded
-from orchestration.pipeline.placement import saved
+from orchestration.pipeline.placing.placement import saved
 from orchestration.stages.lustre.exporting import KEPT
 from orchestration.stages.stage import Context
 from tests.performances.scripted import Answer, ScriptedEdge, answers, perform

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestration import PipelineError
-from orchestration.graph import Guarded, all_steps, upstream
+from orchestration.graph import Choose, Guarded, all_steps, upstream
 from tests.pipeline.building import (
     Data,
     deployment,
@@ -141,9 +141,16 @@ def test_a_miss_that_stops_puts_what_follows_into_a_branch() -> None:
     assert placed(*stages) == ["t", "apart", "e", ["e.passed_d", ["d"]]]
 
 
-def test_outputs_are_those_of_stages_that_every_successful_run_reaches() -> None:
+def test_outputs_behind_a_gate_are_absent_where_it_stops() -> None:
     stages = [job("t"), evaluation("e", "t"), deployment("d", "e"), job("apart")]
-    assert set(pipeline(*stages).lower().outputs) == {"t", "e", "apart"}
+    workflow = pipeline(*stages).lower()
+    assert set(workflow.outputs) == {"t", "e", "d", "apart"}
+    gate = named(workflow.graph, "e.passed_d")
+    assert isinstance(gate, Choose)
+    shown: Any = workflow.outputs["d"]
+    assert {value.step for value in shown.values()} == {"e.passed_d"}
+    assert set(gate.absent) == {f"d__{name}" for name in shown}
+    assert set(gate.absent.values()) == {None}
 
 
 def test_a_stage_behind_two_gates_needs_both() -> None:

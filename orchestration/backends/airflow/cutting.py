@@ -131,7 +131,8 @@ class Cutter:
                 new.optional = new.optional or new.stage == stage
         join = Draft(
             stage=stage,
-            kind="join",
+            kind="steps" if step.collect else "join",
+            collects=step if step.collect else None,
             named_by=f"{step.name}__join",
             trigger_rule="none_failed_min_one_success",
             open=False,

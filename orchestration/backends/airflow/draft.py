@@ -51,6 +51,8 @@ class Draft:
     gathers: Draft | None = None
     """The task whose instances' return values are the loop's results."""
     choice: Choose | None = None
+    collects: Choose | None = None
+    """The choice whose outputs it leaves, where the two ways of one meet."""
     ways: tuple[list[Draft], list[Draft]] = ((), ())  # type: ignore[assignment]  # filled for choices only
     loop: str | None = None
     """The mapped task group it is in."""
@@ -83,6 +85,8 @@ class Draft:
         names = {name for step in self.steps for name in visible(step)}
         if self.gathers is not None and self.loop_step is not None:
             names.add(self.loop_step.name)
+        if self.collects is not None:
+            names.add(self.collects.name)
         return frozenset(names)
 
     @property
@@ -114,6 +118,8 @@ class Draft:
             yield self.returns
         if self.choice is not None:
             yield self.choice.condition
+        if self.collects is not None:
+            yield from trees(self.collects)
         yield from self.writes.values()
 
     def may_take(self, step: Step, before: Iterable[Draft]) -> bool:

@@ -14,6 +14,7 @@ from orchestration.backends.airflow.assets import give_options, place_assets
 from orchestration.backends.airflow.cutting import Cutter, Place
 from orchestration.backends.airflow.draft import Draft
 from orchestration.backends.airflow.spec import (
+    CHOICE_PARTS,
     INPUTS,
     LEFTOVERS,
     OUTPUTS,
@@ -205,10 +206,7 @@ class _Writer:
                 "task": self.names[draft.gathers],
                 "items_task": self.names[draft.items],
             }
-        if draft.has_return:
-            arguments["returns"] = encode(draft.returns)
-        if draft.writes:
-            arguments["writes"] = {name: encode(uri) for name, uri in draft.writes.items()}
+        arguments |= _results(draft)
         if call := _shown(draft):
             arguments["config"] = encode(call.operation.request)
         return arguments
@@ -243,6 +241,18 @@ class _Writer:
             kind = type(value).__name__
             message = f"{value!r} ({kind}) has no JSON form; give text or a number"
             self.problems.append(Problem(path, message))
+
+
+def _results(draft: Draft) -> dict[str, Json]:
+    """Return the arguments that say what a task gives beside the results of its steps."""
+    arguments: dict[str, Json] = {}
+    if (choice := draft.collects) is not None:
+        arguments["joins"] = {part: encode(getattr(choice, part)) for part in CHOICE_PARTS}
+    if draft.has_return:
+        arguments["returns"] = encode(draft.returns)
+    if draft.writes:
+        arguments["writes"] = {name: encode(uri) for name, uri in draft.writes.items()}
+    return arguments
 
 
 def _is_json(value: object) -> bool:

@@ -33,6 +33,9 @@ OperatorName: TypeAlias = Literal[
 ]
 """The classes in ``orchestration.airflow.operators``."""
 
+CHOICE_PARTS: Final = ("name", "condition", "collect", "absent")
+"""The parts of a choice whose outputs a task leaves."""
+
 TriggerRule: TypeAlias = Literal["all_success", "none_failed_min_one_success"]
 
 

@@ -6,7 +6,7 @@ run, and is written as the literal it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol, assert_never
 
 from orchestration.backends.jsonata.code import Code, Demand, Kind, let, refused
@@ -71,8 +71,22 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return _key(arguments[0], writer)
         case Function.TEXT:
             return writer.code(Join((arguments[0],)))  # type: ignore[arg-type]  # a join of any tree renders
+        case Function.FIRST_OF:
+            return _first_of([writer.asked(argument, "value") for argument in arguments])
         case _:
             assert_never(node.function)
+
+
+def _first_of(values: Sequence[Code]) -> Code:
+    text = refused("none of the values is there: all are null")
+    for value in reversed(values):
+        if value.kind == "any":
+            text = f"{value.operand} != null ? {value.operand} : {text}"
+        else:
+            text = value.text
+    kinds = {value.kind for value in values}
+    kind = kinds.pop() if len(kinds) == 1 else "any"
+    return Code(f"({text})", kind, "the first that is there")
 
 
 def _fingerprint(before: Code, items: Code) -> Code:

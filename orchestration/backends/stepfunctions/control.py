@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -132,6 +132,8 @@ def _after(step: Step, scope: Scope) -> Scope:
             after = carried(body, results, _after(step.acquire, scope))
             cleaned = exported(step.cleanup.steps, scope.facts)
             return carried(variable(step.name, "Cleanup"), cleaned, after)
+        case Choose() if step.collect:
+            return scope.extended({step.name: f"${variable(step.name)}"})
         case Choose() | Require() | Wait() | Fail():
             return scope
         case _:
@@ -196,10 +198,26 @@ class _Here:
         return self.states.last(state(step.name), choice(rule, default=otherwise))
 
     def _choose(self, step: Choose, following: str) -> str:
-        then = Writing(step.then, self.scope, self.states).write(following)
-        otherwise = Writing(step.otherwise, self.scope, self.states).write(following)
+        then = self._way(step, "Result", step.then, step.collect, following)
         rule = Rule(condition(step.condition, self.scope), then)
-        return self.states.last(state(step.name), choice(rule, default=otherwise))
+        if step.otherwise.steps or not step.absent:
+            other = self._way(step, "OtherResult", step.otherwise, step.absent, following)
+            return self.states.last(state(step.name), choice(rule, default=other))
+        # Whether it counts for the rule as well does not matter: that way assigns it anew.
+        assigned: State = {"Assign": {variable(step.name): tree(step.absent, self.scope)}}
+        chosen = {**choice(rule, default=following), **assigned}
+        return self.states.last(state(step.name), chosen)
+
+    def _way(
+        self, step: Choose, helper: str, graph: Graph, collect: Mapping[str, Tree], following: str
+    ) -> str:
+        """Write a way of a choice; a state at its end assigns what is collected."""
+        writing = Writing(graph, self.scope, self.states, collect)
+        if collect:
+            assigned: State = {variable(step.name): tree(collect, writing.after)}
+            end: State = {"Type": "Pass", "Assign": assigned}
+            following = self.states.add(state(step.name, helper), end, following)
+        return writing.write(following)
 
     def side_by_side(self, names: Together, graphs: Sequence[Graph], following: str) -> str:
         """Write graphs that run side by side."""

@@ -61,7 +61,15 @@ def facts(workflow: Workflow) -> Facts:
     )
 
 
-_COUNTING = (Function.COUNT, Function.COUNT_FILES, Function.SUM)
+_APPLIED: Final[Mapping[Function, Kind]] = {
+    Function.COUNT: "number",
+    Function.COUNT_FILES: "number",
+    Function.SUM: "number",
+    Function.NUMBERED: "array",
+    Function.CONTAINS: "boolean",
+    Function.FIRST_OF: "any",
+}
+"""The kinds of what functions give, but for those that give text."""
 
 
 def exported(steps: tuple[Step, ...], known: Facts) -> tuple[str, ...]:
@@ -127,14 +135,8 @@ def _kind(
             return parameters.get(name, "any")
         case Run() | RunAttempt() | Join():
             return "string"
-        case Apply(function, _) if function in _COUNTING:
-            return "number"
-        case Apply(Function.NUMBERED, _):
-            return "array"
-        case Apply(Function.CONTAINS, _):
-            return "boolean"
-        case Apply():
-            return "string"
+        case Apply(function, _):
+            return _APPLIED.get(function, "string")
         case Compare() | All() | Any() | Not():
             return "boolean"
         case Expression():

@@ -266,6 +266,9 @@ def _uses(step: Step, certain: bool, looping: bool) -> Iterator[Use]:
             yield Use(step.condition, "boolean", certain, looping)
             if isinstance(step, Require):
                 yield Use(step.cause, None, False, looping)
+            else:
+                yield Use(step.collect, None, False, looping)
+                yield Use(step.absent, None, False, looping)
         case ForEach():
             yield Use(step.items, None, certain, looping)
             yield Use(step.collect, None, False, looping=True)

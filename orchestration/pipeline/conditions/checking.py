@@ -1,0 +1,154 @@
+"""Checks of conditions, and of what is read of stages that may be skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from orchestration.errors import Problem
+from orchestration.expressions import All, Any, Compare, FirstOf, Join, Not, Parameter, Tree
+from orchestration.expressions.conditions import COMPARISONS
+from orchestration.pipeline.conditions.inheriting import Conditions, inherited, needed
+from orchestration.pipeline.conditions.logic import always_holds
+from orchestration.refs import Expression, Ref, Run
+
+if TYPE_CHECKING:
+    from orchestration.pipeline.draft import Draft, Written
+
+_NAMES = {op: name for name, op in COMPARISONS.items()}
+
+
+def problems(draft: Draft) -> Iterator[Problem]:
+    """Yield what is wrong with conditions, and with values that may be absent."""
+    checks = _Checks(draft)
+    for written in draft.stages:
+        yield from checks.of(written)
+
+
+@dataclass(frozen=True)
+class _Checks:
+    draft: Draft
+
+    @cached_property
+    def _stages(self) -> Mapping[str, Written]:
+        return {written.name: written for written in self.draft.stages}
+
+    @cached_property
+    def _conditions(self) -> Mapping[str, Conditions]:
+        needs = {
+            name: [ref.stage for _, ref in needed(written.references)]
+            for name, written in self._stages.items()
+        }
+        own = {
+            name: None if written.stage is None else written.stage.when
+            for name, written in self._stages.items()
+        }
+        return inherited(own, needs)
+
+    def of(self, written: Written) -> Iterator[Problem]:
+        stage = written.name
+        if written.stage is not None and (when := written.stage.when) is not None:
+            for path, message in self._condition(when, "when"):
+                yield Problem(path, message, stage=stage)
+        for path, ref in needed(written.references):
+            if path == "when" and self._conditions.get(ref.stage):
+                message = (
+                    f"stage {ref.stage!r} may be skipped, and then there is no {ref.output} to "
+                    f"compare; say what counts then: {{first_of: [{{ref: {ref.stage}."
+                    f"{ref.output}}}, <value>]}}"
+                )
+                yield Problem(path, message, stage=stage)
+        for path, node in written.references:
+            if isinstance(node, FirstOf):
+                for message in self._first_of(node, stage):
+                    yield Problem(path, message, stage=stage)
+
+    def _condition(self, node: Expression[object], path: str) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong with the types in a condition, with paths into it."""
+        match node:
+            case All(parts) | Any(parts):
+                inside = f"{path}.{'all' if isinstance(node, All) else 'any'}"
+                for number, part in enumerate(parts):
+                    yield from self._condition(part, f"{inside}[{number}]")
+            case Not(part):
+                yield from self._condition(part, f"{path}.not")
+            case Compare():
+                for message in self._comparison(node):
+                    yield f"{path}.{_NAMES[node.op]}", message
+            case _ if (kind := self._kind(node)) not in (None, "boolean"):
+                message = f"{_shown(node)} is a {kind}, and a condition is true or false"
+                yield path, f"{message}; compare it: {{equal: [<reference>, <value>]}}"
+
+    def _comparison(self, node: Compare) -> Iterator[str]:
+        left, right = self._kind(node.left), self._kind(node.right)
+        if not any(isinstance(side, Expression) for side in (node.left, node.right)):
+            yield "compares two values that are known already; leave it out"
+        elif node.op in ("eq", "ne"):
+            if None not in (left, right) and left != right:
+                yield (
+                    f"{_shown(node.left)} is a {left} and {_shown(node.right)} is a {right}: they "
+                    "are never equal"
+                )
+        else:
+            for side, kind in ((node.left, left), (node.right, right)):
+                if kind not in (None, "number"):
+                    yield f"{_shown(side)} is a {kind}; only numbers are less or greater"
+
+    def _kind(self, value: Tree) -> str | None:
+        """Return the type of a value; ``None``: known only in a run."""
+        match value:
+            case bool():
+                return "boolean"
+            case int() | float():
+                return "number"
+            case str() | Join() | Run():
+                return "string"
+            case Parameter(name):
+                declared = self.draft.parameters.get(name)
+                return None if declared is None else declared.type
+            case Ref(stage, output) if stage in self._stages:
+                written = self._stages[stage]
+                if written.stage is None:
+                    return None
+                return type(written.stage).outputs.kind_of(written.stage, output)
+            case FirstOf(parts):
+                return next((kind for part in parts if (kind := self._kind(part))), None)
+            case _:
+                return None
+
+    def _first_of(self, node: FirstOf[object], stage: str) -> Iterator[str]:
+        kinds = {kind: part for part in node.parts if (kind := self._kind(part)) is not None}
+        if len(kinds) > 1:
+            types = ", ".join(f"{_shown(part)} is a {kind}" for kind, part in kinds.items())
+            yield f"expected values of one type in first_of, got others: {types}"
+        certain = [part for part in node.parts if not self._may_lack(part)]
+        if certain:
+            if certain[0] is not node.parts[-1]:
+                yield f"{_shown(certain[0])} is always there; leave out what follows it in first_of"
+            return
+        ways = [All(self._conditions[p.stage]) for p in node.parts if isinstance(p, Ref)]
+        if not always_holds(Any((Not(All(self._conditions.get(stage, ()))), *ways))):
+            names = ", ".join(_shown(part) for part in node.parts)
+            yield (
+                f"it may be that none of {names} is there; give first_of a last value that always "
+                "is, or one of the stages the opposite condition: when: {not: <condition>}"
+            )
+
+    def _may_lack(self, part: object) -> bool:
+        return isinstance(part, Ref) and bool(self._conditions.get(part.stage))
+
+
+def _shown(value: Tree) -> str:
+    match value:
+        case Ref(stage, output):
+            return f"{stage}.{output}"
+        case Parameter(name):
+            return f"parameter {name!r}"
+        case FirstOf():
+            return "first_of"
+        case Expression():
+            return "the text" if isinstance(value, Join) else "the run"
+        case _:
+            return repr(value)

@@ -1,0 +1,1 @@
+"""The place of each stage in one graph: behind gates and conditions, and inside guards."""
