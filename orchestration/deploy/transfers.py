@@ -74,8 +74,7 @@ def _location(
 ) -> Iterator[Statement]:
     request = call.operation.request
     config = request.get("S3Config")
-    role = config.get("BucketAccessRoleArn") if isinstance(config, dict) else None
-    if pattern(role, known) != arn:
+    if not isinstance(config, dict) or pattern(config["BucketAccessRoleArn"], known) != arn:
         return
     bucket = pattern(request["S3BucketArn"], known)
     inside = pattern(request.get("Subdirectory", "/"), known)

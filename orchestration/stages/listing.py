@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from orchestration.expressions import All, Compare, Function, Tree, apply
-from orchestration.graph import Call, Operation, Output, Require
+from orchestration.expressions import All, Compare, Function, Result, Tree, apply
+from orchestration.graph import Call, Fold, Operation, Output, Pages, Require
 from orchestration.refs import Expression
 from orchestration.stages.values import Text
 
@@ -61,3 +62,26 @@ def listing(
         },
         after=after,
     )
+
+
+def pages(call: Call, most: int, folds: Mapping[str, Fold]) -> Call:
+    """Return a listing that asks for up to ``most`` pages, and gives folds over them."""
+    way = Pages(token=("NextContinuationToken",), field="ContinuationToken", most=most, folds=folds)
+    return replace(call, pages=way)
+
+
+def total(call: str, output: str, of_page: Expression[object]) -> Fold:
+    """Return a fold that adds up what each page has."""
+    return Fold(
+        start=0, then=apply(Function.SUM, [{"n": Result(call, output)}, {"n": of_page}], "n")
+    )
+
+
+def counted(name: str, uri: Text, *, most: int, after: tuple[str, ...] = ()) -> Call:
+    """Return the listing of all objects below a URI: the ``files`` among them, and ``bytes``."""
+    objects = Result(name, "objects")
+    folds = {
+        "files": total(name, "files", apply(Function.COUNT_FILES, objects)),
+        "bytes": total(name, "bytes", apply(Function.SUM, objects, "Size")),
+    }
+    return pages(listing(name, uri, after=after), most, folds)

@@ -33,6 +33,8 @@ def _is_copy(stage: DataStaging) -> bool:
 
 def _is_counted(stage: DataStaging) -> bool:
     destination = stage.destination
+    if isinstance(destination, ExistingFileSystem):
+        return stage.source is not None
     counting = isinstance(destination, S3Destination) and destination.copy_by != "automatic"
     return counting and stage.unless_unchanged != "skip"
 
@@ -56,7 +58,7 @@ def _exports(stage: DataStaging) -> bool:
 _USE_LOCATION = "its destination is S3, so use location"
 _NOT_COUNTED = (
     "only copy_by: objects and copy_by: datasync of a destination in S3 give it, without "
-    "unless_unchanged: skip"
+    "unless_unchanged: skip, and an existing file system with a source"
 )
 _USE_FILE_SYSTEM = "its destination is a file system, so use file_system"
 
@@ -71,7 +73,7 @@ class DataStagingOutputs:
     """S3 URI of the staged data (S3 destinations)."""
     object_count: Ref[int] = output(exists=_is_counted, otherwise=_NOT_COUNTED, shown=True)
     """Objects copied (S3 destinations, but for ``copy_by: automatic`` and for stages that may be
-    skipped)."""
+    skipped; existing file systems with a source)."""
     total_bytes: Ref[int] = output(exists=_is_counted, otherwise=_NOT_COUNTED, shown=True)
     """Bytes copied, where objects are counted."""
     fingerprint: Ref[str] = output(
@@ -108,11 +110,11 @@ class DataStaging(Stage):
 
     kind: Literal["data_staging"] = "data_staging"
     source: Text | None = None
-    """S3 URI of the data, a prefix without a slash at its end: ``s3://bucket/digits``. Not for
-    ``existing_fsx_lustre``, which holds its data already."""
+    """S3 URI of the data, a prefix without a slash at its end: ``s3://bucket/digits``. An
+    ``existing_fsx_lustre`` that holds its data already needs none."""
     destination: Destination = S3Destination()
     """The place to stage to: ``s3``, ``fsx_lustre`` (created, and always deleted) or
-    ``existing_fsx_lustre``."""
+    ``existing_fsx_lustre`` (mounted as it is or, with a ``source``, copied to)."""
 
     fingerprint: bool = False
     """Take a fingerprint of the source, an output: of at most 500,000 objects (500 with
@@ -130,14 +132,8 @@ class DataStaging(Stage):
         existing = isinstance(self.destination, ExistingFileSystem)
         if self.source is None and not existing:
             yield Problem("source", "is required; write s3://bucket/prefix")
-        if self.source is not None and existing:
-            yield Problem(
-                "source",
-                "an existing file system is attached as it is; leave source out, or stage "
-                "onto a new one (kind: fsx_lustre)",
-            )
         yield from s3_problem("source", self.source)
-        yield from self._check_unchanged(existing=existing)
+        yield from self._check_unchanged()
         match self.destination:
             case S3Destination():
                 for problem in self.destination.check():
@@ -146,7 +142,8 @@ class DataStaging(Stage):
                 for problem in self.destination.check(self.source):
                     yield problem.within("destination")
             case ExistingFileSystem():
-                pass
+                for problem in self.destination.check(self.source, context.region):
+                    yield problem.within("destination")
 
     @override
     def check_readers(self, readers: Sequence[Stage]) -> Iterator[Problem]:
@@ -167,10 +164,11 @@ class DataStaging(Stage):
                 )
                 yield Problem(f"destination.export[{number}]", message)
 
-    def _check_unchanged(self, *, existing: bool) -> Iterator[Problem]:
+    def _check_unchanged(self) -> Iterator[Problem]:
         field = "fingerprint" if self.unless_unchanged is None else "unless_unchanged"
-        if existing and _has_fingerprint(self):
-            yield Problem(field, "an existing file system is attached as it is; remove this")
+        attached = isinstance(self.destination, ExistingFileSystem) and self.source is None
+        if attached and _has_fingerprint(self):
+            yield Problem(field, "a file system without a source is attached as it is; remove this")
         elif self.unless_unchanged == "skip":
             target = self.destination.uri if isinstance(self.destination, S3Destination) else None
             if target is None or any(isinstance(node, Run) for node in walk(target)):
@@ -216,4 +214,4 @@ class DataStaging(Stage):
             case NewFileSystem():
                 return self.destination.lower(self.name, source, context)
             case ExistingFileSystem():
-                return self.destination.lower(self.name)
+                return self.destination.lower(self.name, self.source, context)

@@ -15,14 +15,13 @@ from orchestration.graph import (
     Graph,
     Operation,
     Output,
-    Pages,
     Recovery,
     Require,
     Step,
     upstream,
 )
 from orchestration.refs import Expression
-from orchestration.stages.listing import MOST_OBJECTS, listing, not_empty
+from orchestration.stages.listing import MOST_OBJECTS, listing, not_empty, pages, total
 from orchestration.stages.stage import Context, Fragment, Look
 from orchestration.stages.values import Text
 
@@ -130,24 +129,15 @@ def _ends(steps: tuple[Step, ...]) -> tuple[str, ...]:
 
 def paged(name: str, uri: Text, *, most: int = MOST_PAGES, after: tuple[str, ...] = ()) -> Call:
     """Return the listing of all objects below a URI: their fingerprint, number and bytes."""
-
-    def own(output: str) -> Result:
-        return Result(name, output)
-
-    sizes: Tree = [{"n": own("bytes")}, {"n": apply(Function.SUM, own("objects"), "Size")}]
-    counts: Tree = [{"n": own("count")}, {"n": apply(Function.COUNT, own("objects"))}]
-    fingerprint = apply(Function.FINGERPRINT, own("fingerprint"), own("objects"))
+    objects = Result(name, "objects")
+    fingerprint = apply(Function.FINGERPRINT, Result(name, "fingerprint"), objects)
     folds = {
         "fingerprint": Fold(start="", then=fingerprint),
-        "count": Fold(start=0, then=apply(Function.SUM, counts, "n")),
-        "bytes": Fold(start=0, then=apply(Function.SUM, sizes, "n")),
-        "more": Fold(start=False, then=own("truncated")),
+        "count": total(name, "count", apply(Function.COUNT, objects)),
+        "bytes": total(name, "bytes", apply(Function.SUM, objects, "Size")),
+        "more": Fold(start=False, then=Result(name, "truncated")),
     }
-    one = listing(name, uri, texts=("Key", "ETag"), after=after)
-    pages = Pages(
-        token=("NextContinuationToken",), field="ContinuationToken", most=most, folds=folds
-    )
-    return replace(one, pages=pages)
+    return pages(listing(name, uri, texts=("Key", "ETag"), after=after), most, folds)
 
 
 def _countable(name: str, listed: str, source: Source) -> Require:

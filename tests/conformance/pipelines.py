@@ -79,9 +79,10 @@ def deployment(name: str, model_data: Any, **fields: Any) -> Deployment:
     )
 
 
-def pipeline(name: str, *stages: Any) -> Pipeline:
+def pipeline(name: str, *stages: Any, region: str | None = None) -> Pipeline:
     return Pipeline(
         name=name,
+        region=region,
         parameters={"bucket": Parameter(), "data": Parameter()},
         workspace=join("s3://", parameter("bucket"), "/", name),
         stages=stages,
@@ -218,6 +219,19 @@ def synced(**fields: Any) -> Pipeline:
     return pipeline(
         "synced", DataStaging(name="staging", source=parameter("data"), destination=destination)
     )
+
+
+def filled(file_system_id: str = "fs-0123456789abcdef0", **fields: Any) -> Pipeline:
+    """Data that DataSync copies onto a file system that someone else keeps."""
+    destination = ExistingFileSystem(
+        file_system_id=file_system_id,
+        mount_path="/set",
+        security_groups=("sg-0123abcd",),
+        datasync_role=DATASYNC_ROLE,
+        **fields,
+    )
+    staging = DataStaging(name="staging", source=parameter("data"), destination=destination)
+    return pipeline("filled", staging, region="us-east-1")
 
 
 def ending() -> Pipeline:

@@ -180,3 +180,56 @@ def test_the_listing_chooses_the_way(everywhere: Stage, tmp_path: Path) -> None:
         assert not jobs(outcome, "CopyObject")
         assert len(staged(outcome)) == 501
         assert left(outcome) == [0, 0, 0]
+
+
+def test_a_file_system_that_exists_is_filled_and_kept(
+    tmp_path: Path, airflow: LocalAirflow
+) -> None:
+    """One account: a transfer that fails, one with every response lost, and one that is done."""
+    outcomes, folder = {}, data(tmp_path)
+    for backend in BACKENDS:
+        with EmbeddedAws(time_scale=0.005) as aws:
+            role(aws, "DataSync", "datasync.amazonaws.com")
+            pipeline = pipelines.filled(file_system(aws))
+            aws.inject(Fault.job("filled", operation="StartTaskExecution", reason="no route"))
+            reports = [start(pipeline, backend, aws, folder, airflow)]
+            for operation in ("CreateTask", "StartTaskExecution", "DeleteTask"):
+                aws.inject(lost(operation))
+            reports += [start(pipeline, backend, aws, folder, airflow) for _ in range(2)]
+            calls = [call for report in reports for call in report.calls]
+            outcomes[backend] = Outcome(reports, calls, aws.state())
+    for outcome in outcomes.values():
+        failed_run, *good = outcome.reports
+        assert (failed_run.error, failed_run.state) == ("JobFailed", "failed")
+        assert "no route" in str(failed_run.cause)
+        for report in good:
+            assert report.state == "succeeded", report.cause
+            outputs: Any = report.outputs
+            size = sum(path.stat().st_size for path in folder.rglob("*.csv"))
+            counts = [outputs["staging"][each] for each in ("object_count", "total_bytes")]
+            assert counts == [4, size]
+        # That of the second run has no response.
+        assert len(jobs(outcome, "StartTaskExecution")) == 2
+        assert left(outcome) == [0, 0, 0]
+        assert len(outcome.state["fsx"]["FileSystems"]) == 1
+    assert len({str(normal.changes(outcome.calls)) for outcome in outcomes.values()}) == 1
+
+
+def file_system(aws: EmbeddedAws) -> str:
+    """A file system that an administrator made long ago."""
+    aws.provide(subnets=["subnet-0123abcd"])
+    made = aws.client("fsx").create_file_system(
+        FileSystemType="LUSTRE",
+        StorageCapacity=1200,
+        SubnetIds=["subnet-0123abcd"],
+        LustreConfiguration={"DeploymentType": "SCRATCH_2"},
+    )
+    return str(made["FileSystem"]["FileSystemId"])
+
+
+def test_a_file_system_that_does_not_exist_is_refused_before_anything_is_made(
+    everywhere: Stage,
+) -> None:
+    for outcome in everywhere(pipelines.filled()).values():
+        assert "FileSystemNotFound" in str(outcome.last.error)
+        assert not jobs(outcome, "CreateLocationS3")

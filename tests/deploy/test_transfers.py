@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestration import DataStaging, S3Destination, parameter
+from orchestration import DataStaging, ExistingFileSystem, S3Destination, parameter
 from orchestration.deploy import Account, Change, Current, desired, difference
 from orchestration.errors import DeployError
 from tests.deploy.permissions.policy import Need, _allowed
@@ -87,3 +87,22 @@ def test_a_role_of_the_name_that_is_somebody_elses_is_refused() -> None:
 def test_a_parameter_may_name_it() -> None:
     named = wanted(parameter("role"), role=OWN)
     assert named.transfer_role.arn == OWN
+
+
+def test_onto_a_file_system_the_role_reads_and_its_caller_reaches_the_network() -> None:
+    destination = ExistingFileSystem(
+        file_system_id="fs-0123456789abcdef0", security_groups=("sg-1",), datasync_role=OWN
+    )
+    staging = DataStaging(name="staging", source=parameter("data"), destination=destination)
+    pipeline = copying(stages=(staging,), region="us-east-1")
+    made = desired(pipeline, ACCOUNT, parameters=PARAMETERS)
+    assert made.transfer_role is not None
+    reading = made.transfer_role.policy
+    assert _allowed(reading, Need("s3:GetObject", "arn:aws:s3:::incoming/set/one.csv", {}))
+    assert not _allowed(reading, Need("s3:PutObject", "arn:aws:s3:::incoming/set/one.csv", {}))
+    ec2 = "arn:aws:ec2:us-east-1:123456789012"
+    for resource in ("network-interface/eni-1", "security-group/sg-1", "subnet/subnet-1"):
+        need = Need("ec2:CreateNetworkInterface", f"{ec2}:{resource}", {})
+        assert _allowed(made.role.policy, need)
+    elsewhere = Need("ec2:DeleteNetworkInterface", f"{ec2[:-1]}3:network-interface/eni-1", {})
+    assert not _allowed(made.role.policy, elsewhere)

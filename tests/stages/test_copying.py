@@ -6,9 +6,18 @@ from typing import Any
 
 import pytest
 
-from orchestration import DataStaging, Pipeline, S3Destination, join, parameter
+from orchestration import (
+    DataStaging,
+    ExistingFileSystem,
+    Pipeline,
+    S3Destination,
+    join,
+    parameter,
+)
 from orchestration.backends import stepfunctions
-from orchestration.graph import Call, Graph, all_steps
+from orchestration.expressions import evaluate
+from orchestration.expressions.evaluate import Values
+from orchestration.graph import Call, Graph, Require, all_steps
 from orchestration.stages import Context
 
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/0a1b2c3d"
@@ -115,3 +124,74 @@ def test_only_ways_that_count_have_counts() -> None:
     counted = {"location", "object_count", "total_bytes"}
     for way, outputs in (("objects", counted), ("datasync", counted), ("automatic", {"location"})):
         assert set(DataStaging.outputs.of(staging(copy_by=way))) == outputs
+
+
+def filling(**fields: Any) -> DataStaging:
+    destination = {"file_system_id": "fs-0123456789abcdef0", "security_groups": ("sg-1",), **fields}
+    return DataStaging(
+        name="staging", source="s3://incoming/set", destination=ExistingFileSystem(**destination)
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "region", "problem"),
+    [
+        ({"security_groups": ()}, "us-east-1", "destination.security_groups: DataSync reaches"),
+        ({}, None, "destination.security_groups: DataSync asks for their ARNs"),
+        (
+            {"security_groups": ("default",)},
+            "us-east-1",
+            "destination.security_groups[0]: expected the id of a security group",
+        ),
+        ({"mount_path": "/a/../b"}, "us-east-1", "destination.mount_path: '/a/../b' is no"),
+    ],
+)
+def test_what_datasync_cannot_do_with_a_file_system_is_refused(
+    fields: dict[str, Any], region: str | None, problem: str
+) -> None:
+    context = Context(pipeline="p", workspace="s3://w/p", role="r", region=region)
+    (found,) = [f"{p.field}: {p.message}" for p in filling(**fields).check(context)]
+    assert found.startswith(problem)
+
+
+@pytest.mark.parametrize("field", ["security_groups", "datasync_role"])
+def test_a_file_system_that_is_mounted_as_it_is_needs_no_access(field: str) -> None:
+    fields: dict[str, Any] = {"security_groups": ("sg-1",), "datasync_role": ROLE}
+    destination = ExistingFileSystem(file_system_id="fs-1", **{field: fields[field]})
+    (found,) = DataStaging(name="staging", destination=destination).check()
+    assert found.field == f"destination.{field}"
+    assert found.message.startswith("is for copying a source onto the file system")
+
+
+def test_a_file_system_is_filled_in_basic_mode_and_by_its_security_groups() -> None:
+    sent = requests(filling(mount_path="/set"), "cn-north-1")
+    assert sent["staging.task"]["TaskMode"] == "BASIC"
+    assert sent["staging.target"]["Subdirectory"] == "/set"
+    (group,) = sent["staging.target"]["SecurityGroupArns"]
+    start, _owner, end = group.parts
+    assert (start, end) == ("arn:aws-cn:ec2:cn-north-1:", ":security-group/sg-1")
+    assert "Uid" not in sent["staging.task"]["Options"]
+
+
+COPIED = {"transferred": 5, "skipped": 0, "verified": 5, "bytes": 90}
+
+
+@pytest.mark.parametrize(
+    ("counts", "same"),
+    [
+        ({}, True),
+        ({"verified": 3}, False),
+        ({"transferred": 3, "verified": 9}, False),
+        ({"bytes": 89}, False),
+        ({"transferred": 0, "skipped": 5, "bytes": 0}, True),
+    ],
+)
+def test_counts_of_a_filled_file_system_are_compared_with_the_listing(
+    counts: dict[str, int], same: bool
+) -> None:
+    context = Context(pipeline="p", workspace="s3://w/p", role="the-role", region="us-east-1")
+    steps = {step.name: step for step in all_steps(Graph(filling().lower(context).steps))}
+    compared = steps["staging.compared"]
+    assert isinstance(compared, Require)
+    results = {"staging.list": {"files": 4, "bytes": 90}, "staging.copied": {**COPIED, **counts}}
+    assert evaluate(compared.condition, Values(results, {})) is same

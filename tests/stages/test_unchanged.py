@@ -53,7 +53,7 @@ def test_a_file_system_that_exists_has_no_source_to_look_at(asked: dict[str, Any
     existing = ExistingFileSystem(file_system_id="fs-0123456789abcdef0")
     stage = DataStaging(name="staging", destination=existing, **asked)
     assert [(p.field, p.message) for p in stage.check()] == [
-        (next(iter(asked)), "an existing file system is attached as it is; remove this")
+        (next(iter(asked)), "a file system without a source is attached as it is; remove this")
     ]
 
 

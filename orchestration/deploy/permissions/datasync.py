@@ -11,10 +11,14 @@ _REFERENCE: Final = (
     "https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsdatasync.html"
 )
 ACCESS: Final = "https://docs.aws.amazon.com/datasync/latest/userguide/create-s3-location.html"
+# DataSync reaches a file system by network interfaces, which it makes in its caller's name:
+_CALLER: Final = "https://docs.aws.amazon.com/datasync/latest/userguide/security-iam-awsmanpol.html"
+_LOOKS: Final = ("NetworkInterfaces", "SecurityGroups", "Subnets")
 _MODES: Final = "https://docs.aws.amazon.com/datasync/latest/userguide/choosing-task-mode.html"
 
 _LOCATION: Final = "arn:{partition}:datasync:{region}:{account}:location/*"
 _TASK: Final = "arn:{partition}:datasync:{region}:{account}:task/*"
+_EC2: Final = "arn:{partition}:ec2:{region}:{account}"
 _EXECUTION: Final = "arn:{partition}:datasync:{region}:{account}:task/*/execution/*"
 
 
@@ -60,6 +64,40 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
             actions=("s3:GetBucketLocation", "s3:ListBucket"),
             resources=("{S3BucketArn}",),
             source=ACCESS,
+        ),
+    ),
+    ("datasync", "CreateLocationFsxLustre"): (
+        *_made("CreateOwnTransfers", "CreateLocationFsxLustre", _LOCATION),
+        Grant(
+            sid="FindFileSystemOfTransfer",
+            actions=("fsx:DescribeFileSystems", *(f"ec2:Describe{each}" for each in _LOOKS)),
+            resources=("*",),
+            source=_CALLER,
+        ),
+        Grant(
+            sid="ReachFileSystemOfTransfer",
+            actions=(
+                "ec2:CreateNetworkInterface",
+                "ec2:CreateNetworkInterfacePermission",
+                "ec2:DeleteNetworkInterface",
+                "ec2:ModifyNetworkInterfaceAttribute",
+            ),
+            resources=(f"{_EC2}:network-interface/*",),
+            source=_CALLER,
+        ),
+        # Whether DataSync tags the interfaces as it makes them is not documented.
+        Grant(
+            sid="TagInterfacesOfTransfer",
+            actions=("ec2:CreateTags",),
+            resources=(f"{_EC2}:network-interface/*",),
+            condition={"StringEquals": {"ec2:CreateAction": "CreateNetworkInterface"}},
+            source=_CALLER,
+        ),
+        Grant(
+            sid="JoinNetworkOfTransfer",
+            actions=("ec2:CreateNetworkInterface",),
+            resources=(f"{_EC2}:security-group/*", f"{_EC2}:subnet/*"),
+            source=_CALLER,
         ),
     ),
     ("datasync", "CreateTask"): (

@@ -16,6 +16,11 @@ _SERVICES = (
 )
 
 
+def exists(arn: str) -> bool:
+    """Return whether a role exists."""
+    return _role(arn) is not None
+
+
 def trusts(arn: str, service: str) -> bool:
     """Return whether a role exists and lets a service assume it."""
     role = _role(arn)

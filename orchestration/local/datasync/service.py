@@ -1,18 +1,21 @@
-"""The operations of a simulated DataSync, for transfers between locations in S3."""
+"""The operations of a simulated DataSync, for transfers between S3 and FSx for Lustre."""
 
 from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, Operation, Service, ServiceError
-from orchestration.local.datasync import locations, tasks
+from orchestration.local.datasync import lustre, objects, tasks
 from orchestration.local.datasync.locations import Location
+from orchestration.local.datasync.lustre import LustreLocation
+from orchestration.local.datasync.objects import S3Location
 from orchestration.local.datasync.rules import REFUSED, refusal
 from orchestration.local.datasync.tasks import Execution, Task
+from orchestration.local.fsx.file_system import FileSystem
 
 
 class _Tagged(Protocol):
@@ -26,14 +29,17 @@ class DataSync(Service):
     name = "datasync"
     malformed = REFUSED
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: Account, file_system: Callable[[str], FileSystem]) -> None:
         self._account = account
+        self._file_system = file_system
         self._locations: dict[str, Location] = {}
         self._tasks: dict[str, Task] = {}
         self._lock = threading.RLock()
         operations: dict[str, Operation] = {
-            "CreateLocationS3": self._create_location,
-            "DescribeLocationS3": lambda r: self._location(r["LocationArn"]).description(),
+            "CreateLocationS3": self._create_location_in_s3,
+            "DescribeLocationS3": lambda r: self._described(r, "S3"),
+            "CreateLocationFsxLustre": self._create_location_on_lustre,
+            "DescribeLocationFsxLustre": lambda r: self._described(r, "FsxLustre"),
             "DeleteLocation": self._delete_location,
             "ListLocations": self._list_locations,
             "CreateTask": self._create_task,
@@ -61,11 +67,27 @@ class DataSync(Service):
             ],
         }
 
-    def _create_location(self, request: JsonObject) -> JsonObject:
-        locations.check(request)
-        arn = self._account.arn("datasync", f"location/loc-{secrets.token_hex(8)}0")
-        self._locations[arn] = Location(arn, request, _tags(request))
-        return {"LocationArn": arn}
+    def _create_location_in_s3(self, request: JsonObject) -> JsonObject:
+        objects.check(request)
+        return self._added(S3Location(self._location_arn(), request, _tags(request)))
+
+    def _create_location_on_lustre(self, request: JsonObject) -> JsonObject:
+        system = lustre.check(request, self._account.networks, self._file_system)
+        arn = self._location_arn()
+        return self._added(LustreLocation(arn, request, _tags(request), system))
+
+    def _location_arn(self) -> str:
+        return self._account.arn("datasync", f"location/loc-{secrets.token_hex(8)}0")
+
+    def _added(self, location: Location) -> JsonObject:
+        self._locations[location.arn] = location
+        return {"LocationArn": location.arn}
+
+    def _described(self, request: JsonObject, kind: str) -> JsonObject:
+        location = self._location(request["LocationArn"])
+        if location.kind != kind:
+            raise refusal("locations exist", location=location.arn)
+        return location.description()
 
     def _location(self, arn: str) -> Location:
         if arn not in self._locations:
@@ -95,7 +117,7 @@ class DataSync(Service):
         with self._lock:
             source = self._end(request["SourceLocationArn"])
             target = self._end(request["DestinationLocationArn"])
-            tasks.check(request, list(self._tasks.values()))
+            tasks.check(request, source, target, list(self._tasks.values()))
             arn = self._account.arn("datasync", f"task/task-{secrets.token_hex(8)}0")
             self._tasks[arn] = Task(arn, request, source, target, _tags(request))
         return {"TaskArn": arn}

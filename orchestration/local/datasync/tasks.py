@@ -63,7 +63,7 @@ class Execution:
             "Excludes": self.task.request.get("Excludes"),
             "StartTime": self.started,
             "EndTime": self.ended,
-            **self.transfer.counts.description(),
+            **self.transfer.counts.description(self.task.mode),
             "Result": None if self.error is None else self._result(self.error),
         }
         return {key: value for key, value in described.items() if value is not None}
@@ -197,12 +197,13 @@ class Task:
             self.source,
             self.target,
             self.options,
+            self.mode,
             includes=filters.patterns(self.request.get("Includes")),
             excludes=filters.patterns(self.request.get("Excludes")),
         )
 
 
-def check(request: JsonObject, tasks: Sequence[Task]) -> None:
+def check(request: JsonObject, source: Location, target: Location, tasks: Sequence[Task]) -> None:
     """Raise the service's error if a request for a task breaks a rule."""
     if len(tasks) >= 100:
         raise refusal("100 tasks")
@@ -210,10 +211,21 @@ def check(request: JsonObject, tasks: Sequence[Task]) -> None:
         raise refusal("schedules are not simulated")
     for pattern in filters.misplaced_wildcards(filters.patterns(request.get("Includes"))):
         raise refusal("include patterns end with the wildcard", pattern=pattern)
-    _check_options(request.get("Options", {}), request.get("TaskMode", "BASIC"))
+    options, mode = request.get("Options", {}), request.get("TaskMode", "BASIC")
+    _check_mode(options, mode)
+    if options.get("PreserveDeletedFiles") == "REMOVE" and options.get("TransferMode") == "ALL":
+        raise refusal("no deletion without a comparison")
+    kinds = {source.kind, target.kind}
+    if kinds != {"S3"}:
+        if mode == "ENHANCED":
+            raise refusal("Enhanced mode is for S3")
+        return
+    for option in ("Uid", "Gid", "PosixPermissions"):
+        if options.get(option, "NONE") != "NONE":
+            raise refusal("objects have no owner", option=option, value=options[option])
 
 
-def _check_options(options: JsonObject, mode: str) -> None:
+def _check_mode(options: JsonObject, mode: str) -> None:
     atime, mtime = options.get("Atime", "BEST_EFFORT"), options.get("Mtime", "PRESERVE")
     if mode == "ENHANCED":
         if options.get("VerifyMode") == "POINT_IN_TIME_CONSISTENT":
@@ -222,8 +234,3 @@ def _check_options(options: JsonObject, mode: str) -> None:
             raise refusal("Enhanced mode keeps times")
     elif (atime == "NONE") != (mtime == "NONE"):
         raise refusal("Basic mode keeps both times or none", atime=atime, mtime=mtime)
-    if options.get("PreserveDeletedFiles") == "REMOVE" and options.get("TransferMode") == "ALL":
-        raise refusal("no deletion without a comparison")
-    for option in ("Uid", "Gid", "PosixPermissions"):
-        if options.get(option, "NONE") != "NONE":
-            raise refusal("objects have no owner", option=option, value=options[option])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject
+from orchestration.local.account.protocol import JsonObject
 from orchestration.local.datasync import filters
-from orchestration.local.datasync.locations import Location
+from orchestration.local.datasync.locations import Location, directories, same
 
 _UNTRANSFERABLE: Final = re.compile(r"^/|//|/\.\.?/")
 """Keys that DataSync does not transfer: model, CreateLocationS3Request.Subdirectory."""
@@ -31,9 +31,9 @@ class Counts:
         default_factory=lambda: {"Prepare": 0, "Transfer": 0, "Verify": 0, "Delete": 0}
     )
 
-    def description(self) -> JsonObject:
+    def description(self, mode: str) -> JsonObject:
         """Return the counters as in a Describe response."""
-        return {
+        counters = {
             "EstimatedFilesToTransfer": self.prepared,
             "EstimatedBytesToTransfer": self.estimated_bytes,
             "FilesTransferred": self.transferred,
@@ -42,6 +42,11 @@ class Counts:
             "FilesDeleted": self.deleted,
             "FilesSkipped": self.skipped,
             "FilesVerified": self.verified,
+        }
+        if mode != "ENHANCED":
+            return counters
+        return {
+            **counters,
             "FilesPrepared": self.prepared,
             "FilesListed": {"AtSource": self.listed},
             "FilesFailed": dict(self.failed),
@@ -55,96 +60,75 @@ class Transfer:
     source: Location
     target: Location
     options: JsonObject
+    mode: str
     includes: Sequence[str] = ()
     excludes: Sequence[str] = ()
     counts: Counts = field(default_factory=Counts)
-    _keys: list[str] = field(default_factory=list)
-    """The keys to copy, relative to the source."""
+    _paths: list[str] = field(default_factory=list)
+    """The files to copy."""
+    _kept: list[str] = field(default_factory=list)
+    """The files that the destination has already."""
 
     def prepare(self) -> None:
         """List the source and choose what differs at the destination."""
-        source, target = _keys(self.source), _keys(self.target)
-        everything = self.options.get("TransferMode") == "ALL"
-        for relative in _below(source, self.source.prefix):
-            wanted = filters.chosen(relative, self.includes, self.excludes)
+        target = self.target.files()
+        everything = self.options["TransferMode"] == "ALL"
+        for path, file in self.source.files().items():
+            wanted = filters.chosen(path, self.includes, self.excludes)
             # With an exclude filter, everything at the source is listed.
-            if wanted or filters.chosen(relative, self.includes, ()):
+            if wanted or filters.chosen(path, self.includes, ()):
                 self.counts.listed += 1
             if not wanted:
                 continue
-            if _UNTRANSFERABLE.search(relative):
+            if _UNTRANSFERABLE.search(path):
                 self.counts.failed["Prepare"] += 1
-                continue
-            stored = source[self.source.prefix + relative]
-            if not everything and _same(stored, target.get(self.target.prefix + relative)):
-                self.counts.skipped += 1
-                continue
-            self._keys.append(relative)
-            self.counts.estimated_bytes += stored.size
-        self.counts.prepared = len(self._keys)
+            elif not everything and same(file, target.get(path)):
+                self._kept.append(path)
+            else:
+                self._paths.append(path)
+                self.counts.estimated_bytes += file.size
+        self.counts.skipped = len(self._kept) + self._around(self._kept)
+        self.counts.prepared = len(self._paths) + self._around(self._paths)
 
     def copy(self, cancelled: Callable[[], bool]) -> None:
         """Copy what was chosen; stop where it is cancelled."""
-        from moto.s3.models import s3_backends
-
-        backend, source = s3_backends[ACCOUNT_ID]["aws"], _keys(self.source)
-        for relative in self._keys:
+        source, copied = self.source.files(), list[str]()
+        for path in self._paths:
             if cancelled():
                 return
-            stored = source.get(self.source.prefix + relative)
-            if stored is None:
+            file = source.get(path)
+            if file is None:
                 self.counts.failed["Transfer"] += 1
                 continue
-            backend.copy_object(
-                stored,
-                self.target.bucket,
-                self.target.prefix + relative,
-                storage=self.target.storage_class,
-            )
-            self.counts.transferred += 1
-            self.counts.bytes += stored.size
+            self.target.write(path, file, self.options)
+            copied.append(path)
+            self.counts.transferred = len(copied)
+            self.counts.bytes += file.size
+        self.counts.transferred += self._around(copied)
         self._delete()
 
     def verify(self) -> None:
-        """Compare what was copied with the source, object by object."""
-        source, target = _keys(self.source), _keys(self.target)
-        for relative in self._keys:
-            copied = target.get(self.target.prefix + relative)
-            original = source.get(self.source.prefix + relative)
-            if original is not None and _same(original, copied):
-                self.counts.verified += 1
+        """Compare the destination with the source: what was copied, or everything."""
+        source, target = self.source.files(), self.target.files()
+        everything = self.options["VerifyMode"] == "POINT_IN_TIME_CONSISTENT"
+        right = []
+        for path in (*self._paths, *(self._kept if everything else ())):
+            if path in source and same(source[path], target.get(path)):
+                right.append(path)
             else:
                 self.counts.failed["Verify"] += 1
+        self.counts.verified = len(right) + self._around(right)
+
+    def _around(self, paths: Sequence[str]) -> int:
+        """Count the directories around files, as Basic mode does."""
+        return 0 if self.mode == "ENHANCED" else len(directories(paths))
 
     def _delete(self) -> None:
         """Delete what only the destination has, if the task asks for it."""
         if self.options.get("PreserveDeletedFiles") != "REMOVE":
             return
-        from moto.s3.models import s3_backends
-
-        source, target = _keys(self.source), _keys(self.target)
-        for relative in list(_below(target, self.target.prefix)):
-            if self.source.prefix + relative not in source:
-                key = self.target.prefix + relative
-                s3_backends[ACCOUNT_ID]["aws"].delete_object(self.target.bucket, key)
+        source = self.source.files()
+        for path in self.target.files():
+            if path not in source:
+                self.target.remove(path)
                 self.counts.deleted += 1
-
-
-def _keys(location: Location) -> Any:
-    """Return the objects of a location's bucket, by key."""
-    from moto.s3.models import s3_backends
-
-    return s3_backends[ACCOUNT_ID]["aws"].buckets[location.bucket].keys
-
-
-def _below(keys: Any, prefix: str) -> Iterator[str]:
-    """Yield the keys of objects below a prefix, relative to it; those of folders are left out."""
-    return (
-        key[len(prefix) :]
-        for key in sorted(keys)
-        if key.startswith(prefix) and key != prefix and not key.endswith("/")
-    )
-
-
-def _same(stored: Any, other: Any) -> bool:
-    return other is not None and (stored.size, stored.etag) == (other.size, other.etag)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestration.errors import ExpressionError, LocalError
-from orchestration.expressions import Json, Tree, evaluate, walk
+from orchestration.expressions import Join, Json, Tree, evaluate, walk
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import NotifySpec, Workflow, all_steps, trees
 from orchestration.local.server.embedded import EmbeddedAws
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
 _SUBNET = re.compile(r"subnet-[0-9a-z]+")
-_GROUP = re.compile(r"sg-[0-9a-z]+")
+_GROUP = re.compile(r"(?:.*:security-group/)?(sg-[0-9a-z]+)")
 
 
 def prepare(
@@ -42,7 +42,7 @@ def prepare(
     aws.provide(
         roles=filter(_ROLE.fullmatch, known),
         subnets=filter(_SUBNET.fullmatch, known),
-        security_groups=filter(_GROUP.fullmatch, known),
+        security_groups=(match[1] for match in map(_GROUP.fullmatch, known) if match),
     )
     _make_buckets(s3, {workspace, *named})
     if workflow.notify is not None:
@@ -93,7 +93,12 @@ def _texts(tree: Tree) -> Iterator[Tree]:
         for value in tree:
             yield from _texts(value)
     else:
-        yield from walk(tree)
+        for node in walk(tree):
+            yield node
+            if isinstance(node, Join):
+                # The ARN of a security group has parts that only the run knows.
+                texts = (part for part in node.parts if isinstance(part, str))
+                yield from filter(_GROUP.fullmatch, texts)
 
 
 def _bucket(uri: str) -> str:

@@ -18,7 +18,7 @@ class Simulation:
         self.account = account
         self.file_systems = FileSystems(account)
         self.sagemaker = SageMaker(account, self.file_systems, workloads or Workloads())
-        self.datasync = DataSync(account)
+        self.datasync = DataSync(account, self.file_systems.get)
         self.services: dict[str, Service] = {
             "sagemaker": self.sagemaker,
             "fsx": self.file_systems,

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final, Literal
 
 from orchestration.errors import Problem
-from orchestration.expressions import All, Compare, Function, Result, Tree, apply, join
+from orchestration.expressions import Compare, Result, Tree, join
 from orchestration.graph import (
     Call,
     Choose,
@@ -25,11 +25,10 @@ from orchestration.graph import (
     Output,
     Recovery,
     Require,
-    Retry,
     Step,
     Until,
 )
-from orchestration.refs import Expression
+from orchestration.stages.copying.comparing import COUNTS
 from orchestration.stages.copying.ending import (
     EXECUTION,
     REFUSED,
@@ -38,26 +37,24 @@ from orchestration.stages.copying.ending import (
     described,
     described_task,
 )
-from orchestration.stages.listing import prefix_of
+from orchestration.stages.copying.locations import location_of
 from orchestration.stages.stage import Context
-from orchestration.stages.values import Text
 
-_ROLE_IS_NEW: Final = (
-    ErrorPattern(REFUSED, "Unable to assume role"),
-    ErrorPattern(REFUSED, "access test failed"),
-)
-_OPTIONS: Final[Mapping[str, Tree]] = {
-    "VerifyMode": "ONLY_FILES_TRANSFERRED",
-    # Else a second execution, which a lost response may lead to, would copy after the first.
-    "TaskQueueing": "DISABLED",
-    "TransferMode": "CHANGED",
-    # Objects have no owner: DataSync refuses its own defaults for them between S3 locations.
-    "Uid": "NONE",
-    "Gid": "NONE",
-    "PosixPermissions": "NONE",
+Mode = Literal["ENHANCED", "BASIC"]
+# Else a second execution, which a lost response may lead to, would copy after the first.
+_ONE_AT_A_TIME: Final[Mapping[str, Tree]] = {"TaskQueueing": "DISABLED", "TransferMode": "CHANGED"}
+_OPTIONS: Final[Mapping[Mode, Mapping[str, Tree]]] = {
+    "ENHANCED": {
+        "VerifyMode": "ONLY_FILES_TRANSFERRED",
+        **_ONE_AT_A_TIME,
+        # Objects have no owner: DataSync refuses its own defaults for them between S3 locations.
+        "Uid": "NONE",
+        "Gid": "NONE",
+        "PosixPermissions": "NONE",
+    },
+    # Files get the owners and permissions that their objects have as metadata, or DataSync's own.
+    "BASIC": {"VerifyMode": "POINT_IN_TIME_CONSISTENT", **_ONE_AT_A_TIME},
 }
-_PARTITIONS: Final = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
-_FAILURES: Final = ("Prepare", "Transfer", "Verify", "Delete")
 
 
 def misplaced(path: str, patterns: Sequence[str]) -> Iterator[Problem]:
@@ -79,12 +76,15 @@ class Transfer:
 
     stage: str
     context: Context
-    source: Text
-    target: Text
-    role: Tree
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    storage_class: str | None
+    source: Call
+    """The call that makes the location ``<stage>.source``."""
+    target: Call
+    """The call that makes the location ``<stage>.target``."""
+    compared: Require
+    """The comparison of what DataSync counted with what it was to copy."""
+    mode: Mode = "ENHANCED"
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     timeout_s: int
 
     def steps(self) -> tuple[Step, ...]:
@@ -93,64 +93,33 @@ class Transfer:
             name=self._name("transfer"),
             acquire=self._create_task(),
             body=Graph(
-                (self._earlier(), self._once(), self._started(), self._copied(), *self._compared())
+                (
+                    self._earlier(),
+                    self._once(),
+                    self._started(),
+                    self._copied(),
+                    self._runs(),
+                    self.compared,
+                )
             ),
             cleanup=cleanup(self.stage),
         )
-        return (
-            self._location("source", self.source, {}),
-            self._location("target", self.target, self._target_options),
-            transfer,
-        )
-
-    def outputs(self) -> dict[str, Tree]:
-        """Return what DataSync counted."""
-        return {"object_count": self._done, "total_bytes": self._count("bytes")}
+        return (self.source, self.target, transfer)
 
     def _name(self, step: str) -> str:
         return f"{self.stage}.{step}"
-
-    def _count(self, name: str) -> Result:
-        return Result(self._name("copied"), name)
-
-    @property
-    def _done(self) -> Expression[object]:
-        """The objects that are at the destination now, copied by this execution or before."""
-        return apply(Function.SUM, [{"n": self._count(n)} for n in ("transferred", "skipped")], "n")
 
     @cached_property
     def _task(self) -> Result:
         return Result(self._name("task"), "arn")
 
-    @property
-    def _target_options(self) -> dict[str, Any]:
-        return {} if self.storage_class is None else {"S3StorageClass": self.storage_class}
-
-    def _location(self, step: str, uri: Text, options: Mapping[str, Tree]) -> Call:
-        region = self.context.region or ""
-        partitions = (name for start, name in _PARTITIONS.items() if region.startswith(start))
-        bucket = apply(Function.S3_BUCKET, uri)
-        request: dict[str, Tree] = {
-            "S3BucketArn": join(f"arn:{next(partitions, 'aws')}:s3:::", bucket),
-            "Subdirectory": join("/", prefix_of(uri)),
-            "S3Config": {"BucketAccessRoleArn": self.role},
-            "Tags": self.context.tag_list(self.stage),
-            **options,
-        }
-        return Call(
-            name=self._name(step),
-            operation=Operation("datasync", "CreateLocationS3", request),
-            outputs={"arn": Output(("LocationArn",), kind="string")},
-            retry=Retry(errors=_ROLE_IS_NEW),
-        )
-
     def _create_task(self) -> Call:
         request: dict[str, Tree] = {
-            "SourceLocationArn": Result(self._name("source"), "arn"),
-            "DestinationLocationArn": Result(self._name("target"), "arn"),
+            "SourceLocationArn": location_of(self.source),
+            "DestinationLocationArn": location_of(self.target),
             "Name": self.context.resource_name(self.stage),
-            "TaskMode": "ENHANCED",
-            "Options": _OPTIONS,
+            "TaskMode": self.mode,
+            "Options": _OPTIONS[self.mode],
             "Tags": self.context.tag_list(self.stage),
         }
         for field_name, patterns in (("Includes", self.include), ("Excludes", self.exclude)):
@@ -217,52 +186,15 @@ class Transfer:
                 reason=("Result", "ErrorDetail"),
                 stop=Operation("datasync", "CancelTaskExecution", {"TaskExecutionArn": execution}),
                 timeout_s=self.timeout_s,
-                outputs=_COUNTS,
+                outputs=COUNTS,
             ),
             after=(self._name("runs"),),
         )
 
-    def _compared(self) -> tuple[Require, Require]:
-        """Compare what DataSync counted with what it was to copy."""
-        runs = Require(
+    def _runs(self) -> Require:
+        return Require(
             name=self._name("runs"),
             condition=Compare("ne", Result(self._name("started"), "execution"), ""),
             error="TransferNotStarted",
             cause=join("DataSync refused to start task ", self._task),
         )
-        failed = apply(Function.SUM, [{"n": self._count(_failed(f))} for f in _FAILURES], "n")
-        done = self._done
-        conditions: list[Expression[bool]] = [
-            Compare("gt", done, 0),
-            Compare("eq", failed, 0),
-            Compare("ge", self._count("verified"), self._count("transferred")),
-        ]
-        if not self.exclude:
-            # With an exclude filter, what is left out is listed as well.
-            conditions.append(Compare("ge", done, self._count("listed")))
-        names = ("listed", "transferred", "skipped", "verified")
-        parts = [part for n in names for part in (f"{n}: ", self._count(n), ", ")]
-        compared = Require(
-            name=self._name("compared"),
-            condition=All(tuple(conditions)),
-            error="StagedDataDiffers",
-            cause=join(*parts, "failed: ", failed, " objects"),
-        )
-        return runs, compared
-
-
-def _failed(phase: str) -> str:
-    return f"failed_{phase.lower()}"
-
-
-_COUNTS: Final = {
-    "listed": Output(("FilesListed", "AtSource"), kind="number", default=0),
-    "transferred": Output(("FilesTransferred",), kind="number", default=0),
-    "skipped": Output(("FilesSkipped",), kind="number", default=0),
-    "verified": Output(("FilesVerified",), kind="number", default=0),
-    "bytes": Output(("BytesWritten",), kind="number", default=0),
-    **{
-        _failed(phase): Output(("FilesFailed", phase), kind="number", default=0)
-        for phase in _FAILURES
-    },
-}

@@ -11,8 +11,11 @@ from pydantic import Field
 
 from orchestration.errors import Problem
 from orchestration.expressions import All, Compare, Function, Result, Tree, apply
-from orchestration.graph import Choose, Graph, Step
-from orchestration.stages.copying import datasync, objects
+from orchestration.graph import Choose, Graph
+from orchestration.stages.copying import objects
+from orchestration.stages.copying.comparing import Counts, by_service
+from orchestration.stages.copying.datasync import Transfer, misplaced
+from orchestration.stages.copying.locations import in_s3
 from orchestration.stages.listing import listing
 from orchestration.stages.stage import Context, Fragment
 from orchestration.stages.values import Model, Text, s3_problem
@@ -81,7 +84,7 @@ class S3Destination(Model):
             patterns: tuple[str, ...] = getattr(self, name)
             if patterns and self.copy_by != "datasync":
                 yield Problem(name, "is for copy_by: datasync only: a listing can't be filtered")
-            yield from datasync.misplaced(name, patterns)
+            yield from misplaced(name, patterns)
 
     def _check_fields(self) -> Iterator[Problem]:
         """Yield the fields that the way of copying does not have."""
@@ -124,22 +127,12 @@ class S3Destination(Model):
     def lower(self, name: str, source: Text, context: Context) -> Fragment:
         """Return the steps of a stage that copies here."""
         target = self.uri if self.uri is not None else context.location(name)
-        by_datasync = datasync.Transfer(
-            stage=name,
-            context=context,
-            source=source,
-            target=target,
-            role=context.role if self.datasync_role is None else self.datasync_role,
-            include=self.include,
-            exclude=self.exclude,
-            storage_class=self.storage_class,
-            timeout_s=self.timeout_s,
-        )
+        by_datasync = self._transfer(name, source, target, context).steps()
         outputs: dict[str, Tree] = {"location": target}
         if self.copy_by == "datasync":
-            steps: tuple[Step, ...] = by_datasync.steps()
-            outputs |= by_datasync.outputs()
-            return Fragment(steps=steps, outputs=outputs)
+            counts = Counts(name)
+            outputs |= {"object_count": counts.done, "total_bytes": counts["bytes"]}
+            return Fragment(steps=by_datasync, outputs=outputs)
         one_by_one = objects.steps(
             name,
             source,
@@ -156,9 +149,23 @@ class S3Destination(Model):
             name=f"{name}.few",
             condition=_few_and_small(name),
             then=Graph(one_by_one),
-            otherwise=Graph(by_datasync.steps()),
+            otherwise=Graph(by_datasync),
         )
         return Fragment(steps=(listed, choice), outputs=outputs)
+
+    def _transfer(self, name: str, source: Text, target: Text, context: Context) -> Transfer:
+        role = context.role if self.datasync_role is None else self.datasync_role
+        stored = {} if self.storage_class is None else {"S3StorageClass": self.storage_class}
+        return Transfer(
+            stage=name,
+            context=context,
+            source=in_s3(f"{name}.source", source, role, context),
+            target=in_s3(f"{name}.target", target, role, context, options=stored),
+            compared=by_service(name, filtered=bool(self.exclude)),
+            include=self.include,
+            exclude=self.exclude,
+            timeout_s=self.timeout_s,
+        )
 
 
 def _few_and_small(name: str) -> All:

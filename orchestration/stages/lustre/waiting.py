@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from orchestration.expressions import Result, Tree, join
 from orchestration.graph import Call, Operation, Output, Path, Until
 
@@ -17,8 +19,14 @@ def described(system: Tree) -> Operation:
     return Operation("fsx", "DescribeFileSystems", {"FileSystemIds": [system]})
 
 
-def available(name: str, system: Tree, timeout_s: int, after: tuple[str, ...] = ()) -> Call:
-    """The wait until a file system can be used; gives its mount name."""
+def available(
+    name: str,
+    system: Tree,
+    timeout_s: int,
+    after: tuple[str, ...] = (),
+    outputs: Mapping[str, Output] | None = None,
+) -> Call:
+    """The wait until a file system can be used; gives its mount name, and further outputs."""
     return Call(
         name=name,
         operation=described(system),
@@ -33,6 +41,7 @@ def available(name: str, system: Tree, timeout_s: int, after: tuple[str, ...] = 
                 "mount_name": Output(
                     ("FileSystems", 0, "LustreConfiguration", "MountName"), kind="string"
                 ),
+                **(outputs or {}),
             },
         ),
         after=after,

@@ -183,13 +183,10 @@ def _datasync(
     arn = f"arn:aws:datasync:{place}"
     task, location = f"{arn}:task/task-1", f"{arn}:location/loc-1"
     match operation:
-        case "CreateLocationS3":
-            yield Need("datasync:CreateLocationS3", "*", tags)
+        case "CreateLocationS3" | "CreateLocationFsxLustre":
+            yield Need(f"datasync:{operation}", "*", tags)
             yield Need("datasync:TagResource", location, tags)
-            yield Need("s3:ListBucket", request["S3BucketArn"])
-            yield Need("s3:GetBucketLocation", request["S3BucketArn"])
-            passed = {"iam:PassedToService": "datasync.amazonaws.com"}
-            yield Need("iam:PassRole", request["S3Config"]["BucketAccessRoleArn"], passed)
+            yield from _reached(request, place)
         case "CreateTask":
             for resource in ("SourceLocationArn", "DestinationLocationArn"):
                 yield Need("datasync:CreateTask", request[resource], tags)
@@ -212,6 +209,22 @@ def _datasync(
             yield Need(f"datasync:{operation}", "*")
         case _:
             raise LookupError(f"what does datasync:{operation} need?")
+
+
+def _reached(location: Mapping[str, Any], place: str) -> Iterator[Need]:
+    if "S3BucketArn" in location:
+        yield Need("s3:ListBucket", location["S3BucketArn"])
+        yield Need("s3:GetBucketLocation", location["S3BucketArn"])
+        passed = {"iam:PassedToService": "datasync.amazonaws.com"}
+        yield Need("iam:PassRole", location["S3Config"]["BucketAccessRoleArn"], passed)
+        return
+    yield Need("fsx:DescribeFileSystems", "*")
+    for each in ("NetworkInterfaces", "SecurityGroups", "Subnets"):
+        yield Need(f"ec2:Describe{each}", "*")
+    for action in ("CreateNetworkInterface", "DeleteNetworkInterface"):
+        yield Need(f"ec2:{action}", f"arn:aws:ec2:{place}:network-interface/eni-1")
+    for group in location["SecurityGroupArns"]:
+        yield Need("ec2:CreateNetworkInterface", group)
 
 
 def _allowed(policy: Mapping[str, Any], need: Need) -> bool:

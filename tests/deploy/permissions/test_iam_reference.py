@@ -8,7 +8,7 @@ from typing import Any
 
 import policy_sentry.querying.actions as reference
 
-from orchestration import DataStaging, S3Destination, parameter
+from orchestration import DataStaging, ExistingFileSystem, S3Destination, parameter
 from orchestration.deploy import companion, permissions, transfers
 from orchestration.deploy.starting import Maker
 from tests.deploy import pipelines
@@ -30,7 +30,15 @@ def statements(tmp_path: Path) -> list[dict[str, Any]]:
                     source=parameter("data"),
                     destination=S3Destination(copy_by="datasync", datasync_role=DATASYNC),
                 ),
-            )
+                DataStaging(
+                    name="filling",
+                    source=parameter("data"),
+                    destination=ExistingFileSystem(
+                        file_system_id="fs-0123456789abcdef0", security_groups=("sg-1",)
+                    ),
+                ),
+            ),
+            region="us-east-1",
         ),
     )
     policies = [

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from botocore.exceptions import ClientError
 
 from orchestration.local import EmbeddedAws, Fault
 from tests.local.conftest import wait
@@ -107,6 +108,41 @@ def test_keys_that_datasync_refuses_fail_the_execution(transfers: Transfers) -> 
     ended = transfers.ended(transfers.start(transfers.task("odd", "to/odd")))
     assert (ended["Status"], ended["FilesFailed"]["Prepare"]) == ("ERROR", 1)
     assert transfers.keys("to/odd/") == ["to/odd/c"]
+
+
+def test_basic_mode_copies_to_and_from_a_file_system(transfers: Transfers) -> None:
+    transfers.put("filled/a", "filled/deep/er/b ü")
+    system = transfers.file_system()
+    target = transfers.lustre(system, Subdirectory="/in/")
+    fill = transfers.task("filled", "unused", TaskMode="BASIC", DestinationLocationArn=target)
+    counts = ("FilesTransferred", "FilesSkipped", "FilesVerified", "BytesWritten")
+    ended = transfers.ended(transfers.start(fill))
+    # Directories count, and nothing tells what was listed.
+    assert [ended[each] for each in counts] == [4, 0, 4, len("filled/afilled/deep/er/b ü") + 1]
+    assert not {"FilesListed", "FilesFailed", "FilesPrepared"} & ended.keys()
+    again = transfers.ended(transfers.start(fill))
+    assert [again[each] for each in counts] == [0, 4, 4, 0]
+    source = transfers.lustre(system, Subdirectory="/in/deep")
+    back = transfers.task("unused", "to/back", TaskMode="BASIC", SourceLocationArn=source)
+    assert transfers.ended(transfers.start(back))["Status"] == "SUCCESS"
+    assert transfers.keys("to/back/") == ["to/back/er/b ü"]
+    described = transfers.api.describe_location_fsx_lustre(LocationArn=target)
+    assert described["LocationUri"] == f"fsxl://us-east-1.{system.rpartition('/')[2]}/in"
+    with pytest.raises(ClientError, match="is not found"):
+        transfers.api.describe_location_s3(LocationArn=target)
+
+
+@pytest.mark.parametrize(("options", "kept"), [({}, 1), ({"ObjectTags": "NONE"}, 0)])
+def test_tags_of_objects_come_along(
+    transfers: Transfers, options: dict[str, str], kept: int
+) -> None:
+    transfers.put("tagged/a")
+    tags = {"TagSet": [{"Key": "team", "Value": "red"}]}
+    transfers.s3.put_object_tagging(Bucket=BUCKET, Key="tagged/a", Tagging=tags)
+    target = f"to/tagged{kept}"
+    transfers.ended(transfers.start(transfers.task("tagged", target, Options=options)))
+    copied = transfers.s3.get_object_tagging(Bucket=BUCKET, Key=f"{target}/a")
+    assert len(copied["TagSet"]) == kept
 
 
 def test_tasks_are_listed_by_their_locations(transfers: Transfers) -> None:

@@ -10,12 +10,13 @@ from botocore.exceptions import ClientError
 
 from orchestration.local import EmbeddedAws
 from orchestration.local.datasync.rules import REFUSED, RULES
-from tests.local.datasync.transfers import Transfers, role
+from tests.local.datasync.transfers import GROUP, Transfers, role
 
 POINT_IN_TIME = {"VerifyMode": "POINT_IN_TIME_CONSISTENT"}
 NO_TIMES = {"Mtime": "NONE"}
 REMOVE_ALL = {"PreserveDeletedFiles": "REMOVE", "TransferMode": "ALL"}
 MISSING = "arn:aws:datasync:us-east-1:123456789012:location/loc-00000000000000000"
+NO_SYSTEM = "arn:aws:fsx:us-east-1:123456789012:file-system/fs-00000000000000000"
 NO_TASK = "arn:aws:datasync:us-east-1:123456789012:task/task-00000000000000000"
 
 
@@ -73,6 +74,21 @@ def _cancelled_after_its_end(transfers: Transfers) -> None:
     transfers.api.cancel_task_execution(TaskExecutionArn=execution)
 
 
+def on_lustre(break_it: Callable[[Transfers, str], object]) -> Callable[[Transfers], object]:
+    """Break a rule beside a file system that is available."""
+
+    def broken(_: Transfers) -> object:
+        with EmbeddedAws(time_scale=0.001) as aws:
+            own = Transfers(aws)
+            return break_it(own, own.file_system())
+
+    return broken
+
+
+def _enhanced_to_lustre(transfers: Transfers, system: str) -> None:
+    transfers.task("rules", "unused", DestinationLocationArn=transfers.lustre(system))
+
+
 BROKEN: dict[str, Callable[[Transfers], object]] = {
     "role exists": located(
         S3Config={"BucketAccessRoleArn": "arn:aws:iam::123456789012:role/no-such-role"}
@@ -80,6 +96,15 @@ BROKEN: dict[str, Callable[[Transfers], object]] = {
     "role trusts DataSync": _untrusted,
     "bucket exists": located(S3BucketArn="arn:aws:s3:::no-such-bucket"),
     "subdirectories": located(Subdirectory="/a//b"),
+    "file system exists": lambda t: t.lustre(NO_SYSTEM),
+    "file system is available": lambda t: t.lustre(t.file_system(available=False)),
+    "security groups exist": on_lustre(
+        lambda t, system: t.lustre(system, SecurityGroupArns=[f"{GROUP}2"])
+    ),
+    "directories of a file system": on_lustre(
+        lambda t, system: t.lustre(system, Subdirectory="/a/../../b")
+    ),
+    "Enhanced mode is for S3": on_lustre(_enhanced_to_lustre),
     "locations exist": lambda t: t.api.delete_location(LocationArn=MISSING),
     "locations in use stay": _location_in_use,
     "locations of a task exist": tasked(SourceLocationArn=MISSING),
@@ -110,7 +135,7 @@ def test_what_breaks_a_rule_is_refused(transfers: Transfers, rule: str) -> None:
     with pytest.raises(ClientError) as caught:
         BROKEN[rule](transfers)
     error, words = caught.value.response["Error"], RULES[rule].message.split("{")[0]
-    assert error["Code"] == REFUSED
+    assert error["Code"] == RULES[rule].error
     assert error["Message"].startswith(words)
     assert RULES[rule].source.startswith(("model: ", "guide: ", "issue: "))
 

@@ -9,6 +9,7 @@ from orchestration.local import EmbeddedAws
 from tests.local.conftest import wait
 
 BUCKET = "synced"
+GROUP = "arn:aws:ec2:us-east-1:123456789012:security-group/sg-0123abcd"
 SERVICE = "datasync.amazonaws.com"
 
 
@@ -49,6 +50,27 @@ class Transfers:
             **more,
         }
         return str(self.api.create_location_s3(**request)["LocationArn"])
+
+    def file_system(self, *, available: bool = True) -> str:
+        """Return the ARN of a new file system, with a security group that reaches it."""
+        self.aws.provide(subnets=["subnet-0123abcd"], security_groups=["sg-0123abcd"])
+        fsx = self.aws.client("fsx")
+        made = fsx.create_file_system(
+            FileSystemType="LUSTRE",
+            StorageCapacity=1200,
+            SubnetIds=["subnet-0123abcd"],
+            LustreConfiguration={"DeploymentType": "SCRATCH_2"},
+        )["FileSystem"]
+        if available:
+            wait(
+                lambda: fsx.describe_file_systems(FileSystemIds=[made["FileSystemId"]]),
+                lambda described: described["FileSystems"][0]["Lifecycle"] == "AVAILABLE",
+            )
+        return str(made["ResourceARN"])
+
+    def lustre(self, system: str, **more: Any) -> str:
+        request = {"FsxFilesystemArn": system, "SecurityGroupArns": [GROUP], **more}
+        return str(self.api.create_location_fsx_lustre(**request)["LocationArn"])
 
     def task(self, source: str, target: str, **more: Any) -> str:
         request: dict[str, Any] = {

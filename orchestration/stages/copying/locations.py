@@ -1,0 +1,93 @@
+"""Locations of DataSync: the two ends of a transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from orchestration.expressions import Function, Result, Tree, apply, join
+from orchestration.graph import Call, ErrorPattern, Operation, Output, Retry
+from orchestration.refs import Expression
+from orchestration.stages.copying.ending import REFUSED
+from orchestration.stages.listing import prefix_of
+from orchestration.stages.stage import Context
+from orchestration.stages.values import Text
+
+_PARTITIONS: Final = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
+_ROLE_IS_NEW: Final = (
+    ErrorPattern(REFUSED, "Unable to assume role"),
+    ErrorPattern(REFUSED, "access test failed"),
+)
+
+
+def location_of(call: Call) -> Result:
+    """Return the ARN of the location that a call makes."""
+    return Result(call.name, "arn")
+
+
+def in_s3(
+    name: str,
+    uri: Text,
+    role: Tree,
+    context: Context,
+    *,
+    options: Mapping[str, Tree] | None = None,
+    after: tuple[str, ...] = (),
+) -> Call:
+    """Return the call that makes a location of an S3 prefix, reached by a role."""
+    bucket = apply(Function.S3_BUCKET, uri)
+    request: dict[str, Tree] = {
+        "S3BucketArn": join(f"arn:{_partition(context)}:s3:::", bucket),
+        "Subdirectory": join("/", prefix_of(uri)),
+        "S3Config": {"BucketAccessRoleArn": role},
+        **(options or {}),
+    }
+    return _made(name, "CreateLocationS3", request, context, Retry(errors=_ROLE_IS_NEW), after)
+
+
+def on_lustre(
+    name: str,
+    system: Tree,
+    path: str,
+    *,
+    owner: Expression[object],
+    security_groups: tuple[Text, ...],
+    context: Context,
+) -> Call:
+    """Return the call that makes a location of a directory of a file system.
+
+    ``system`` is its ARN; the security groups are those of the account ``owner``.
+    """
+    start = f"arn:{_partition(context)}:ec2:{context.region}:"
+    request: dict[str, Tree] = {
+        "FsxFilesystemArn": system,
+        "SecurityGroupArns": [
+            join(start, owner, ":security-group/", group) for group in security_groups
+        ],
+        "Subdirectory": path,
+    }
+    return _made(name, "CreateLocationFsxLustre", request, context, Retry(), ())
+
+
+def _made(
+    name: str,
+    operation: str,
+    request: Mapping[str, Tree],
+    context: Context,
+    retry: Retry,
+    after: tuple[str, ...],
+) -> Call:
+    stage = name.partition(".")[0]
+    return Call(
+        name=name,
+        operation=Operation("datasync", operation, {**request, "Tags": context.tag_list(stage)}),
+        outputs={"arn": Output(("LocationArn",), kind="string")},
+        retry=retry,
+        after=after,
+    )
+
+
+def _partition(context: Context) -> str:
+    region = context.region or ""
+    partitions = (name for start, name in _PARTITIONS.items() if region.startswith(start))
+    return next(partitions, "aws")
