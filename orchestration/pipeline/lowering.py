@@ -19,6 +19,11 @@ from orchestration.pipeline.unchanged import Ending
 from orchestration.refs import Ref
 from orchestration.stages import Context, Fragment, Stage
 
+_UNTAGGED = (
+    "nothing that this stage creates takes tags from here; remove them, or see the stage's own "
+    "fields (`request` of aws_call, `tags` of an S3 destination)"
+)
+
 
 def lower(pipeline: Description) -> Workflow:
     """The pipeline as a workflow, or a :class:`PipelineError` with everything that is wrong."""
@@ -146,7 +151,7 @@ def _lowered(stage: Stage, context: Context) -> tuple[Fragment, list[Problem]]:
     """Lower a stage; whatever its kind does wrong belongs to it, wherever the kind comes from."""
     kind = type(stage).__name__
     try:
-        fragment = stage.lower(context)
+        fragment = stage.lower(context.tagged(stage.tags))
     except Exception as error:
         error.add_note(f"while stage {stage.name!r}, a {kind}, was lowered")
         raise
@@ -162,6 +167,8 @@ def _lowered(stage: Stage, context: Context) -> tuple[Fragment, list[Problem]]:
         for name in fragment.outputs
         if name not in declared
     ]
+    if stage.tags and fragment == stage.model_copy(update={"tags": {}}).lower(context):
+        return fragment, [Problem("tags", _UNTAGGED, stage=stage.name)]
     messages += [
         f"{kind} names a step {step.name!r}; begin the name with that of the stage: "
         f"{stage.name}.{step.name}"

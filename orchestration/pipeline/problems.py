@@ -64,7 +64,7 @@ def _of_stage(written: Written, stages: Mapping[str, Written], draft: Draft) -> 
             yield Problem("after", f"there is no stage {other!r}{near(other, stages)}")
     if written.stage is not None:
         yield from _checked(written.stage, draft)
-        yield from _tags(getattr(written.stage, "tags", ()))
+        yield from _tags(written.stage.tags)
         for field, source in written.stage.sources():
             yield from _source(field, source)
 

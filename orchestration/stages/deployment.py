@@ -77,6 +77,20 @@ class SmokeTest(Model):
             return self.request
 
 
+class DeploymentRequests(Model):
+    """Further fields of the requests of a deployment, as AWS names them."""
+
+    CreateModel: Extra = {}
+    CreateEndpointConfig: Extra = {}
+    CreateEndpoint: Extra = {}
+    UpdateEndpoint: Extra = {}
+
+    def merged(self, operation: str, request: dict[str, Any]) -> Operation:
+        """Return an operation with its further fields; ``ValueError`` for one that is set."""
+        whole = ExtraRequest.merged(request, getattr(self, operation), operation)
+        return Operation("sagemaker", operation, whole)
+
+
 @dataclass(frozen=True, slots=True)
 class DeploymentOutputs:
     """References to what a :class:`Deployment` gives."""
@@ -116,8 +130,8 @@ class Deployment(Stage):
     poll_interval_s: Seconds = 30
     vpc: Vpc | None = None
     enable_network_isolation: bool = False
-    extra_request: Extra = {}
-    """Further fields of ``CreateEndpointConfig``."""
+    extra_request: DeploymentRequests = DeploymentRequests()
+    """Further fields, by operation: ``{CreateModel: {…}, CreateEndpointConfig: {…}}``."""
 
     outputs: ClassVar[Outputs[DeploymentOutputs]] = Outputs(DeploymentOutputs)
 
@@ -125,7 +139,7 @@ class Deployment(Stage):
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
         yield from s3_problem("model_data", self.model_data)
         try:
-            self._config_request(SAMPLE)
+            self.lower(SAMPLE)
         except ValueError as error:
             yield Problem("extra_request", str(error))
 
@@ -184,11 +198,11 @@ class Deployment(Stage):
             request["EnableNetworkIsolation"] = True
         return Call(
             name=f"{self.name}.model",
-            operation=Operation("sagemaker", "CreateModel", request),
+            operation=self.extra_request.merged("CreateModel", request),
             adopt=Adopt(exists=_EXISTS),
         )
 
-    def _config_request(self, context: Context) -> dict[str, Any]:
+    def _config_operation(self, context: Context) -> Operation:
         variant: dict[str, Any] = {
             "VariantName": "main",
             "ModelName": context.resource_name(self.name),
@@ -201,12 +215,12 @@ class Deployment(Stage):
             "ProductionVariants": [variant],
             "Tags": context.tag_list(self.name),
         }
-        return ExtraRequest.merged(request, self.extra_request)
+        return self.extra_request.merged("CreateEndpointConfig", request)
 
     def _config(self, context: Context) -> Call:
         return Call(
             name=f"{self.name}.config",
-            operation=Operation("sagemaker", "CreateEndpointConfig", self._config_request(context)),
+            operation=self._config_operation(context),
             adopt=Adopt(exists=_EXISTS),
             retry=_MODEL_VISIBLE_LATER,
             after=(f"{self.name}.model",),
@@ -245,15 +259,15 @@ class Deployment(Stage):
         request = {"EndpointName": endpoint, "EndpointConfigName": config}
         create = Call(
             name=f"{name}.create",
-            operation=Operation(
-                "sagemaker", "CreateEndpoint", {**request, "Tags": context.tag_list(name)}
+            operation=self.extra_request.merged(
+                "CreateEndpoint", {**request, "Tags": context.tag_list(name)}
             ),
             adopt=Adopt(exists=_EXISTS),
             retry=_CONFIG_VISIBLE_LATER,
         )
         update = Call(
             name=f"{name}.update",
-            operation=Operation("sagemaker", "UpdateEndpoint", request),
+            operation=self.extra_request.merged("UpdateEndpoint", dict(request)),
             adopt=Adopt(exists=_UPDATING),
             retry=_CONFIG_VISIBLE_LATER,
             after=(f"{name}.serving",),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
+
+from pydantic import Field
 
 from orchestration.errors import Problem
 from orchestration.expressions import Tree, join, run_attempt, run_id, walk
@@ -12,7 +14,7 @@ from orchestration.graph import Call, Graph, Permission, Step
 from orchestration.refs import Expression
 from orchestration.stages.options import AirflowOptions
 from orchestration.stages.outputs import Outputs
-from orchestration.stages.values import Condition, Model, Name, Source, StageName
+from orchestration.stages.values import Condition, Model, Name, Source, StageName, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ class Context:
     role: Tree
     region: str | None = None
     """The AWS region of the pipeline, if it names one."""
-    tags: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, Tree] = field(default_factory=dict)
+    """Those of the pipeline and, while a stage is lowered, those of the stage."""
 
     def resource_name(self, stage: str) -> Expression[str]:
         """The name of what a stage creates in a run: pipeline, stage, the run's identity."""
@@ -111,16 +114,17 @@ class Context:
             return source.uri
         return join(self.source(source), "/sourcedir.tar.gz")
 
-    def tag_list(
-        self, stage: str, tags: Mapping[str, str] | None = None, *, run: str | None = None
-    ) -> list[Tree]:
+    def tagged(self, tags: Mapping[str, Tree]) -> Context:
+        """Return the context of a stage with tags of its own."""
+        return replace(self, tags={**self.tags, **tags}) if tags else self
+
+    def tag_list(self, stage: str, *, run: str | None = None) -> list[Tree]:
         """Tags of everything a stage creates, to find a run's resources by.
 
         ``run`` stands for the run in requests that must be equal in all runs.
         """
         own = {"orchestration:pipeline": self.pipeline, "orchestration:stage": stage}
-        given = {**self.tags, **(tags or {}), **own}
-        plain: list[Tree] = [{"Key": k, "Value": v} for k, v in given.items()]
+        plain: list[Tree] = [{"Key": k, "Value": v} for k, v in {**self.tags, **own}.items()]
         return [*plain, {"Key": "orchestration:run", "Value": run_id() if run is None else run}]
 
 
@@ -146,6 +150,8 @@ class Stage(Model):
     """Snake case; it stands in the names of what the stage creates."""
     after: tuple[Name, ...] = ()
     """Stages to wait for beside those that are referred to."""
+    tags: dict[str, Text] = Field(default={}, max_length=40)
+    """Tags of what the stage creates, beside those of the pipeline."""
     airflow: AirflowOptions | None = None
     """Settings of the stage's tasks on Airflow; other backends ignore them."""
     when: Condition | None = None

@@ -79,8 +79,6 @@ class ProcessingJob(Stage):
     vpc: Vpc | None = None
     enable_network_isolation: bool = False
     encrypt_inter_container_traffic: bool = False
-    tags: dict[str, str] = Field(default={}, max_length=40)
-    """Beside those of the pipeline."""
     poll_interval_s: Seconds = 30
     extra_request: Extra = {}
     """Further fields of ``CreateProcessingJob``."""
@@ -231,7 +229,7 @@ class ProcessingJob(Stage):
             output_kms_key=self.output_kms_key,
             cluster=self.cluster.request(candidate),
             max_runtime_s=self.max_runtime_s,
-            tags=context.tag_list(self.name, self.tags),
+            tags=context.tag_list(self.name),
             environment=self.environment,
             network=self._network(),
             extra=self.extra_request,

@@ -83,8 +83,6 @@ class TrainingFields(Stage):
     experiment: Experiment | None = None
     enable_network_isolation: bool = False
     encrypt_inter_container_traffic: bool = False
-    tags: dict[str, str] = Field(default={}, max_length=40)
-    """Beside those of the pipeline."""
     poll_interval_s: Seconds = 30
     extra_request: Extra = {}
     """Further fields of ``CreateTrainingJob``: added, checked like the rest, never dropped."""

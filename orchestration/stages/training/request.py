@@ -41,7 +41,7 @@ def request(job: TrainingFields, context: Context, number: int) -> dict[str, Any
         "OutputDataConfig": _output(job, context),
         "ResourceConfig": job.cluster.request(candidate),
         "StoppingCondition": stopping,
-        "Tags": context.tag_list(job.name, job.tags),
+        "Tags": context.tagged(job.tags).tag_list(job.name),
     }
     if job.spot is not None:
         whole["EnableManagedSpotTraining"] = True
