@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from orchestration.refs import Expression, Ref
     from orchestration.stages import (
         AirflowOptions,
+        Announcement,
+        Approval,
         AwsCall,
         Batch,
         CheckpointEvaluation,
@@ -79,6 +81,8 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "AirflowOptions": "orchestration.stages",
+    "Announcement": "orchestration.stages",
+    "Approval": "orchestration.stages",
     "AwsCall": "orchestration.stages",
     "Batch": "orchestration.stages",
     "CheckpointEvaluation": "orchestration.stages",
@@ -171,6 +175,8 @@ __all__ = [
     "MPI",
     "SMDDP",
     "AirflowOptions",
+    "Announcement",
+    "Approval",
     "AwsCall",
     "Batch",
     "CheckpointEvaluation",

@@ -93,8 +93,8 @@ class WorkerEdge:
                 return self.clients.send(request)
             case Pause():
                 self._sleep(pause_length(effect, time.time()))
-            case Deadline(seconds):
-                return time.time() + limit(seconds)
+            case Deadline(seconds, idle):
+                return time.time() + (pause(seconds) if idle else limit(seconds))
             case Recall(path):
                 return self.journal.recalled(path)
             case Resume(path):

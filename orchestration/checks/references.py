@@ -175,8 +175,12 @@ class _Readers:
             return
         # What the call itself gave is known by then; what the last poll gives is not.
         own = _Scope(frozenset([step.name]), others)
-        stop = step.until.stop
-        for operation in (step.until.poll, *([stop] if stop is not None else [])):
+        stop, person = step.until.stop, step.until.person
+        asked = [step.until.poll, *([stop] if stop is not None else [])]
+        if person is not None:
+            asked.append(person.token)
+            yield from self.tree(step.name, person.question, others, looping=looping)
+        for operation in asked:
             yield from self.tree(step.name, operation.request, own, looping=looping)
             for node in walk(operation.request):
                 if (

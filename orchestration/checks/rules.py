@@ -75,6 +75,8 @@ def requests(workflow: Workflow) -> Iterator[Problem]:
                 yield from _operation(call.name, call.until.poll, status, request=False)
                 if call.until.stop is not None:
                     yield from _operation(call.name, call.until.stop, {})
+                if call.until.person is not None:
+                    yield from _operation(call.name, call.until.person.token, {})
 
 
 def reports(workflow: Workflow) -> Iterator[Problem]:

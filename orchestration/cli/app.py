@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from orchestration.cli import answers
 from orchestration.cli.commands.rendering import Artefact, Backend, Driver, Format
 from orchestration.cli.naming import use_stages
-from orchestration.cli.output import Commands, say, use_json
+from orchestration.cli.options import Json, Profile, Region
+from orchestration.cli.output import Commands, say
 
 app = typer.Typer(
     cls=Commands,
@@ -33,18 +35,12 @@ Parameters = Annotated[
         "--parameter", "-p", metavar="NAME=VALUE", help="Value of a parameter; repeatable."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", callback=use_json, help="Print one JSON document.")]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write or compare.")
 ]
 Check = Annotated[
     bool, typer.Option("--check", help="Write nothing; exit with 1 if the file is stale.")
 ]
-Region = Annotated[
-    str | None,
-    typer.Option(help="AWS region; default: the pipeline's, else from the environment."),
-]
-Profile = Annotated[str | None, typer.Option(help="AWS profile; default: from the environment.")]
 
 
 def _version(value: bool) -> None:
@@ -364,3 +360,7 @@ def upload(
     from orchestration.cli.commands import deployment
 
     deployment.upload(pipeline, parameters or (), region=region, profile=profile, as_json=as_json)
+
+
+app.command()(answers.approve)
+app.command()(answers.reject)

@@ -74,8 +74,9 @@ class DirectEdge:
                 self.interruption.pause(length)
             case Rest(_, seconds):
                 self.interruption.pause(timing.pause(seconds, time_scale=self.time_scale))
-            case Deadline(seconds):
-                return time.monotonic() + timing.limit(seconds, time_scale=self.time_scale)
+            case Deadline(seconds, idle):
+                allowed = timing.pause if idle else timing.limit
+                return time.monotonic() + allowed(seconds, time_scale=self.time_scale)
             case Recall(path):
                 return self.apart(self.journal.recalled(path))
             case Resume() | Started():

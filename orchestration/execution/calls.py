@@ -262,7 +262,8 @@ class _Calling:
 
     def _watch(self, asked: Job, created: _Created, place: Place) -> Performance[Watch]:
         until = _until(asked.call)
-        deadline = cast(float, (yield Deadline(until.timeout_s)))
+        idle = until.person is not None
+        deadline = cast(float, (yield Deadline(until.timeout_s, idle)))
         return Watch(
             path=self.path,
             subject=asked.subject,

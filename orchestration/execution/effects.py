@@ -156,6 +156,8 @@ class Deadline:
     """Ask for the moment some seconds of AWS from now; 0: for this moment."""
 
     seconds: float = 0.0
+    idle: bool = False
+    """True if no work runs meanwhile, so that simulated time shortens it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,8 +105,10 @@ def judged(
 
 def late(until: Until, subject: str) -> Failed:
     """Return the end of what took too long."""
-    text = wording.LATE if until.stop is None else wording.LATE_AND_STOPPED
-    return Failed(TIMED_OUT, wording.filled(text, subject=subject, seconds=f"{until.timeout_s:g}"))
+    return Failed(
+        TIMED_OUT,
+        wording.filled(wording.late(until), subject=subject, seconds=f"{until.timeout_s:g}"),
+    )
 
 
 def _gone(watch: Watch, until: Until) -> Verdict:

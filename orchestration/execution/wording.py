@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from string import Formatter
 from typing import Final, TypeVar
 
-from orchestration.graph import JOB_FAILED, MAX_REPORT_BYTES, NO_CAPACITY, TIMED_OUT
+from orchestration.graph import JOB_FAILED, MAX_REPORT_BYTES, NO_CAPACITY, TIMED_OUT, Until
 
 __all__ = ["JOB_FAILED", "NO_CAPACITY", "TIMED_OUT", "filled", "parts"]
 
@@ -51,6 +51,7 @@ ENDED_WITH_REASON: Final = f"{ENDED}{BEFORE_REASON}{{reason}}"
 LATE: Final = "{subject} did not end within {seconds} s"
 TOLD_TO_STOP: Final = "; it was told to stop"
 LATE_AND_STOPPED: Final = f"{LATE}{TOLD_TO_STOP}"
+UNANSWERED: Final = "{subject}: nobody answered within {seconds} s"
 ASKED: Final = "{operation} of {subject}"
 CALL_REFUSED: Final = f"{{subject}}{BEFORE_REASON}{{message}}"
 POLL_REFUSED: Final = f"{ASKED}{BEFORE_REASON}{{message}}"
@@ -104,6 +105,13 @@ UNUSABLE_REPORT: Final = f"is not a JSON object in UTF-8 of at most {MAX_REPORT_
 ABSENT_VALUE: Final = "has no {path}"
 WRONG_VALUE: Final = "has no {kind} at {path}"
 NOT_FINITE_VALUE: Final = "has NaN or infinity at {path}"
+
+
+def late(until: Until) -> str:
+    """Return the text of the cause where something took too long."""
+    if until.person is not None:
+        return UNANSWERED
+    return LATE if until.stop is None else LATE_AND_STOPPED
 
 
 def filled(text: str, **values: object) -> str:

@@ -97,6 +97,22 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """A person whose answer a call waits for, maybe for days.
+
+    Step Functions asks for the answer seldom, and waits for a task token in between: whoever
+    answers returns it, so that waiting costs next to nothing. Airflow shows the question in its UI.
+    """
+
+    question: Tree
+    """The question, for people to read."""
+    token: Operation
+    """The request that keeps the token for whoever answers."""
+    field: str
+    """The request's field for it; it holds ``{"token": ...}``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Until:
     """The way to wait for the job that a call started.
 
@@ -126,6 +142,8 @@ class Until:
     """The request that stops it when the run is aborted or out of time."""
     outputs: Mapping[str, Output] = field(default_factory=dict)
     """Taken from the last poll."""
+    person: Person | None = None
+    """The person who is waited for, if it is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

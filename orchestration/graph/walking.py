@@ -67,16 +67,15 @@ def operations(call: Call) -> Iterator[Operation]:
             yield candidate.until.poll
             if candidate.until.stop is not None:
                 yield candidate.until.stop
+            if candidate.until.person is not None:
+                yield candidate.until.person.token
 
 
 def trees(step: Step) -> Iterator[Tree]:
     """Every tree of a step's own (not those inside its bodies)."""
     match step:
         case Call():
-            yield from (operation.request for operation in operations(step))
-            yield from (c.fallback.label for c in candidates(step) if c.fallback is not None)
-            if step.failure is not None:
-                yield step.failure.remedy
+            yield from _trees_of_call(step)
         case Read():
             yield step.uri
         case Choose():
@@ -95,6 +94,15 @@ def trees(step: Step) -> Iterator[Tree]:
             yield step.cause
         case Parallel() | Guarded():
             pass
+
+
+def _trees_of_call(call: Call) -> Iterator[Tree]:
+    yield from (operation.request for operation in operations(call))
+    yield from (c.fallback.label for c in candidates(call) if c.fallback is not None)
+    if call.failure is not None:
+        yield call.failure.remedy
+    if call.until is not None and call.until.person is not None:
+        yield call.until.person.question
 
 
 def stage_of(step: str) -> str:
@@ -184,7 +192,11 @@ def _rewrite_call(call: Call, tree: Callable[[Any], Any]) -> Call:
 
     until, fallback = call.until, call.fallback
     if until is not None:
-        until = replace(until, poll=operation(until.poll), stop=stop(until.stop))
+        person = until.person
+        if person is not None:
+            question, token = tree(person.question), operation(person.token)
+            person = replace(person, question=question, token=token)
+        until = replace(until, poll=operation(until.poll), stop=stop(until.stop), person=person)
     if fallback is not None:
         others = tuple(alternative(other) for other in fallback.alternatives)
         fallback = replace(fallback, label=tree(fallback.label), alternatives=others)

@@ -7,6 +7,7 @@ from orchestration.stages.evaluation import CheckpointEvaluation
 from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
 from orchestration.stages.options import AirflowOptions
 from orchestration.stages.outputs import Outputs, output
+from orchestration.stages.people import Announcement, Approval
 from orchestration.stages.processing.fields import (
     ProcessingCluster,
     ProcessingInput,
@@ -35,6 +36,8 @@ from orchestration.stages.values import Source, Text, Vpc
 
 __all__ = [
     "AirflowOptions",
+    "Announcement",
+    "Approval",
     "AwsCall",
     "Batch",
     "CheckpointEvaluation",

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, Final
 
+from orchestration.backends.stepfunctions.calls.people import interval_s
 from orchestration.backends.stepfunctions.integrations.choosing import is_synchronous
 from orchestration.backends.stepfunctions.names import MOST_POLLS, state
 from orchestration.backends.stepfunctions.states import following
@@ -206,4 +207,6 @@ def _adopted(workflow: Workflow) -> Iterator[tuple[int, int]]:
 
 
 def _rounds(until: Until) -> int:
-    return min(MOST_POLLS, max(1, ceil(until.timeout_s / max(1, ceil(until.interval_s)))))
+    rounds = min(MOST_POLLS, max(1, ceil(until.timeout_s / interval_s(until))))
+    # A Task waits for a person, with up to twice the events of a Wait in each round.
+    return rounds if until.person is None else 2 * rounds

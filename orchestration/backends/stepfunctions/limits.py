@@ -94,6 +94,8 @@ def _until(name: str, until: Until) -> Iterator[Problem]:
     yield from _operation(name, until.poll)
     if until.stop is not None:
         yield from _operation(name, until.stop)
+    if until.person is not None:
+        yield from _operation(name, until.person.token)
     if until.timeout_s > MAX_SECONDS:
         yield Problem(name, f"until.timeout_s is {until.timeout_s:g}; at most {MAX_SECONDS}")
     if until.gone is not None:

@@ -42,7 +42,7 @@ def deploy(
 
     deployment = step_functions(
         loaded,
-        session=_session(region or loaded.region, profile),
+        session=session_of(region or loaded.region, profile),
         parameters=chosen,
         unrestricted=unrestricted,
         role_arn=role,
@@ -102,7 +102,7 @@ def upload(
 
     try:
         sent = upload_sources(
-            loaded, chosen, _session(region or loaded.region, profile).client("s3")
+            loaded, chosen, session_of(region or loaded.region, profile).client("s3")
         )
     except BotoCoreError as error:
         raise DeployError(f"AWS can't be reached: {error}") from error
@@ -121,7 +121,7 @@ def rerun(execution: str, *, region: str | None, profile: str | None, as_json: b
 
     own = execution.split(":")[3] if execution.count(":") > 3 else None
     note("the companion of the state machine cleans up first; this takes a minute or two")
-    started = start_again(execution, session=_session(region or own, profile))
+    started = start_again(execution, session=session_of(region or own, profile))
     if as_json:
         document({"execution_arn": started.arn, "attempt": started.attempt, "run": started.run})
         return
@@ -129,7 +129,8 @@ def rerun(execution: str, *, region: str | None, profile: str | None, as_json: b
     say(started.arn)
 
 
-def _session(region: str | None, profile: str | None) -> Any:
+def session_of(region: str | None, profile: str | None) -> Any:
+    """Return a session of boto3; raises :class:`DeployError` where it has no region."""
     import boto3
     from botocore.exceptions import BotoCoreError
 

@@ -56,6 +56,16 @@ def rerun(execution: str, *, session: Clients, sleep: Sleep = time.sleep) -> Rer
         raise StartError(f"execution {execution} can't be started again: {error}") from error
 
 
+def token_of(execution: str, session: Clients) -> str:
+    """Return the identity of an execution's run, as it stands in names and places."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        return described(session.client("stepfunctions"), _arn(execution, session)).token
+    except (BotoCoreError, ClientError) as error:
+        raise StartError(f"execution {execution} is not known: {error}") from error
+
+
 def _arn(execution: str, session: Clients) -> str:
     if execution.startswith("arn:"):
         return execution

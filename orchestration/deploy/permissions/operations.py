@@ -137,6 +137,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
     ("s3", "GetObject"): (
         single("ReadObjects", "s3:GetObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
     ),
+    ("s3", "HeadObject"): (
+        single("ReadObjects", "s3:GetObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
+    ),
     ("s3", "PutObject"): (
         single("WriteObjects", "s3:PutObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
     ),

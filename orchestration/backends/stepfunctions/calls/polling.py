@@ -10,6 +10,7 @@ from orchestration.backends.jsonata import enclosed, field, literal, path, quote
 from orchestration.backends.stepfunctions.calls import failures, recognition, tries
 from orchestration.backends.stepfunctions.calls.fallbacks import Way
 from orchestration.backends.stepfunctions.calls.outputs import defaults, given, taken
+from orchestration.backends.stepfunctions.calls.people import interval_s, waiting
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, alternative, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice
@@ -99,9 +100,8 @@ class Polling:
     @property
     def _too_late(self) -> Json:
         until = self._until
-        text = wording.LATE if until.stop is None else wording.LATE_AND_STOPPED
         seconds = (f"{until.timeout_s:g}",)
-        cause = worded(text, self.scope, subject=self.subject, seconds=seconds)
+        cause = worded(wording.late(until), self.scope, subject=self.subject, seconds=seconds)
         return {"Error": wording.TIMED_OUT, "Cause": enclosed(cause)}
 
     def _limited(self, root: str) -> list[Rule]:
@@ -217,9 +217,13 @@ class Polling:
 
     @property
     def _interval_s(self) -> int:
-        return max(1, ceil(self._until.interval_s))
+        return interval_s(self._until)
 
     def _wait(self, poll: str) -> str:
+        if self._until.person is not None:
+            counted: State = {self._polls: enclosed(f"${self._polls} + 1")}
+            bell = waiting(self._until.person, self._interval_s, self.scope, counted, poll)
+            return self.states.add(self._name("Wait"), bell, poll)
         wait: State = {
             "Type": "Wait",
             "Seconds": self._seconds(),

@@ -1,0 +1,1 @@
+"""People who are asked, and their answers."""
