@@ -9,7 +9,8 @@ A job can tell in these ways that it is not on AWS:
 
 * Whatever its image, it runs with this interpreter and these packages: a training job in the
   PyTorch training toolkit (or its own `ContainerEntrypoint`), a processing job by its
-  `ContainerEntrypoint`, a model under the PyTorch inference toolkit's contract.
+  `ContainerEntrypoint`, either by the stand-in that
+  its stage names (`local: {command: ...}`), a model under the PyTorch inference toolkit's contract.
 * `/opt/ml` is a directory of its own, which `SAGEMAKER_BASE_DIR` names too; such paths in the
   request's hyperparameters, environment, entry point and arguments are rewritten. Where the system
   has no mount namespaces (macOS, many containers), a script that names `/opt/ml` itself reaches

@@ -30,6 +30,7 @@ def read(
     data = load(path)
     if wrong := unusable(data):
         raise PipelineError(wrong)
+    _place_stand_ins(data, path.parent)
     locked = _lock(path) if content is None else _locked(content)
     found = plans.settle(data, path.parent, locked.plans)
     for code in _codes(data):
@@ -39,6 +40,15 @@ def read(
             code.source.setdefault("sha256", "0" * 64)
         found += wrong
     return data, found
+
+
+def _place_stand_ins(data: Mapping[str, Any], directory: Path) -> None:
+    """Make the folders of stand-ins absolute; they need not exist until a run starts."""
+    stages = data.get("stages")
+    for stage in stages.values() if isinstance(stages, dict) else ():
+        local = stage.get("local") if isinstance(stage, dict) else None
+        if isinstance(local, dict) and isinstance(local.get("directory"), str):
+            local["directory"] = str((directory / local["directory"]).resolve())
 
 
 def _filled(code: _Code, directory: Path, digests: Mapping[str, str]) -> Iterator[Problem]:

@@ -187,6 +187,19 @@ class Source(Model):
         )
 
 
+class StandIn(Model):
+    """A program of this machine that runs on the embedded AWS in the place of an image's own.
+
+    The embedded AWS runs no containers, and AWS itself never hears of it.
+    """
+
+    command: tuple[str, ...] = Field(min_length=1)
+    """The program and its arguments; paths below ``/opt/ml`` are those of the job."""
+    directory: str | None = None
+    """The folder it is started in, relative to the file that describes the pipeline; by default the
+    job's own ``/opt/ml``."""
+
+
 class ExtraRequest:
     """Merging of the ``extra_request`` mapping: adds, never overrides."""
 

@@ -34,6 +34,15 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "p.yaml"
 
 
+def test_a_stand_in_s_folder_lies_beside_the_file(path: Path) -> None:
+    local = "    local: {command: [python3, run.py], directory: local}\n"
+    path.write_text(FILE + local, encoding="utf-8")
+    [stage] = Pipeline.load(path).stages
+    assert isinstance(stage, TrainingJob)
+    assert stage.local is not None
+    assert stage.local.directory == str((path.parent / "local").resolve())
+
+
 def write_lock(path: Path) -> None:
     lock_path(path).write_text(json.dumps(lock(path)), encoding="utf-8")
 

@@ -12,6 +12,7 @@ from orchestration.local.account.faults import Faults
 from orchestration.local.account.networks import Networks
 from orchestration.local.account.protocol import ACCOUNT_ID
 from orchestration.local.account.recorder import Recorder
+from orchestration.local.account.stand_ins import StandIns
 from orchestration.local.processes.children import Children
 
 
@@ -34,6 +35,7 @@ class Account:
     activity: Activity = field(default_factory=Activity)
     faults: Faults = field(default_factory=Faults)
     children: Children = field(default_factory=Children)
+    stand_ins: StandIns = field(default_factory=StandIns)
     networks: Networks = field(init=False)
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from orchestration.errors import ExpressionError, LocalError
 from orchestration.expressions import Join, Json, Tree, evaluate, walk
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import NotifySpec, Workflow, all_steps, trees
+from orchestration.local.account.stand_ins import StandIn
 from orchestration.local.server.embedded import EmbeddedAws
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def prepare(
         roles=filter(_ROLE.fullmatch, known),
         subnets=filter(_SUBNET.fullmatch, known),
         security_groups=(match[1] for match in map(_GROUP.fullmatch, known) if match),
+        stand_ins=stand_ins(pipeline),
     )
     _make_buckets(s3, {workspace, *named})
     if workflow.notify is not None:
@@ -50,6 +52,19 @@ def prepare(
     for uri, path in uploads.items():
         _upload(s3, uri, path)
     sources.upload(pipeline, values, s3)
+
+
+def stand_ins(pipeline: Pipeline) -> Iterator[StandIn]:
+    """Yield the programs that run in the place of images; raise where a folder is missing."""
+    for stage in pipeline.stages:
+        local = getattr(stage, "local", None)
+        if local is None:
+            continue
+        folder = None if local.directory is None else Path(local.directory).resolve()
+        if folder is not None and not folder.is_dir():
+            raise LocalError(f"stage {stage.name}: there is no folder {folder}, named in `local`")
+        where = None if folder is None else str(folder)
+        yield StandIn(pipeline.name, stage.name, tuple(local.command), where)
 
 
 def _make_buckets(s3: Any, names: set[str]) -> None:

@@ -10,6 +10,7 @@ from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import Answer
 from orchestration.local.account.records import Fault
 from orchestration.local.account.roles import provide as provide_role
+from orchestration.local.account.stand_ins import StandIn
 from orchestration.local.server.simulation import Simulation
 from orchestration.local.server.snapshot import snapshot
 
@@ -43,13 +44,19 @@ def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
 
 
 def _provide(
-    account: Account, *, roles: list[str], subnets: list[str], security_groups: list[str]
+    account: Account,
+    *,
+    roles: list[str],
+    subnets: list[str],
+    security_groups: list[str],
+    stand_ins: list[dict[str, Any]],
 ) -> None:
     # Two runs that start at once ask for the same.
     with _PROVIDING:
         for arn in roles:
             provide_role(arn)
         account.networks.provide(subnets, security_groups)
+        account.stand_ins.provide(StandIn(**each) for each in stand_ins)
 
 
 def _events(region: str, *, execution: str, after: int) -> Any:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from urllib.parse import quote
 
 from orchestration.errors import LocalError
 from orchestration.local.account.records import Fault, RecordedCall
+from orchestration.local.account.stand_ins import StandIn
 from orchestration.local.processes.environment import (
     ACCESS_KEY,
     SECRET_KEY,
@@ -174,13 +176,19 @@ class EmbeddedAws:
         roles: Iterable[str] = (),
         subnets: Iterable[str] = (),
         security_groups: Iterable[str] = (),
+        stand_ins: Iterable[StandIn] = (),
     ) -> None:
         """Create roles (by ARN), subnets and security groups (by id) that do not exist yet.
 
-        SageMaker may assume the roles; the subnets are in the region's first zone. A run does this
-        for what its pipeline names.
+        SageMaker may assume the roles; the subnets are in the region's first zone. The stand-ins
+        run in the place of images. A run does this for what its pipeline names.
         """
-        resources = {"roles": roles, "subnets": subnets, "security_groups": security_groups}
+        resources = {
+            "roles": roles,
+            "subnets": subnets,
+            "security_groups": security_groups,
+            "stand_ins": map(asdict, stand_ins),
+        }
         self._get("resources", {name: list(each) for name, each in resources.items()})
 
     def _new_client(self, service: str, config: Any = None) -> Any:

@@ -30,7 +30,7 @@ from orchestration.stages.processing.request import Job
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.training.cluster import Candidate
 from orchestration.stages.training.container import Framework
-from orchestration.stages.values import Extra, Name, Seconds, Source, Text, Vpc
+from orchestration.stages.values import Extra, Name, Seconds, Source, StandIn, Text, Vpc
 
 _LACK = ("CapacityError",)
 _NO_QUOTA = (ErrorPattern("ResourceLimitExceeded", "processing job usage"),)
@@ -79,6 +79,8 @@ class ProcessingJob(Stage):
     vpc: Vpc | None = None
     enable_network_isolation: bool = False
     encrypt_inter_container_traffic: bool = False
+    local: StandIn | None = None
+    """The program that runs on the embedded AWS in the place of the image's own."""
     poll_interval_s: Seconds = 30
     extra_request: Extra = {}
     """Further fields of ``CreateProcessingJob``."""

@@ -13,7 +13,7 @@ from orchestration.stages.training.channels import Channel, InputMode
 from orchestration.stages.training.cluster import Candidate, Cluster, ManagedSpot
 from orchestration.stages.training.container import Framework
 from orchestration.stages.training.observability import Debugger, Experiment, Profiler, TensorBoard
-from orchestration.stages.values import Extra, Model, Seconds, Source, Text, Value, Vpc
+from orchestration.stages.values import Extra, Model, Seconds, Source, StandIn, Text, Value, Vpc
 from orchestration.strategies import NoStrategy, Strategy
 
 
@@ -83,6 +83,8 @@ class TrainingFields(Stage):
     experiment: Experiment | None = None
     enable_network_isolation: bool = False
     encrypt_inter_container_traffic: bool = False
+    local: StandIn | None = None
+    """The program that runs on the embedded AWS in the place of an image's own or an algorithm."""
     poll_interval_s: Seconds = 30
     extra_request: Extra = {}
     """Further fields of ``CreateTrainingJob``: added, checked like the rest, never dropped."""

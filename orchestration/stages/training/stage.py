@@ -57,7 +57,8 @@ class TrainingJob(TrainingFields):
     """A training job over a cluster of machines, distributed by a strategy.
 
     What it runs is a ``framework`` in AWS's container for it, an ``image`` of your own (with the
-    name of the ``framework`` in it, if you like), or an ``algorithm``.
+    name of the ``framework`` in it, if you like), or an ``algorithm``. Without a ``source``, the
+    image's own program runs: a built-in algorithm, or yours; hyperparameters are then sent as text.
     """
 
     outputs: ClassVar[Outputs[TrainingJobOutputs]] = Outputs(TrainingJobOutputs)

@@ -12,6 +12,7 @@ from orchestration.local.sagemaker.checks.surroundings import (
     check_role,
     repeated,
 )
+from orchestration.local.sagemaker.hosts.programs import NAME_ONE
 from orchestration.local.sagemaker.rules import refusal
 
 
@@ -31,7 +32,7 @@ def check_processing_request(account: Account, request: JsonObject) -> None:
     check_image(account, request["AppSpecification"]["ImageUri"], "processing image's region")
     check_role(request["RoleArn"])
     check_network(account, request)
-    if refused := [*_not_simulated(request, inputs, outputs)]:
+    if refused := [*_not_simulated(account, request)]:
         raise ServiceError(
             "ValidationException", "the embedded AWS cannot run this: " + "; ".join(refused)
         )
@@ -46,12 +47,11 @@ def _check_input(name: str, source: JsonObject) -> None:
         raise refusal("compressed inputs are piped", name=name)
 
 
-def _not_simulated(
-    request: JsonObject, inputs: list[JsonObject], outputs: list[JsonObject]
-) -> Iterator[str]:
-    if not request["AppSpecification"].get("ContainerEntrypoint"):
-        yield "AppSpecification.ContainerEntrypoint is required: that of the image is unknown"
-    for each in inputs:
+def _not_simulated(account: Account, request: JsonObject) -> Iterator[str]:
+    has_program = request["AppSpecification"].get("ContainerEntrypoint")
+    if not has_program and account.stand_ins.of(request) is None:
+        yield f"the image has a program of its own, and {NAME_ONE}"
+    for each in request.get("ProcessingInputs", []):
         name, source = each["InputName"], each.get("S3Input")
         if source is None:
             yield f"input '{name}' has no S3Input"
@@ -59,6 +59,6 @@ def _not_simulated(
             yield f"input '{name}' has no LocalPath"
         elif source.get("S3InputMode") == "Pipe":
             yield f"input '{name}' has the S3InputMode Pipe"
-    for each in outputs:
+    for each in request.get("ProcessingOutputConfig", {}).get("Outputs", []):
         if "S3Output" not in each:
             yield f"output '{each['OutputName']}' has no S3Output"

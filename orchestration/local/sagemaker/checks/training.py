@@ -14,6 +14,7 @@ from orchestration.local.sagemaker.checks.surroundings import (
     check_role,
     repeated,
 )
+from orchestration.local.sagemaker.hosts.programs import NAME_ONE
 from orchestration.local.sagemaker.rules import refusal
 
 _WAYS = ("InstanceType", "InstanceGroups", "InstancePreferences")
@@ -35,7 +36,7 @@ def check_training_request(account: Account, request: JsonObject, subnets_of: Su
     check_role(request["RoleArn"])
     check_network(account, request)
     check_channels(account, request, subnets_of)
-    if refused := [*_not_simulated(request)]:
+    if refused := [*_not_simulated(account, request)]:
         raise ServiceError(
             "ValidationException", "the embedded AWS cannot run this: " + "; ".join(refused)
         )
@@ -87,11 +88,11 @@ def _check_pool(request: JsonObject) -> None:
         raise refusal("pools and groups")
 
 
-def _not_simulated(request: JsonObject) -> Iterator[str]:
+def _not_simulated(account: Account, request: JsonObject) -> Iterator[str]:
     """Yield what the simulation would do differently from SageMaker and so refuses."""
     specification = request["AlgorithmSpecification"]
-    if "TrainingImage" not in specification:
-        yield "AlgorithmName: the code of an algorithm is unknown"
+    if "TrainingImage" not in specification and account.stand_ins.of(request) is None:
+        yield f"the code of AlgorithmName is unknown, and {NAME_ONE}"
     for member in ("ServerlessJobConfig", "ModelPackageConfig", "DebugRuleConfigurations"):
         if request.get(member):
             yield f"{member} is not simulated"

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject
 from orchestration.local.processes.children import ChildProcess
-from orchestration.local.sagemaker.hosts import container, host_opt_ml, isolation
+from orchestration.local.sagemaker.hosts import container, host_opt_ml, isolation, programs
 from orchestration.local.sagemaker.hosts.cluster import Cluster, Host
 from orchestration.local.sagemaker.hosts.environment import interpreter, job_environment
 from orchestration.local.sagemaker.hosts.isolation import Isolation
@@ -54,7 +54,7 @@ class Launch:
         return self._account.children.start(
             command,
             environment=environment,
-            directory=host.directory,
+            directory=programs.folder(self._account, self._request, host),
             log=host.directory / "log",
             opt_ml=None if self._isolation else host_opt_ml.own(host.directory),
         )

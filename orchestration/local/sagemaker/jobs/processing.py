@@ -14,7 +14,7 @@ from orchestration.local.account.protocol import JsonObject, now
 from orchestration.local.account.storage import Location
 from orchestration.local.processes.children import ChildProcess, read_log
 from orchestration.local.sagemaker.checks.processing import check_processing_request
-from orchestration.local.sagemaker.hosts import host_opt_ml
+from orchestration.local.sagemaker.hosts import host_opt_ml, programs
 from orchestration.local.sagemaker.hosts.cluster import Host, cluster
 from orchestration.local.sagemaker.hosts.environment import interpreter, job_environment
 from orchestration.local.sagemaker.hosts.paths import ContainerPaths
@@ -133,7 +133,7 @@ class ProcessingJob(Job):
                         "PROCESSING_JOB_ARN": self.arn,
                     },
                 ),
-                directory=host.directory,
+                directory=programs.folder(self.account, self.request, host),
                 log=log,
                 opt_ml=host_opt_ml.own(host.directory),
             )
@@ -149,12 +149,13 @@ class ProcessingJob(Job):
         # A program below /opt/ml has come with the inputs.
         if "/" not in program and shutil.which(program, path=path) is None:
             raise JobFailed(
-                f"ClientError: the embedded AWS runs no containers, and {program!r} of "
-                "ContainerEntrypoint is not a program of this machine"
+                f"ClientError: {program!r} is not a program of this machine, and "
+                f"{programs.NAME_ONE}"
             )
 
     def _command(self) -> list[str]:
-        specification = self.request["AppSpecification"]
+        running = programs.running(self.account, self.request, "AppSpecification")
+        specification = running["AppSpecification"]
         arguments = specification.get("ContainerArguments", [])
         return [*interpreter(specification["ContainerEntrypoint"]), *arguments]
 

@@ -13,7 +13,7 @@ from orchestration.local.account.storage import Location
 from orchestration.local.processes.children import ChildProcess, read_log
 from orchestration.local.sagemaker import archive
 from orchestration.local.sagemaker.checks.training import check_training_request
-from orchestration.local.sagemaker.hosts import host_opt_ml
+from orchestration.local.sagemaker.hosts import host_opt_ml, programs
 from orchestration.local.sagemaker.hosts.cluster import Cluster, Host, cluster
 from orchestration.local.sagemaker.hosts.isolation import need
 from orchestration.local.sagemaker.hosts.launching import Launch, container_paths
@@ -51,10 +51,11 @@ class TrainingJob(Job):
         self.transitions: list[JsonObject] = []
         self.metrics: list[JsonObject] = []
         self.artifacts: str | None = None
+        self._running = programs.running(account, request, "AlgorithmSpecification")
         self._cluster: Cluster = cluster(
-            request["ResourceConfig"], self.directory, isolated=need(request) is not None
+            request["ResourceConfig"], self.directory, isolated=need(self._running) is not None
         )
-        self._has_toolkit = "ContainerEntrypoint" not in request["AlgorithmSpecification"]
+        self._has_toolkit = "ContainerEntrypoint" not in self._running["AlgorithmSpecification"]
         self._watch: host_opt_ml.Watch | None = None
         self._processes: list[ChildProcess] = []
         self._companions: list[ChildProcess] = []
@@ -148,7 +149,7 @@ class TrainingJob(Job):
             bring_channel(channel, target, share=share, mounts=self._mounts)
 
     def _write_config(self, host: Host) -> None:
-        paths = container_paths(host, self.request)
+        paths = container_paths(host, self._running)
         hyperparameters = self.request.get("HyperParameters", {})
         channels = {
             channel["ChannelName"]: {
@@ -175,7 +176,7 @@ class TrainingJob(Job):
     def _restore_checkpoints(self, host: Host) -> None:
         config = self.request.get("CheckpointConfig")
         if config:
-            local = container_paths(host, self.request).local(
+            local = container_paths(host, self._running).local(
                 config.get("LocalPath", _DEFAULT_CHECKPOINTS)
             )
             sync = CheckpointSync(local, config["S3Uri"])
@@ -183,9 +184,14 @@ class TrainingJob(Job):
             self._syncs.append(sync)
 
     def _train(self) -> None:
-        if need(self.request) is None:
+        if self._has_toolkit and not _names_a_script(self.request):
+            image = self.request["AlgorithmSpecification"].get("TrainingImage")
+            raise JobFailed(
+                f"ClientError: {image} has a program of its own, and {programs.NAME_ONE}"
+            )
+        if need(self._running) is None:
             self._watch = host_opt_ml.watch(has_toolkit=self._has_toolkit)
-        launch = Launch(self.account, self.request, self._cluster, self.directory)
+        launch = Launch(self.account, self._running, self._cluster, self.directory)
         for host in self._cluster.hosts:
             self._processes.append(launch.start(host))
             stream = f"{self.name}/algo-{host.index + 1}-{int(time.time())}"
@@ -263,3 +269,9 @@ class TrainingJob(Job):
         if any(data.iterdir()):
             storage.write(output.child("output.tar.gz"), archive.pack(data))
         self.artifacts = str(model)
+
+
+def _names_a_script(request: JsonObject) -> bool:
+    """Return whether the training toolkit of an image knows what to run."""
+    named = request.get("HyperParameters", {}).get("sagemaker_program")
+    return bool(named or request.get("Environment", {}).get("SAGEMAKER_PROGRAM"))

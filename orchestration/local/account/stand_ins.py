@@ -1,0 +1,36 @@
+"""Programs of this machine that run in the place of images, by the stages whose jobs they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_PIPELINE, _STAGE = "orchestration:pipeline", "orchestration:stage"
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """The program for the jobs of one stage, which are known by their tags."""
+
+    pipeline: str
+    stage: str
+    command: tuple[str, ...]
+    directory: str | None
+    """The folder it is started in; None: the job's own."""
+
+
+class StandIns:
+    """The programs of an account."""
+
+    def __init__(self) -> None:
+        self._of: dict[tuple[object, object], StandIn] = {}
+
+    def provide(self, stand_ins: Iterable[StandIn]) -> None:
+        """Let the jobs of these stages run these programs from now on."""
+        self._of |= {(each.pipeline, each.stage): each for each in stand_ins}
+
+    def of(self, request: Mapping[str, Any]) -> StandIn | None:
+        """Return the program for the job of a request, or None."""
+        tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", [])}
+        return self._of.get((tags.get(_PIPELINE), tags.get(_STAGE)))
