@@ -98,13 +98,13 @@ class WorkerEdge:
             case Recall(path):
                 return self.journal.recalled(path)
             case Resume(path):
-                return self.journal.watches.get(path)
+                return self.journal.resumed(path)
             case Follow(watch, ending):
                 return self._follow(watch, ending=ending)
             case Stop(watch):
                 self._stop(watch)
-            case Rest(path, seconds):
-                self._rest(path, seconds)
+            case Rest():
+                self._rest(effect)
             case Started():
                 self.started(effect)
             case Finished(path, outputs, _):
@@ -145,11 +145,17 @@ class WorkerEdge:
             self._stopped.add(key)
             driven(stopped(watch), self, aborting=True)
 
-    def _rest(self, path: str, seconds: float) -> None:
-        until = self.journal.rests.get(path, time.time() + pause(seconds))
-        if self.deferrable and seconds > _LONGEST_REST_S and time.time() < until:
+    def _rest(self, rest: Rest) -> None:
+        path, journal = rest.path, self.journal
+        until = journal.rests.get(path, time.time() + pause(rest.seconds))
+        is_long = rest.seconds > _LONGEST_REST_S or path in journal.rests
+        if self.deferrable and is_long and time.time() < until:
+            if rest.place is not None:
+                journal.places[path] = rest.place
             raise Suspended([], [(path, until)])
         self._sleep(until - time.time())
+        if rest.place is not None:
+            journal.rested(path)
 
     def _sleep(self, seconds: float) -> None:
         """Let time pass, and no more than a moment once the task is being ended."""

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from orchestration.airflow.watches import (
+    place_from_json,
+    place_to_json,
     verdict_from_json,
     watch_from_json,
     watch_to_json,
 )
 from orchestration.errors import RunError
-from orchestration.execution.effects import Broke, Outputs, Verdict, Watch
+from orchestration.execution.effects import Broke, Outputs, Place, Rest, Verdict, Watch
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -36,6 +38,8 @@ class Journal:
     watches: dict[str, Watch] = field(default_factory=dict)
     rests: dict[str, float] = field(default_factory=dict)
     """Moments that steps wait for which only let time pass."""
+    places: dict[str, Place] = field(default_factory=dict)
+    """The places where calls go on that wait for capacity."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """The ends of jobs that the trigger has followed."""
 
@@ -48,6 +52,17 @@ class Journal:
         if path in self.failed:
             raise RunError(*self.failed[path])
         return self.finished.get(path)
+
+    def resumed(self, path: str) -> Watch | Rest | None:
+        """Return what a step waits for: a job, or the pause between two rounds."""
+        if path in self.places:
+            return Rest(path, 0.0, self.places[path])
+        return self.watches.get(path)
+
+    def rested(self, path: str) -> None:
+        """Note that the pause between two rounds of a step is over."""
+        self.places.pop(path, None)
+        self.rests.pop(path, None)
 
     def broke(self, broke: Broke) -> None:
         """Note that a step has failed for good."""
@@ -70,6 +85,7 @@ class Journal:
             "failed": self.failed,
             "watches": {path: watch_to_json(watch) for path, watch in self.watches.items()},
             "rests": self.rests,
+            "places": {path: place_to_json(place) for path, place in self.places.items()},
         }
         text = json.dumps(document)
         if len(text) <= MOST_BYTES:
@@ -91,6 +107,9 @@ class Journal:
                 path: watch_from_json(watch) for path, watch in document.get("watches", {}).items()
             },
             rests=dict(document.get("rests", {})),
+            places={
+                path: place_from_json(place) for path, place in document.get("places", {}).items()
+            },
             verdicts={
                 path: verdict_from_json(verdict)
                 for path, verdict in json.loads(event.get("verdicts", "{}")).items()

@@ -22,13 +22,13 @@ def watch_to_json(watch: Watch) -> dict[str, Any]:
         "adopted": watch.adopted,
         "deadline": watch.deadline,
         "doubt": None if watch.doubt is None else asdict(watch.doubt),
-        "place": {"number": watch.place.number, "lacking": list(watch.place.lacking)},
+        "place": place_to_json(watch.place),
     }
 
 
 def watch_from_json(document: Mapping[str, Any]) -> Watch:
     """Return the watch that :func:`watch_to_json` wrote down."""
-    stop, place, doubt = document["stop"], document["place"], document.get("doubt")
+    stop, doubt = document["stop"], document.get("doubt")
     return Watch(
         path=document["path"],
         subject=document["subject"],
@@ -38,9 +38,19 @@ def watch_from_json(document: Mapping[str, Any]) -> Watch:
         outputs=document["outputs"],
         adopted=document["adopted"],
         deadline=document["deadline"],
-        place=Place(place["number"], tuple(place["lacking"])),
+        place=place_from_json(document["place"]),
         doubt=None if doubt is None else Failed(**doubt),
     )
+
+
+def place_to_json(place: Place) -> dict[str, Any]:
+    """Return the place in a list of requests as JSON."""
+    return {**asdict(place), "lacking": list(place.lacking)}
+
+
+def place_from_json(document: Mapping[str, Any]) -> Place:
+    """Return the place that :func:`place_to_json` wrote down."""
+    return Place(**{**document, "lacking": tuple(document["lacking"])})
 
 
 def verdict_to_json(verdict: Verdict) -> dict[str, Any]:

@@ -19,8 +19,10 @@ def fallbacks(workflow: Workflow) -> Iterator[Problem]:
 
 
 def _of(step: Call, fallback: Fallback) -> Iterator[str]:
-    if not fallback.alternatives:
-        yield "falls back on nothing; give an alternative, or no fallback"
+    if not fallback.alternatives and not fallback.waits:
+        yield "falls back on nothing; give an alternative, wait_s, or no fallback"
+    if fallback.waits and fallback.pause_s < 1:
+        yield f"pauses {fallback.pause_s:g} s between two rounds; the least is 1"
     if not fallback.reasons and not fallback.refusals:
         yield "falls back, and nothing says when: give the fallback reasons or refusals"
     if "" in fallback.reasons:

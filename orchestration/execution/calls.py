@@ -21,6 +21,7 @@ from orchestration.execution.effects import (
     Outputs,
     Performance,
     Place,
+    Rest,
     Resume,
     ServiceError,
     Started,
@@ -29,13 +30,21 @@ from orchestration.execution.effects import (
     Verdict,
     Watch,
 )
-from orchestration.execution.jobs import Job, job, listed
+from orchestration.execution.jobs import Created, Job, Launched, Refused, job, listed
 from orchestration.execution.outputs import checked_response, taken
-from orchestration.execution.places import Attempt, Standing, exhausted, refused, resumed
+from orchestration.execution.places import (
+    Attempt,
+    Standing,
+    next_round,
+    refused,
+    rested,
+    resumed,
+    timed,
+)
 from orchestration.execution.sending import passes, sent
 from orchestration.execution.verdicts import judged, missing, polled, unfollowed
-from orchestration.expressions import Environment, Json, evaluate
-from orchestration.graph import JOB_FAILED, Call, Until, candidates
+from orchestration.expressions import Environment, evaluate
+from orchestration.graph import JOB_FAILED, Call, Fallback, Until, candidates
 
 
 def called(call: Call, values: Environment, attempt: Attempt, path: str) -> Performance[Outputs]:
@@ -58,24 +67,6 @@ def called(call: Call, values: Environment, attempt: Attempt, path: str) -> Perf
 
 
 @dataclass(frozen=True, slots=True)
-class _Created:
-    outputs: Outputs
-    response: Json = None
-    adopted: bool = False
-    recovered: bool = False
-    doubt: Failed | None = None
-    """The end if there is no job after all."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Launched:
-    """A job that was started or found, and asked for once."""
-
-    watch: Watch
-    verdict: Verdict | None
-
-
-@dataclass(frozen=True, slots=True)
 class _Calling:
     call: Call
     values: Environment
@@ -83,12 +74,13 @@ class _Calling:
     path: str
 
     def perform(self) -> Performance[Outputs]:
-        watch = cast("Watch | None", (yield Resume(self.path)))
-        if watch is not None:
-            launched = _Launched(watch, None)
+        kept = cast("Watch | Rest | None", (yield Resume(self.path)))
+        if isinstance(kept, Watch):
+            launched = Launched(kept, None)
         else:
-            started = yield from self._launch((yield from self._begin()))
-            if not isinstance(started, _Launched):
+            begun = self._begin() if kept is None else rested(kept, self.call.fallback)
+            started = yield from self._launch((yield from begun))
+            if not isinstance(started, Launched):
                 return started
             launched = started
         while True:
@@ -97,9 +89,7 @@ class _Calling:
             if isinstance(verdict, Ended):
                 return {**watch.outputs, **verdict.outputs}
             if verdict.lacking:
-                label = self._job(watch.place).label
-                words = wording.filled(wording.LACKING, label=label, words=verdict.cause)
-                place = yield from self._after(watch.place, words)
+                place = yield from self._after_job(watch.place, verdict)
             elif self._starts_anew(verdict, adopted=watch.adopted):
                 # A clear stops what runs, and this attempt came while it was still stopping.
                 place = yield from self._begin()
@@ -108,7 +98,7 @@ class _Calling:
             else:
                 raise RunError(verdict.error, verdict.cause)
             started = yield from self._launch(place)
-            if not isinstance(started, _Launched):
+            if not isinstance(started, Launched):
                 return started
             launched = started
 
@@ -122,21 +112,26 @@ class _Calling:
     def _begin(self) -> Performance[Place]:
         """Find where this attempt begins: at the first request, or where an earlier one was."""
         count = len(candidates(self.call))
-        if count == 1 or self.attempt.first:
-            return Place()
+        fallback = self.call.fallback
+        rounds = fallback is not None and fallback.waits
+        if self.attempt.first or (count == 1 and not rounds):
+            return (yield from timed(Place(), fallback))
 
         def jobs(number: int, place: int) -> Job:
             return self._job(Place(number, ("",) * place))
 
-        return (yield from resumed(jobs, self._look, count, self.attempt))
+        place = yield from resumed(jobs, self._look, count, self.attempt, rounds=rounds)
+        return (yield from timed(place, fallback))
 
-    def _launch(self, place: Place) -> Performance[Outputs | _Launched]:
+    def _launch(self, place: Place) -> Performance[Outputs | Launched]:
         """Start or find a job, and ask for it once; the outputs where nothing is waited for."""
         while True:
             asked = self._job(place)
             created = yield from self._create(asked)
-            if isinstance(created, str):
-                place = yield from self._after(place, created)
+            if isinstance(created, Refused):
+                place = yield from self._after(
+                    place.after(created.words, used=False, hopeful=created.hopeful)
+                )
                 continue
             yield Started(self.path, asked.request, created.response)
             if created.recovered or asked.call.until is None:
@@ -144,15 +139,14 @@ class _Calling:
             watch = yield from self._watch(asked, created, place)
             verdict = yield from self._first_poll(watch)
             if isinstance(verdict, Failed) and verdict.lacking:
-                words = wording.filled(wording.LACKING, label=asked.label, words=verdict.cause)
-                place = yield from self._after(place, words)
+                place = yield from self._after_job(place, verdict)
                 continue
-            newer = Place(place.number + 1)
+            newer = place.newer()
             following = self._job(newer)
             if verdict is None or not (
                 yield from self._goes_on(following, verdict, adopted=created.adopted)
             ):
-                return _Launched(watch, verdict)
+                return Launched(watch, verdict)
             yield Note(f"{asked.subject} ended badly; the task was cleared since")
             place = newer
 
@@ -163,14 +157,18 @@ class _Calling:
             yield Stop(watch)
             raise
 
-    def _after(self, place: Place, words: str) -> Performance[Place]:
-        """Go on to the next request; fail where none is left."""
-        following = place.after(words)
-        if len(following.lacking) == len(candidates(self.call)):
-            failed = exhausted(following)
-            raise RunError(failed.error, failed.cause)
-        yield Note(f"{words}; falling back")
-        return following
+    def _after_job(self, place: Place, verdict: Failed) -> Performance[Place]:
+        """Go on to the next request, a job having got no capacity."""
+        label = self._job(place).label
+        words = wording.filled(wording.LACKING, label=label, words=verdict.cause)
+        return (yield from self._after(place.after(words, used=True, hopeful=True)))
+
+    def _after(self, place: Place) -> Performance[Place]:
+        """Go on to the next request; where none is left, to the next round."""
+        if len(place.lacking) == len(candidates(self.call)):
+            return (yield from next_round(self.path, cast(Fallback, self.call.fallback), place))
+        yield Note(f"{place.lacking[-1]}; falling back")
+        return place
 
     def _goes_on(
         self, following: Job, verdict: Ended | Failed, *, adopted: bool
@@ -193,8 +191,8 @@ class _Calling:
         candidate = candidates(self.call)[len(place.lacking)]
         return job(candidate, self.values).numbered(place.number)
 
-    def _create(self, asked: Job) -> Performance[_Created | str]:
-        """Create a job or adopt it; in words what it met, where no capacity was available."""
+    def _create(self, asked: Job) -> Performance[Created | Refused]:
+        """Create a job or adopt it, unless no capacity is available."""
         call = asked.call
         yield Note(asked.subject)
         try:
@@ -206,34 +204,36 @@ class _Calling:
                 yield from self._stop_if_there(asked)
             raise
         checked_response(response, asked.request.operation, asked.subject)
-        return _Created(taken(call.outputs, response, call.name), response)
+        return Created(taken(call.outputs, response, call.name), response)
 
-    def _answered(self, asked: Job, error: ServiceError) -> Performance[_Created | str]:
+    def _answered(self, asked: Job, error: ServiceError) -> Performance[Created | Refused]:
         """Say what an error of the call means: an answer, a lack of capacity, or the end."""
         call, code, message = asked.call, error.code, error.message
         if call.adopt is not None and call.adopt.exists.matches(code, message):
             yield Note("It exists: an earlier attempt started it, and this one goes on with it")
-            return _Created({}, adopted=True)
+            return Created({}, adopted=True)
         for recovery in call.recoveries:
             if recovery.error.matches(code, message):
-                return _Created(dict(recovery.outputs), recovered=True)
+                return Created(dict(recovery.outputs), recovered=True)
         if asked.only_asks and passes(error, call.retry):
             yield Note(f"{asked.subject}: {error}; polling on")
-            return _Created({})
-        pattern = None if call.fallback is None else call.fallback.refused(code, message)
-        if pattern is None:
+            return Created({})
+        fallback = call.fallback
+        pattern = None if fallback is None else fallback.refused(code, message)
+        if fallback is None or pattern is None:
             if not asked.may_run(error):
                 raise asked.failed(error) from error
             yield Note(f"{asked.subject}: {error}; asking whether it runs nevertheless")
-            return _Created({}, adopted=True, doubt=Failed(code, asked.failed(error).cause))
+            return Created({}, adopted=True, doubt=Failed(code, asked.failed(error).cause))
         try:
             standing = yield from self._look(asked)
         except Aborted:
             yield from self._stop_if_there(asked)
             raise
         if standing is not None:
-            return _Created({}, adopted=True)
-        return refused(asked, pattern, message)
+            return Created({}, adopted=True)
+        hopeful = not fallback.is_futile(code, message)
+        return Refused(refused(asked, pattern, message), hopeful)
 
     def _stop_if_there(self, asked: Job) -> Performance[None]:
         """Ask for the end of a job that may have been created, its response having been lost."""
@@ -241,7 +241,7 @@ class _Calling:
         if until is None or until.stop is None:
             return
         try:
-            yield Stop((yield from self._watch(asked, _Created({}), Place())))
+            yield Stop((yield from self._watch(asked, Created({}), Place())))
         except ExpressionError:
             yield Note(f"{asked.subject} cannot be stopped: it is not known under which name")
 
@@ -255,12 +255,12 @@ class _Calling:
                 return None
             if not error.lasting or error.expired or passes(error, asked.call.retry):
                 raise asked.failed(error) from error
-            watch = yield from self._watch(asked, _Created({}), Place())
+            watch = yield from self._watch(asked, Created({}), Place())
             verdict = yield from unfollowed(watch, until, error)
             raise RunError(verdict.error, verdict.cause) from error
         return Standing(judged(asked.call, response, asked.subject, fallback))
 
-    def _watch(self, asked: Job, created: _Created, place: Place) -> Performance[Watch]:
+    def _watch(self, asked: Job, created: Created, place: Place) -> Performance[Watch]:
         until = _until(asked.call)
         idle = until.person is not None
         deadline = cast(float, (yield Deadline(until.timeout_s, idle)))

@@ -102,10 +102,27 @@ class Place:
     """The n-th try: a person who clears a task starts another, under names with ``-n``."""
     lacking: tuple[str, ...] = ()
     """The answers to the earlier requests of this try, none of which got any capacity."""
+    used: bool = False
+    """True if one of them started a job, so that its name is taken."""
+    hopeful: bool = False
+    """True if one of them may find capacity later."""
+    waited: float = 0.0
+    """Seconds of AWS that the rounds before this one took, with the pauses after them."""
+    since: float = 0.0
+    """The moment this round began; of calls that wait for capacity only."""
 
-    def after(self, words: str) -> Place:
+    def after(self, words: str, *, used: bool, hopeful: bool) -> Place:
         """Return the place of the next request, this one having got no capacity."""
-        return replace(self, lacking=(*self.lacking, words))
+        return replace(
+            self,
+            lacking=(*self.lacking, words),
+            used=self.used or used,
+            hopeful=self.hopeful or hopeful,
+        )
+
+    def newer(self) -> Place:
+        """Return the beginning of the next try."""
+        return Place(self.number + 1, waited=self.waited, since=self.since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +186,10 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Ask for the job that a step already waits for; ``None`` where it does not yet."""
+    """Ask for what a step already waits for: a job, or the pause between two rounds.
+
+    Answered with a :class:`Watch`, a :class:`Rest`, or ``None``.
+    """
 
     path: str
 
@@ -207,6 +227,8 @@ class Rest:
 
     path: str
     seconds: float
+    place: Place | None = None
+    """The place where a call goes on that waits for capacity."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,14 @@ from typing import cast
 from orchestration.errors import RunError
 from orchestration.execution import wording
 from orchestration.execution.effects import (
+    Failed,
     Outputs,
     Performance,
     Request,
     ServiceError,
     Trouble,
+    Verdict,
+    Watch,
 )
 from orchestration.execution.outputs import MISSING, at, checked_response, taken
 from orchestration.execution.scope import Own
@@ -84,6 +87,35 @@ class Job:
         if self.renamed is not None:
             parameters = _renamed(parameters, *self.renamed)
         return Request(operation.service, operation.name, cast("Mapping[str, Json]", parameters))
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A job that exists, by all that its call was answered."""
+
+    outputs: Outputs
+    response: Json = None
+    adopted: bool = False
+    recovered: bool = False
+    doubt: Failed | None = None
+    """The end if there is no job after all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A request that was refused for lack of capacity or quota."""
+
+    words: str
+    hopeful: bool
+    """True if waiting may help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A job that was started or found, and asked for once."""
+
+    watch: Watch
+    verdict: Verdict | None
 
 
 def job(call: Call, values: Environment) -> Job:

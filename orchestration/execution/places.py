@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import TypeAlias, cast
 
+from orchestration.errors import RunError
 from orchestration.execution import wording
-from orchestration.execution.effects import Failed, Performance, Place, Verdict
+from orchestration.execution.effects import (
+    Deadline,
+    Failed,
+    Note,
+    Performance,
+    Place,
+    Rest,
+    Verdict,
+)
 from orchestration.execution.jobs import Job
-from orchestration.graph import NO_CAPACITY, ErrorPattern
+from orchestration.graph import NO_CAPACITY, ErrorPattern, Fallback
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +46,14 @@ Look: TypeAlias = Callable[[Job], Performance[Standing | None]]
 """Asks for what has a job's name; ``None`` where nothing has."""
 
 
-def resumed(jobs: Jobs, look: Look, count: int, attempt: Attempt) -> Performance[Place]:
+def resumed(
+    jobs: Jobs, look: Look, count: int, attempt: Attempt, *, rounds: bool = False
+) -> Performance[Place]:
     """Find where an attempt goes on that an earlier one went before.
 
     At the last request of the newest try that has a job: creating an earlier one, which was refused
-    then and may not be now, would pay twice.
+    then and may not be now, would pay twice. ``rounds``: any attempt may have made several tries,
+    each of which has a job.
     """
 
     def looked(number: int) -> Performance[list[Standing | None]]:
@@ -52,7 +64,7 @@ def resumed(jobs: Jobs, look: Look, count: int, attempt: Attempt) -> Performance
 
     number = 1
     standings = yield from looked(1)
-    while attempt.cleared:
+    while attempt.cleared or (rounds and any(standings)):
         newer = yield from looked(number + 1)
         if not any(newer):
             break
@@ -82,7 +94,41 @@ def refused(job: Job, pattern: ErrorPattern, message: str) -> str:
     return wording.filled(wording.LACKING, label=job.label, words=words)
 
 
-def exhausted(place: Place) -> Failed:
+def timed(place: Place, fallback: Fallback | None) -> Performance[Place]:
+    """Note the moment that a round begins, where its time matters."""
+    if fallback is None or not fallback.waits:
+        return place
+    return replace(place, since=cast(float, (yield Deadline())))
+
+
+def next_round(path: str, fallback: Fallback, place: Place) -> Performance[Place]:
+    """Pause before the next round, no request being left; fail where none is allowed."""
+    waited = left = 0.0
+    if fallback.waits:
+        waited = place.waited + cast(float, (yield Deadline())) - place.since
+        left = fallback.wait_s - waited
+    if left <= 0 or not place.hopeful:
+        raise exhausted(fallback, place)
+    seconds = min(fallback.pause_s, left)
+    yield Note(f"{wording.SEPARATOR.join(place.lacking)}; going round again in {seconds:.0f} s")
+    # What was only refused has left its name, and later attempts look for jobs by their names.
+    number = place.number + 1 if place.used else place.number
+    rest = Rest(path, seconds, Place(number, waited=waited + seconds))
+    return (yield from rested(rest, fallback))
+
+
+def rested(rest: Rest, fallback: Fallback | None) -> Performance[Place]:
+    """Let the pause before a round pass; returns the place of its first request."""
+    yield rest
+    return (yield from timed(cast(Place, rest.place), fallback))
+
+
+def exhausted(fallback: Fallback, place: Place) -> RunError:
     """Return the end where no request is left."""
+    waiting = ""
+    if fallback.waits:
+        hours = f"{fallback.wait_s / 3600:g}"
+        waiting = wording.filled(wording.IN_VAIN, hours=hours) if place.hopeful else wording.FUTILE
     requests = wording.SEPARATOR.join(place.lacking)
-    return Failed(NO_CAPACITY, wording.filled(wording.NOTHING_HAD_CAPACITY, requests=requests))
+    cause = wording.filled(wording.NOTHING_HAD_CAPACITY, waiting=waiting, requests=requests)
+    return RunError(NO_CAPACITY, cause)

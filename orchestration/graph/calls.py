@@ -176,7 +176,8 @@ class Fallback:
     """The requests to send instead, in order, if there is no capacity for a call's own.
 
     Only a lack of capacity leads to the next request: whatever else fails a job fails the step. The
-    step's outputs are those of the job that completes; where none finds capacity, it fails with
+    step's outputs are those of the job that completes; where none finds capacity, all are sent
+    again after a pause, for as long as ``wait_s`` allows. Then the step fails with
     :data:`NO_CAPACITY` and a cause that names them all.
     """
 
@@ -190,6 +191,18 @@ class Fallback:
     """Errors of the call. Each is believed only where nothing has the request's name
     (``until.absent``): a response may have been lost, and the job it tells of be what uses up the
     quota."""
+    wait_s: float = 0.0
+    """Seconds, from the first request on, in which all of them are sent again and again; 0: they
+    are sent once. A job that exists is waited for beyond it."""
+    pause_s: float = 900.0
+    """Seconds between two rounds."""
+    futile: tuple[ErrorPattern, ...] = ()
+    """Refusals that waiting does not end: a round that met nothing else is the last."""
+
+    @property
+    def waits(self) -> bool:
+        """True if the requests are sent again where none found capacity."""
+        return self.wait_s > 0
 
     def lacks(self, reason: object) -> bool:
         """Return whether a job failed because no capacity was available."""
@@ -198,6 +211,10 @@ class Fallback:
     def refused(self, code: str, message: str) -> ErrorPattern | None:
         """Return the pattern of the lack of capacity that an error tells of, if it does."""
         return next((p for p in self.refusals if p.matches(code, message)), None)
+
+    def is_futile(self, code: str, message: str) -> bool:
+        """Return whether waiting does not end the refusal that an error tells of."""
+        return any(pattern.matches(code, message) for pattern in self.futile)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Any
+import threading
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from orchestration.graph import ErrorPattern, Fallback
 from tests.airflow.conftest import Attempt, Run
 from tests.airflow.scripted_aws import ScriptedAws
 from tests.airflow.workflows import CAPACITY, QUOTA, falling_back, training, workflow
@@ -229,3 +232,81 @@ def test_clusters_without_a_count_of_their_own(
     assert attempt(training("train.job", job="base", ResourceConfig=resources))
     [sent] = aws.of("CreateTrainingJob")
     assert sent["ResourceConfig"] == resources
+
+
+WAITS = replace(
+    STEP,
+    fallback=replace(
+        cast(Fallback, STEP.fallback),
+        refusals=(ErrorPattern("ResourceLimitExceeded", "training job usage"),),
+        wait_s=3600,
+    ),
+)
+
+
+def lift(aws: ScriptedAws) -> None:
+    """Free the quota of the first machines once the last ones have been refused."""
+
+    def last_look(operation: str, request: dict[str, Any]) -> None:
+        if operation == "DescribeTrainingJob" and request["TrainingJobName"] == "base-c":
+            aws.watcher = None
+            aws.refusals.pop(P5)
+
+    aws.watcher = last_look
+
+
+def test_waiting_for_capacity_holds_no_worker(run: Run, aws: ScriptedAws) -> None:
+    aws.refusals |= dict.fromkeys((P5, "ml.p4d.24xlarge", "ml.g5.48xlarge"), QUOTA)
+    aws.statuses["base"] = ["InProgress", "Completed"]
+    lift(aws)
+    progress: list[Any] = []
+    ended = run(workflow(WAITS), progress)
+    assert ended.state == "success", (ended.error, ended.cause)
+    assert created(aws) == ["base", "base-b", "base-c", "base"]
+    deferred = [task.state for task in progress if task.task_id == "train"].count("deferred")
+    # For the pause, then for the job.
+    assert deferred == 2
+
+
+def test_a_worker_that_is_killed_while_it_waits_pays_once(
+    attempt: Attempt, aws: ScriptedAws
+) -> None:
+    aws.refusals |= {"ml.p4d.24xlarge": QUOTA, "ml.g5.48xlarge": QUOTA}
+    no_capacity(aws, "base")
+    child = os.fork()
+    if child == 0:
+        try:
+            attempt(WAITS)
+        finally:
+            os._exit(0)
+
+    def kill(operation: str, request: dict[str, Any]) -> None:
+        if operation == "DescribeTrainingJob" and request["TrainingJobName"] == "base-c":
+            aws.watcher = None
+            # Its pause, which is 0.9 s here, begins with the answer.
+            threading.Timer(0.3, os.kill, (child, signal.SIGKILL)).start()
+
+    aws.watcher = kill
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert aws.jobs.keys() == {"base"}
+    aws.statuses["base-2"] = ["InProgress", "Completed"]
+    assert attempt(WAITS, try_number=2)["arn"].endswith("/base-2")
+    assert aws.jobs.keys() == {"base", "base-2"}
+
+
+def test_a_task_that_is_ended_while_it_waits_asks_for_nothing_else(
+    attempt: Attempt, aws: ScriptedAws
+) -> None:
+    aws.refusals |= dict.fromkeys((P5, "ml.p4d.24xlarge", "ml.g5.48xlarge"), QUOTA)
+    tasks: list[Any] = []
+
+    def killed(operation: str, request: dict[str, Any]) -> None:
+        if operation == "DescribeTrainingJob" and request["TrainingJobName"] == "base-c":
+            aws.watcher = None
+            threading.Timer(0.3, tasks[0].on_kill).start()
+
+    aws.watcher = killed
+    with pytest.raises(AirflowFailException, match="Aborted"):
+        attempt(WAITS, during=tasks.append)
+    assert created(aws) == ["base", "base-b", "base-c"]
+    assert not aws.jobs

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +13,8 @@ from hypothesis import strategies as st
 from orchestration import DataStaging, Pipeline, UnsupportedError
 from orchestration.backends import stepfunctions
 from orchestration.backends.stepfunctions.events import MOST_EVENTS, RESERVE, Count, counted
-from orchestration.graph import Workflow
+from orchestration.graph import Call, Workflow
+from tests.airflow.workflows import falling_back
 from tests.backends import definitions
 from tests.backends.test_stepfunctions import training
 from tests.backends.workflows import put, workflow
@@ -76,3 +79,31 @@ def test_polls_are_as_many_as_fit(once: int, polls: list[tuple[int, int]]) -> No
     assert 2 <= most <= 2000
     assert count.total(most) <= MOST_EVENTS - RESERVE or most == 2
     assert most == 2000 or count.total(most + 1) > MOST_EVENTS - RESERVE
+
+
+def test_rounds_of_waiting_for_capacity_are_counted() -> None:
+    once, again = (
+        counted(stepfunctions.render(made), made)
+        for made in (workflow(waiting(0)), workflow(waiting(86_400)))
+    )
+    # Of each round: 15 events for a request, and 6 between two rounds.
+    assert again.once - once.once == 96 * (15 * 3 + 6)
+    assert not again.polls[1:]
+
+
+def test_polls_of_waiting_jobs_leave_a_long_job_enough_of_them() -> None:
+    call = waiting(604_800, RemoteDebugConfig={})
+    assert call.until is not None
+    made = workflow(replace(call, until=replace(call.until, timeout_s=864_000)))
+    definition = stepfunctions.render(made)
+    most = counted(definition, made).most_polls
+    assert most > 200
+    wait = definitions.states(definition)["train-job-Wait"]
+    assert str(ceil(604_800 / 1000)) in str(wait["Seconds"])
+
+
+def waiting(wait_s: float, **fields: Any) -> Call:
+    call = falling_back("train.job", **fields)
+    assert call.fallback is not None
+    pause_s = max(900, wait_s / 96)
+    return replace(call, fallback=replace(call.fallback, wait_s=wait_s, pause_s=pause_s))

@@ -109,6 +109,12 @@ def falling_back(name: str, **request: Any) -> Call:
     )
 
 
+def waiting(name: str) -> Call:
+    call = falling_back(name)
+    assert call.fallback is not None
+    return replace(call, fallback=replace(call.fallback, wait_s=86_400))
+
+
 def everything() -> Workflow:
     """Every kind of step, nested."""
     inner = Graph((put("share.first"), loop("share.loop", [{"key": "a"}, {"key": "b"}])))
@@ -118,6 +124,7 @@ def everything() -> Workflow:
         training("plain.job"),
         falling_back("falls.back"),
         falling_back("falls.polled", StoppingCondition={"MaxPendingTimeInSeconds": 7200}),
+        waiting("falls.waits"),
         guarded("share", inner, after=("count",)),
         Parallel(
             name="both",

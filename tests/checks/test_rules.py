@@ -208,11 +208,13 @@ def falls_back(*others: Alternative, until: Any = None, adopt: Any = None, **how
 def test_a_call_that_falls_back_is_well_formed() -> None:
     named = [started(join("j-", Run())), started(join("j-", Run(), "-b"))]
     assert found(falls_back(*named)) == {}
+    assert found(falls_back(wait_s=60)) == {}
 
 
 NUMBERED = started(join("j-", Run(), "-2"))
 FALLBACKS: list[tuple[Step, str, str]] = [
     (falls_back(), "b", "falls back on nothing"),
+    (falls_back(wait_s=60, pause_s=0.5), "b", "pauses 0.5 s between two rounds"),
     (falls_back(started("k"), reasons=()), "b", "nothing says when"),
     (falls_back(started("k"), reasons=("",)), "b", "an empty reason takes every failure"),
     (falls_back(started("k"), until=poll(absent=(ABSENT,))), "b", "does not say where it stands"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -340,3 +340,82 @@ def test_a_stage_goes_on_with_what_the_second_machines_trained(
         assert outcome.outputs["train"]["job_name"] == second["TrainingJobName"]
         assert first["TrainingJobName"] != second["TrainingJobName"]
         assert "model.tar.gz" in outcome.outputs["train"]["model_artifacts"]
+
+
+def waiting(*types: str, wait_s: float = 900, **more: Any) -> Call:
+    """The same, going round again for a while."""
+    call = training(*types, **more)
+    assert call.fallback is not None
+    fallback = replace(
+        call.fallback,
+        refusals=(ErrorPattern("ResourceLimitExceeded", "Instances, with current utilization"),),
+        futile=(ErrorPattern("ResourceLimitExceeded", "is 0 Instances"),),
+        wait_s=wait_s,
+    )
+    return replace(call, fallback=fallback)
+
+
+def test_capacity_that_comes_back_is_taken_in_the_second_round(everywhere: Suffer) -> None:
+    faults = [
+        Fault.capacity(instance_type=TYPES[0]),
+        Fault.quota(TYPES[1], limit=2, times=1),
+    ]
+    for ended in everywhere(waiting(*TYPES[:2]), *faults).values():
+        assert ended.state == "succeeded", ended.cause
+        assert re.fullmatch(r"fit-t-[0-9a-f]{12}-2", ended.outputs["name"])
+        refused = f"{TYPES[1]} ResourceLimitExceeded"
+        assert ended.created == [TYPES[0], refused, TYPES[0]]
+        assert sorted(job_statuses(ended)) == ["Completed", "Failed"]
+
+
+def job_statuses(ended: Ended) -> list[str]:
+    jobs = ended.account["sagemaker"]["TrainingJobs"].values()
+    return [job["TrainingJobStatus"] for job in jobs]
+
+
+def test_where_nothing_comes_the_cause_tells_how_long_it_was_waited_for(
+    everywhere: Suffer,
+) -> None:
+    faults = [
+        Fault.capacity(instance_type=TYPES[0], times=100),
+        Fault.quota(TYPES[1], limit=2),
+    ]
+    for ended in everywhere(waiting(*TYPES[:2], stopping=POLLED), *faults).values():
+        assert ended.error == "NoCapacity"
+        first, second = ended.cause.split("; ")
+        assert re.match(
+            rf"nothing had capacity in 0.25 h of waiting: 1 x {TYPES[0]}: CreateTrainingJob "
+            r"fit-t-[0-9a-f]{12}-2 ended as Failed: CapacityError: ",
+            first,
+        )
+        assert re.match(
+            rf"1 x {TYPES[1]}: CreateTrainingJob fit-t-[0-9a-f]{{12}}-b-2 was refused: "
+            "ResourceLimitExceeded: The account-level service limit "
+            rf"'{TYPES[1]} for training job usage' is 2 Instances",
+            second,
+        )
+        refused = f"{TYPES[1]} ResourceLimitExceeded"
+        assert ended.created == [TYPES[0], refused] * 2
+
+
+def test_quotas_that_were_used_up_are_free_again_and_those_of_0_are_not(
+    airflow: LocalAirflow,
+) -> None:
+    """On the driver that has its own words for it; the others share theirs."""
+
+    def ended(fault: Fault, wait_s: float) -> Ended:
+        call = waiting(TYPES[0], wait_s=wait_s)
+        return endure(workflow(call), "step-functions", "quotas", airflow, (fault,))
+
+    refused = f"{TYPES[0]} ResourceLimitExceeded"
+    free = ended(Fault.quota(TYPES[0], limit=2, times=2), 3000)
+    assert free.state == "succeeded", free.cause
+    # What was only refused has left its name.
+    assert re.fullmatch(r"fit-t-[0-9a-f]{12}", free.outputs["name"])
+    assert free.created == [refused, refused, TYPES[0]]
+    none = ended(Fault.quota(TYPES[0]), 86_400)
+    assert none.error == "NoCapacity"
+    assert none.cause.startswith(
+        f"nothing had capacity, and waiting does not raise a quota of 0: 1 x {TYPES[0]}: "
+    )
+    assert none.created == [refused]

@@ -13,13 +13,21 @@ import pytest
 from orchestration import Pipeline, join, parameter
 from orchestration.checks.rules import check
 from orchestration.expressions import Result, run_id
-from orchestration.graph import Graph, ParameterSpec, Until, Workflow
+from orchestration.graph import Call, Graph, ParameterSpec, Until, Workflow
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import run
 from tests.conformance import normal, pipelines
 from tests.conformance.test_conformance import BACKENDS, Backend, Outcome, data, jobs
-from tests.conformance.test_fallbacks import ROLE, SCALE, TYPES, follow, operation, training
+from tests.conformance.test_fallbacks import (
+    ROLE,
+    SCALE,
+    TYPES,
+    follow,
+    operation,
+    training,
+    waiting,
+)
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 
@@ -162,13 +170,12 @@ def test_a_file_system_is_acquired_anew(everywhere: Suffer) -> None:
         assert len(json.dumps(tokens)) < 120
 
 
-def after_fallbacks() -> Workflow:
+def after(first: Call) -> Workflow:
     """A job on the first machines that have capacity, and one that comes after it."""
-    first = training(*TYPES[:2])
     name = join("after-", run_id())
     made = {**first.operation.request, "TrainingJobName": name}
     until = cast(Until, first.until)
-    after = replace(
+    second = replace(
         first,
         name="after.job",
         operation=replace(first.operation, request=made),
@@ -179,9 +186,9 @@ def after_fallbacks() -> Workflow:
     return check(
         Workflow(
             name="after-fallbacks",
-            graph=Graph((first, after)),
+            graph=Graph((first, second)),
             parameters=(ParameterSpec(name="token", default="t"),),
-            outputs={"first": Result(first.name, "name"), "after": Result(after.name, "name")},
+            outputs={"first": Result(first.name, "name"), "after": Result(second.name, "name")},
         )
     )
 
@@ -198,6 +205,37 @@ def test_what_fell_back_is_found_where_it_stands(airflow: LocalAirflow) -> None:
         ["fit-t-<id>-2", "fit-t-<id>-b-2", "after-<id>"],
         ["after-<id>-2"],
     ]
+    found(training(*TYPES[:2]), airflow, rounds, created, "fit-t-0123456789ab-b-2")
+
+
+def test_what_took_several_rounds_is_found_where_it_stands(airflow: LocalAirflow) -> None:
+    """Rounds and attempts count on in the same numbers."""
+    rounds: tuple[tuple[Fault, ...], ...] = (
+        (
+            Fault.capacity(instance_type=TYPES[0]),
+            Fault.quota(TYPES[1], limit=2, times=1),
+            Fault.job("fit-"),
+        ),
+        (Fault.job("after-"),),
+        (),
+    )
+    created = [
+        ["fit-t-<id>", "fit-t-<id>-b refused", "fit-t-<id>-2"],
+        ["fit-t-<id>-3", "after-<id>"],
+        ["after-<id>-2"],
+    ]
+    found(waiting(*TYPES[:2]), airflow, rounds, created, "fit-t-0123456789ab-3")
+
+
+def found(
+    first: Call,
+    airflow: LocalAirflow,
+    rounds: tuple[tuple[Fault, ...], ...],
+    created: list[list[str]],
+    name: str,
+) -> None:
+    """Each attempt asks for these jobs, and the last one has this one's outputs."""
+    made = after(first)
     for backend in BACKENDS:
         with EmbeddedAws(time_scale=SCALE) as aws:
             aws.provide(roles=[ROLE])
@@ -208,16 +246,14 @@ def test_what_fell_back_is_found_where_it_stands(airflow: LocalAirflow) -> None:
                 for fault in faults:
                     aws.inject(fault)
                 if backend == "airflow":
-                    ended = airflow.run(
-                        after_fallbacks(), aws=aws, run_id="found", time_scale=SCALE
-                    )
+                    ended = airflow.run(made, aws=aws, run_id=name, time_scale=SCALE)
                     outputs = ended.outputs
                 else:
-                    outputs = follow(backend, aws, after_fallbacks(), "found").outputs
+                    outputs = follow(backend, aws, made, name).outputs
                 calls = [call for call in aws.calls() if call.sequence > before]
                 assert asked(calls) == names, backend
             assert normal.anonymous(outputs) == normal.anonymous(
-                {"first": "fit-t-0123456789ab-b-2", "after": "after-0123456789ab-2"}
+                {"first": name, "after": "after-0123456789ab-2"}
             )
 
 

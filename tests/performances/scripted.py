@@ -46,7 +46,7 @@ class ScriptedEdge:
     kept: dict[str, Outputs] = field(default_factory=dict)
     decided: dict[str, Outputs | ServiceError] = field(default_factory=dict)
     """What another performance of the run has kept of a step; or why nothing can be kept."""
-    pending: dict[str, Watch] = field(default_factory=dict)
+    pending: dict[str, Watch | Rest] = field(default_factory=dict)
     sent: list[Request] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     broke: dict[str, tuple[str, str]] = field(default_factory=dict)

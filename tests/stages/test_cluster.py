@@ -317,3 +317,66 @@ def test_a_group_s_type_is_judged_where_its_count_is_not_known() -> None:
     given = job(cluster={"groups": [gpu]}, strategy={"kind": "smddp", "instance_group": "gpu"})
     found = refused(given, parameters={"nodes": {"type": "number"}})
     assert "SMDDP does not run on ml.g5.xlarge" in found["strategy"]
+
+
+def test_waiting_goes_round_as_often_as_the_names_of_jobs_allow() -> None:
+    day = call(on(instance_type=P4D) | {"wait_for_capacity_h": 6}).fallback
+    week = call(on(instance_type=P4D) | {"wait_for_capacity_h": 168}).fallback
+    assert day is not None
+    assert week is not None
+    assert (day.label, day.wait_s, day.pause_s) == (f"1 x {P4D}", 6 * 3600, 900)
+    assert week.wait_s / week.pause_s == 48
+    assert call(on(instance_type=P4D)).fallback is None
+
+
+@pytest.mark.parametrize(
+    ("cluster", "label"),
+    [
+        (
+            {
+                "groups": [
+                    {"name": "gpu", "instance_type": P4D, "instance_count": 2},
+                    {"name": "data", "instance_type": "ml.c5.18xlarge"},
+                ]
+            },
+            f"2 x {P4D} + 1 x ml.c5.18xlarge",
+        ),
+        (
+            {"preferences": [{"instance_type": P4D}, {"instance_type": "ml.p5.48xlarge"}]},
+            f"1 x {P4D} or 1 x ml.p5.48xlarge",
+        ),
+    ],
+)
+def test_every_cluster_that_is_waited_for_has_a_name(cluster: dict[str, Any], label: str) -> None:
+    fallback = call(on(**cluster) | {"wait_for_capacity_h": 1}).fallback
+    assert fallback is not None
+    assert fallback.label == label
+
+
+@pytest.mark.parametrize("hours", [0, -1, 169, float("nan")])
+def test_hours_of_waiting_are_more_than_0_and_a_week_at_the_most(hours: float) -> None:
+    assert "wait_for_capacity_h" in refused(on(instance_type=P4D) | {"wait_for_capacity_h": hours})
+
+
+@pytest.mark.parametrize(
+    ("quota", "waits"),
+    [
+        ("ml.p3.2xlarge for training job usage", True),
+        ("ml.p3.2xlarge for spot training job usage", True),
+        ("Number of instances across all processing jobs", True),
+        ("Total number of trial components allowed", False),
+    ],
+)
+def test_quotas_of_instances_are_waited_for(quota: str, waits: bool) -> None:
+    step = call(on(instance_type=P4D) | {"wait_for_capacity_h": 1})
+    assert step.fallback is not None
+    unit = "Instances" if waits else "Trial Components"
+    message = (
+        f"The account-level service limit '{quota}' is {{}} {unit}, with current utilization of 4 "
+        f"{unit} and a request delta of 1 {unit}. Please contact AWS support to request an "
+        "increase for this limit."
+    )
+    code = "ResourceLimitExceeded"
+    assert bool(step.fallback.refused(code, message.format(4))) == waits
+    assert not step.fallback.is_futile(code, message.format(10))
+    assert step.fallback.is_futile(code, message.format(0)) == waits

@@ -4,7 +4,8 @@ An execution ends, without a ``Catch``, when it has written 25,000 events, those
 of branches included: https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
 Counted is the longest way through a definition on which no request fails, with each loop as often
 as its list allows and every poll that the time-outs allow. A list that nothing limits counts as one
-element. A job that ``.sync`` waits for is polled only where a response was lost; that is counted
+element. The requests of a call that waits for capacity are sent in as many rounds as its time
+allows. A job that ``.sync`` waits for is polled only where a response was lost; that is counted
 for one job of a run.
 """
 
@@ -15,7 +16,11 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, Final
 
-from orchestration.backends.stepfunctions.calls.people import interval_s
+from orchestration.backends.stepfunctions.calls.rounds import (
+    MOST_POLLS_WAITING,
+    interval_s,
+    most_rounds,
+)
 from orchestration.backends.stepfunctions.integrations.choosing import is_synchronous
 from orchestration.backends.stepfunctions.names import MOST_POLLS, state
 from orchestration.backends.stepfunctions.states import following
@@ -25,7 +30,6 @@ from orchestration.graph import (
     Call,
     ForEach,
     Graph,
-    Until,
     Workflow,
     all_steps,
     bodies,
@@ -44,6 +48,10 @@ _AROUND_MACHINES: Final = 4
 _ITERATION: Final = 2
 _ROUND: Final = 9
 """One more poll: Task, Choice and Wait."""
+_REQUEST: Final = 15
+"""One more request that finds no capacity: Task and Choice, and the look for its job."""
+_BETWEEN_ROUNDS: Final = 6
+"""Choice, Wait and Choice."""
 _NEXT_PAGE: Final = 7
 """One more page of a listing: Task and Choice."""
 _LEAST_POLLS: Final = 2
@@ -94,6 +102,7 @@ def counted(definition: Mapping[str, Json], workflow: Workflow) -> Count:
     once += sum(
         _NEXT_PAGE * (call.pages.most - 1) for call in calls.values() if call.pages is not None
     )
+    once += sum(_rounds_again(workflow.graph, 1, limits))
     loops = {name: (limit, machines.loops.get(state(name), 0)) for name, limit in limits.items()}
     return Count(once, loops, [*_polls(workflow, workflow.graph, 1, limits), *_adopted(workflow)])
 
@@ -184,9 +193,14 @@ def _polls(
 ) -> Iterator[tuple[int, int]]:
     for step in graph.steps:
         if isinstance(step, Call):
-            for call in candidates(step):
+            requests = candidates(step)
+            for call in requests:
                 if call.until is not None and not is_synchronous(call, workflow.integrations):
-                    yield times, _rounds(call.until)
+                    yield times, _rounds(call)
+                    if rounds := most_rounds(call):
+                        # Each takes its share of the time in which all of them wait.
+                        share = ceil(MOST_POLLS_WAITING / rounds / len(requests))
+                        yield times * rounds, share
         for body in bodies(step):
             yield from _polls(workflow, body, times * limits.get(step.name, 1), limits)
 
@@ -194,7 +208,7 @@ def _polls(
 def _adopted(workflow: Workflow) -> Iterator[tuple[int, int]]:
     """Yield the polls of the one job, of those that ``.sync`` waits for, that may need most."""
     rounds = [
-        _rounds(call.until)
+        _rounds(call)
         for step in all_steps(workflow.graph)
         if isinstance(step, Call)
         for call in candidates(step)
@@ -206,7 +220,20 @@ def _adopted(workflow: Workflow) -> Iterator[tuple[int, int]]:
         yield 1, max(rounds)
 
 
-def _rounds(until: Until) -> int:
-    rounds = min(MOST_POLLS, max(1, ceil(until.timeout_s / interval_s(until))))
+def _rounds_again(graph: Graph, times: int, limits: Mapping[str, int]) -> Iterator[int]:
+    """Yield the events of the rounds of calls that wait for capacity, after the first one."""
+    for step in graph.steps:
+        if isinstance(step, Call):
+            each = _BETWEEN_ROUNDS + _REQUEST * len(candidates(step))
+            yield times * most_rounds(step) * each
+        for body in bodies(step):
+            yield from _rounds_again(body, times * limits.get(step.name, 1), limits)
+
+
+def _rounds(call: Call) -> int:
+    until = call.until
+    if until is None:
+        return 1
+    rounds = min(MOST_POLLS, max(1, ceil(until.timeout_s / interval_s(call))))
     # A Task waits for a person, with up to twice the events of a Wait in each round.
     return rounds if until.person is None else 2 * rounds

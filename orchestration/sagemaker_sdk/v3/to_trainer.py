@@ -25,6 +25,7 @@ _WITHOUT = {
     "profiler": "V3 does not support the profiler",
     "experiment": "V3 takes the experiment from the run that it is called in",
     "metrics_time_series": "V3 does not send it",
+    "wait_for_capacity_h": "V3 sends one request",
     "extra_request": "V3 accepts no further fields",
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from orchestration.errors import Problem, near
-from orchestration.expressions import Tree, join
+from orchestration.expressions import join
 from orchestration.refs import Expression
 from orchestration.stages.values import Count, Gibibytes, Model, Seconds, Text
 
@@ -54,7 +54,7 @@ class Candidate:
     instance_count: int | Expression[Any]
 
     @property
-    def label(self) -> Tree:
+    def label(self) -> str | Expression[str]:
         """``2 x ml.p4d.24xlarge``."""
         count, name = self.instance_count, self.instance_type
         if isinstance(count, int) and isinstance(name, str):
@@ -96,6 +96,14 @@ class Cluster(Model):
         if self.instance_type is None:
             return ()
         return (Candidate(self.instance_type, self._count), *self._counted(self.fallbacks))
+
+    @property
+    def label(self) -> str | Expression[str]:
+        """The machines of a cluster without candidates: ``1 x ml.g5.xlarge + 2 x ml.c5.xlarge``."""
+        between = " + " if self.groups else " or "
+        parts = [part for machines in self.machines() for part in (between, machines.label)]
+        texts = [part for part in parts[1:] if isinstance(part, str)]
+        return "".join(texts) if len(texts) == len(parts) - 1 else join(*parts[1:])
 
     def machines(self) -> tuple[Candidate, ...]:
         """Every type and count that the job may run on."""

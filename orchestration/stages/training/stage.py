@@ -18,12 +18,12 @@ from orchestration.graph import (
     Alternative,
     Call,
     ErrorPattern,
-    Fallback,
     Operation,
     Output,
     Until,
 )
 from orchestration.refs import Ref
+from orchestration.stages.capacity import fallback
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.stage import SAMPLE, Context, Fragment
 from orchestration.stages.training import checks
@@ -101,7 +101,7 @@ class TrainingJob(TrainingFields):
         return Call(
             name=name,
             operation=first.operation,
-            fallback=_fallback(first.label, others) if others else None,
+            fallback=fallback(first.label, others, "training job usage", self.wait_for_capacity_h),
             adopt=Adopt(exists=_IN_USE, name_field="TrainingJobName"),
             until=Until(
                 poll=first.poll,
@@ -128,17 +128,8 @@ class TrainingJob(TrainingFields):
             request = self.request(context, number)
             named = {"TrainingJobName": request["TrainingJobName"]}
             yield Alternative(
-                label="" if candidate is None else candidate.label,
+                label=self.cluster.label if candidate is None else candidate.label,
                 operation=Operation("sagemaker", "CreateTrainingJob", request),
                 poll=Operation("sagemaker", "DescribeTrainingJob", named),
                 stop=Operation("sagemaker", "StopTrainingJob", named),
             )
-
-
-def _fallback(label: Tree, others: list[Alternative]) -> Fallback:
-    return Fallback(
-        label=label,
-        alternatives=tuple(others),
-        reasons=("CapacityError",),
-        refusals=(ErrorPattern("ResourceLimitExceeded", "training job usage"),),
-    )

@@ -12,27 +12,16 @@ from typing import cast
 
 from orchestration.backends.jsonata import enclosed, path, quote
 from orchestration.backends.stepfunctions.calls import recognition
+from orchestration.backends.stepfunctions.calls.rounds import Rounds, held
 from orchestration.backends.stepfunctions.calls.searching import Search
 from orchestration.backends.stepfunctions.calls.tasks import task
-from orchestration.backends.stepfunctions.names import Scope, alternative, state, variable
-from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
+from orchestration.backends.stepfunctions.names import Scope, alternative
+from orchestration.backends.stepfunctions.states import Rule, State, States, choice
 from orchestration.backends.stepfunctions.wording import MESSAGE, Raw, Words, worded
 from orchestration.execution import wording
 from orchestration.expressions import Json
 from orchestration.graph import Call, Fallback, Retry, Until
 from orchestration.refs import Expression
-
-
-def exhausted(step: Call, scope: Scope, states: States) -> str:
-    """Write the end of a call none of whose requests found capacity."""
-    requests = Raw(f"${_held(step)}")
-    cause = enclosed(worded(wording.NOTHING_HAD_CAPACITY, scope, requests=requests))
-    failed = fail(wording.NO_CAPACITY, cause)
-    return states.last(state(step.name, wording.NO_CAPACITY), failed)
-
-
-def _held(step: Call) -> str:
-    return variable(step.name, "Lacking")
 
 
 @dataclass(frozen=True)
@@ -70,7 +59,8 @@ class Way:
 
     def lacking(self, condition: str, words: str) -> Rule:
         """Return the rule that goes on to the next request, and keeps what this one met."""
-        return Rule(condition, self.following, self._noted(words))
+        met = self._rounds.met("true", used=True)
+        return Rule(condition, self.following, {**self._noted(words), **met})
 
     def refusals(self, subject: Words, adopted: Rule, unfollowed: Rule) -> list[Rule]:
         """Return which errors of the call are a lack of capacity, and where they lead.
@@ -82,17 +72,27 @@ class Way:
         for pattern in self._fallback.refusals:
             code = (pattern.code.removesuffix("Exception"),)
             words = worded(wording.REFUSED, self.scope, subject=subject, code=code, message=MESSAGE)
-            noted = {**self._noted(words), self.search.looks: 0}
+            noted = {**self._noted(words), self.search.looks: 0, **self._rounds.met(self._hopeful)}
             matches = recognition.matches(pattern, self.step.operation)
             rules.append(Rule(matches, look, noted))
         return rules
+
+    @property
+    def _rounds(self) -> Rounds:
+        return Rounds(self.step)
+
+    @property
+    def _hopeful(self) -> str:
+        """The condition that the refusal in a state's input is one that waiting may end."""
+        futile = [recognition.matches(p, self.step.operation) for p in self._fallback.futile]
+        return f"$not({' or '.join(futile)})" if futile else "true"
 
     def _noted(self, words: str) -> dict[str, Json]:
         label = (cast("str | Expression[object]", self._fallback.label),)
         text = worded(wording.LACKING, self.scope, label=label, words=Raw(words))
         if self.number > 0:
-            text = f"${_held(self.step)} & {quote(wording.SEPARATOR)} & {text}"
-        return {_held(self.step): enclosed(text)}
+            text = f"${held(self.step)} & {quote(wording.SEPARATOR)} & {text}"
+        return {held(self.step): enclosed(text)}
 
     def _look(self, subject: Words, adopted: Rule, unfollowed: Rule) -> str:
         """Write the question whether the job exists, started before or its response lost."""

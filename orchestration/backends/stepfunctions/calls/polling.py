@@ -10,7 +10,8 @@ from orchestration.backends.jsonata import enclosed, field, literal, path, quote
 from orchestration.backends.stepfunctions.calls import failures, recognition, tries
 from orchestration.backends.stepfunctions.calls.fallbacks import Way
 from orchestration.backends.stepfunctions.calls.outputs import defaults, given, taken
-from orchestration.backends.stepfunctions.calls.people import interval_s, waiting
+from orchestration.backends.stepfunctions.calls.people import waiting
+from orchestration.backends.stepfunctions.calls.rounds import interval_s
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, alternative, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice
@@ -217,7 +218,7 @@ class Polling:
 
     @property
     def _interval_s(self) -> int:
-        return interval_s(self._until)
+        return interval_s(self.step)
 
     def _wait(self, poll: str) -> str:
         if self._until.person is not None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orchestration.backends.stepfunctions.calls import tries
+from orchestration.backends.stepfunctions.calls.rounds import Rounds
 from orchestration.backends.stepfunctions.names import alternative, variable
 from orchestration.backends.stepfunctions.states import Rule, States, choice
 from orchestration.expressions import Json
@@ -38,8 +39,13 @@ class Search:
 
     @property
     def begun(self) -> dict[str, Json]:
-        """The assignments before the first try."""
+        """The assignments where the search is over."""
         return {self._searching: False}
+
+    @property
+    def at_first(self) -> dict[str, Json]:
+        """The assignments before the first try."""
+        return {self._searching: tries.waits(self.step), **Rounds(self.step).begun}
 
     @property
     def found(self) -> dict[str, Json]:
@@ -49,10 +55,11 @@ class Search:
     def enter(self, states: States) -> str:
         """Write the choice between searching a try and creating its jobs."""
         first = alternative(self.step.name, 0)
-        searched = {self._searching: True, self._seen: False, self.looks: 0}
+        timed = Rounds(self.step).timed
+        searched = {self._searching: True, self._seen: False, self.looks: 0, **timed}
         rules = (
             Rule(tries.is_earlier(self.step), self._look(0), searched),
-            Rule("true", first, self.begun),
+            Rule("true", first, {**self.begun, **timed}),
         )
         return states.last(self.entrance, choice(*rules, default=first))
 
@@ -82,7 +89,7 @@ class Search:
 
     @property
     def _searching(self) -> str:
-        return variable(self.step.name, "Searching")
+        return tries.searching(self.step)
 
     @property
     def _seen(self) -> str:

@@ -19,6 +19,7 @@ from orchestration.backends.stepfunctions.calls import (
 from orchestration.backends.stepfunctions.calls.outputs import given, taken
 from orchestration.backends.stepfunctions.calls.pages import Listing
 from orchestration.backends.stepfunctions.calls.polling import Polling
+from orchestration.backends.stepfunctions.calls.rounds import Rounds
 from orchestration.backends.stepfunctions.calls.searching import Search
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.integrations.choosing import is_synchronous
@@ -38,16 +39,19 @@ def call(step: Call, scope: Scope, states: States, following: str) -> str:
         return Listing(step, step.pages, inner, states).write(following)
     states.counters.update(tries.begun(step))
     asked = [tries.suffixed(candidate) for candidate in candidates(step)]
-    if len(asked) == 1:
+    if len(asked) == 1 and not tries.waits(step):
         return _Sending(asked[0], inner, states, following).write()
-    instead = fallbacks.exhausted(step, inner, states)
+    rounds = Rounds(step)
+    instead, sendings = rounds.end, list[_Sending]()
     # From the last to the first: each is what the one before it falls back on.
     for number, candidate in reversed(tuple(enumerate(asked))):
         last = number == len(asked) - 1
         way = fallbacks.Way(candidate, number, last, instead, inner, states)
-        instead = _Sending(candidate, inner, states, following, way).write()
+        sendings.append(_Sending(candidate, inner, states, following, way))
+        instead = sendings[-1].write()
+    rounds.ended(inner, states, {name: 0 for each in sendings for name in each.retried})
     search = Search(asked[0], 0, last=False)
-    states.counters.update(search.begun)
+    states.counters.update(search.at_first)
     return search.enter(states)
 
 
@@ -93,6 +97,11 @@ class _Sending:
         if self._counts:
             self.states.counters[self._tries] = 0
         return self.states.add(self._name(), sending, self._after())
+
+    @property
+    def retried(self) -> list[str]:
+        """The variable that counts how often the call was sent, if there is one."""
+        return [self._tries] if self._counts else []
 
     def _after(self) -> str:
         """Write what follows an answer to the call."""

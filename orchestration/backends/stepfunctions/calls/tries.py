@@ -26,6 +26,11 @@ def is_repeatable(step: Call) -> bool:
     return step.until is not None and step.adopt is not None and step.adopt.name_field is not None
 
 
+def waits(step: Call) -> bool:
+    """Return whether a call sends its requests again where none found capacity."""
+    return step.fallback is not None and step.fallback.waits
+
+
 def suffixed(step: Call) -> Call:
     """Return a call whose requests name the job of the present try."""
     until, adopt = step.until, step.adopt
@@ -85,8 +90,18 @@ def following(step: Call) -> dict[str, Json]:
 
 
 def is_earlier(step: Call) -> str:
-    """Return the condition that the present try is one of earlier attempts."""
+    """Return the condition that the present try is one of earlier attempts.
+
+    An attempt that waited for capacity may have made any number of tries.
+    """
+    if waits(step):
+        return f"${searching(step)} and $attempt > 1"
     return f"${_number(step)} < $attempt"
+
+
+def searching(step: Call) -> str:
+    """Return the variable that says whether jobs of earlier attempts are looked for."""
+    return variable(step.name, "Searching")
 
 
 def _number(step: Call) -> str:
