@@ -15,6 +15,7 @@ from orchestration.airflow.context import TaskEnvironment, another_follows, atte
 from orchestration.airflow.edge import GoesOnElsewhere, WorkerEdge
 from orchestration.airflow.journal import Journal
 from orchestration.airflow.links import links
+from orchestration.airflow.people import asking
 from orchestration.airflow.triggers import FollowTrigger
 from orchestration.airflow.watches import watch_to_json
 from orchestration.backends.airflow.spec import CHOICE_PARTS
@@ -134,7 +135,7 @@ class StepsMixin(_Operator):
         progress: str = "{}",
     ) -> Any:
         """Go on where the task was deferred, with what the trigger has learned."""
-        return self._perform(context, Journal.loaded(context, progress, event or {}))
+        return self._perform(context, Journal.loaded(context, progress, event or {}), event or {})
 
     def on_kill(self) -> None:
         """Stop what was started, and start nothing else: the task is ended from outside."""
@@ -146,7 +147,9 @@ class StepsMixin(_Operator):
     def started(self, context: Context, started: Started) -> None:
         """Leave what shows a job that runs; a subclass leaves its links here."""
 
-    def _perform(self, context: Context, journal: Journal) -> Any:
+    def _perform(
+        self, context: Context, journal: Journal, event: Mapping[str, Any] | None = None
+    ) -> Any:
         self._edge = WorkerEdge(
             Clients(self._connection),
             journal,
@@ -156,6 +159,10 @@ class StepsMixin(_Operator):
             lambda: another_follows(context),
             killed=self._killed_early,
         )
+        if event is not None and asking.is_answer(event):
+            asking.take(event, journal.watches.values(), self._edge, self.log)
+            # The answer stands in S3, and the next poll, here, sees it.
+            self._edge.deferrable = False
         scope = self._scope(context)
         self._thread, self._unseen = threading.get_ident(), []
         try:
@@ -166,6 +173,7 @@ class StepsMixin(_Operator):
                 for started in self._unseen:
                     self._show(context, started)
         except Suspended as suspended:
+            asking.ask(context, suspended.watches, scope, self.log)
             self._defer(context, journal, suspended)
         except Trouble as trouble:
             # Trouble outlasted this attempt's own retries; Airflow's are for that.

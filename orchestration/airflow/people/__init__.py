@@ -1,0 +1,1 @@
+"""People who are asked in Airflow's UI."""
