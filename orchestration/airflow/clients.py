@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
 from botocore.exceptions import BotoCoreError, ClientError
 
-from orchestration.execution.clients import keep_copy_source, one_attempt, send
+from orchestration.execution.clients import keep_copy_source, one_attempt, patience, send
 from orchestration.execution.effects import Request
 from orchestration.execution.sending import native, service_error
 from orchestration.expressions import Json
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def client(hook: AwsGenericHook[Any], *, asynchronous: bool = False) -> Any:
     """Return a hook's client, with the settings of its connection, that does not retry itself."""
-    config = hook.config.merge(one_attempt())
+    config = hook.config.merge(one_attempt(**patience(hook.client_type or "")))
     connection = hook.get_client_type(hook.region_name, config, deferrable=asynchronous)
     if not asynchronous:
         keep_copy_source(connection)

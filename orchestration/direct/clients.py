@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any, Protocol
 
-from orchestration.execution.clients import keep_copy_source, one_attempt, send
+from orchestration.execution.clients import keep_copy_source, one_attempt, patience, send
 from orchestration.execution.driving import MOST_THREADS
 from orchestration.execution.effects import Request, ServiceError
 from orchestration.execution.sending import native, service_error
@@ -64,7 +64,10 @@ class Clients:
     def _new(self, service: str) -> Any:
         elsewhere = {} if self._region is None else {"region_name": self._region}
         config = one_attempt(
-            user_agent_extra=USER_AGENT, max_pool_connections=MOST_THREADS, **elsewhere
+            user_agent_extra=USER_AGENT,
+            max_pool_connections=MOST_THREADS,
+            **elsewhere,
+            **patience(service),
         )
         client = self._session.client(service, config=config)
         if service == "s3":

@@ -23,6 +23,15 @@ def one_attempt(**options: Any) -> Config:
     return Config(retries={"mode": "standard", "total_max_attempts": 1}, **options)
 
 
+def patience(service: str) -> dict[str, Any]:
+    """Return the options of a service whose responses may take long: a function runs 15 minutes.
+
+    A client that gives up sends the request again, and the function would run twice.
+    https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
+    """
+    return {"read_timeout": 910, "tcp_keepalive": True} if service == "lambda" else {}
+
+
 def keep_copy_source(client: Any) -> None:
     """Make a client send ``CopySource`` as it is given.
 

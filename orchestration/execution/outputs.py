@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from orchestration.errors import RunError
@@ -90,6 +91,11 @@ def _output(output: Output, value: Json, source: str) -> Json:
     taken_value = cast(Json, result)
     if output.parse:
         taken_value = _parsed(taken_value, path, source)
+    if output.inside:
+        within = at(taken_value, output.inside)
+        if within is MISSING:
+            return _output(replace(output, parse=False, inside=()), None, source)
+        taken_value = cast(Json, within)
     try:
         return fitted(output, taken_value)
     except ValueError as error:

@@ -52,6 +52,8 @@ class Output:
     """The value if the response has none; without a default, the step then fails."""
     parse: bool = False
     """Parse the value, a text that holds JSON."""
+    inside: Path = ()
+    """The place of the value in what was parsed."""
     not_finite: Literal["refused", "null"] = "refused"
     """The result of a NaN or an infinity in a report: an error, or null."""
 

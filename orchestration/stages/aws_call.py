@@ -24,9 +24,11 @@ from orchestration.graph import (
     Operation,
     Output,
     Permission,
+    Step,
     Until,
 )
 from orchestration.refs import Expression, Ref
+from orchestration.stages import functions
 from orchestration.stages.outputs import Kind, NamedOutputs, Outputs
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.values import Extra, Model, Name, Seconds, Text
@@ -109,7 +111,8 @@ class AwsCall(Stage):
     """The request's fields, as AWS names them; references may stand anywhere in them."""
     results: dict[Name, str] = {}
     """The stage's outputs, by their places in the response: ``{run: JobRunId}``,
-    ``{name: Items[0].Name}``. They are texts, numbers and booleans."""
+    ``{name: Items[0].Name}``. They are texts, numbers and booleans; what a function of Lambda
+    returns is any JSON, and its places continue behind the payload: ``{score: Payload.score}``."""
     poll: Poll | None = None
     exists: Exists | None = None
     permissions: tuple[Needs, ...] = ()
@@ -129,7 +132,9 @@ class AwsCall(Stage):
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
         yield from unknown("operation", self.service, self.operation)
-        yield from self._places("results", self.operation, self.results)
+        yield from self._places("results", self.operation, self._by_service)
+        if self._invokes:
+            yield from functions.problems(self.request, self.results)
         yield from self._own("request", self.request, ())
         if self.exists is not None and self.results:
             yield Problem(
@@ -167,7 +172,7 @@ class AwsCall(Stage):
         call = Call(
             name=step,
             operation=Operation(self.service, self.operation, self._whole(context)),
-            outputs=self._taken(self.operation, self.results),
+            outputs=self._taken(self.operation, self._by_service),
             until=self._until(step),
             adopt=None
             if self.exists is None
@@ -177,7 +182,22 @@ class AwsCall(Stage):
             Permission(actions=n.actions, resources=n.resources) for n in self.permissions
         )
         values: dict[str, Tree] = {name: Result(step, name) for name in self.named_outputs}
-        return Fragment(steps=(call,), outputs=values, permissions=needs)
+        steps: tuple[Step, ...] = (call,)
+        if self._invokes:
+            steps = functions.followed(call, self.results)
+        return Fragment(steps=steps, outputs=values, permissions=needs)
+
+    @property
+    def _invokes(self) -> bool:
+        """Return whether it runs a function of Lambda."""
+        return (self.service, self.operation) == ("lambda", "Invoke")
+
+    @property
+    def _by_service(self) -> dict[str, str]:
+        """Return the results whose places are in the service's own response."""
+        if not self._invokes:
+            return self.results
+        return {n: p for n, p in self.results.items() if functions.inside(p) is None}
 
     def _until(self, step: str) -> Until | None:
         poll = self.poll

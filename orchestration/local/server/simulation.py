@@ -6,6 +6,7 @@ from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import Service
 from orchestration.local.datasync.service import DataSync
 from orchestration.local.fsx.service import FileSystems
+from orchestration.local.functions.service import Functions
 from orchestration.local.s3.service import S3
 from orchestration.local.sagemaker.service import SageMaker
 from orchestration.local.sagemaker.workloads import Workloads
@@ -23,6 +24,7 @@ class Simulation:
             "sagemaker": self.sagemaker,
             "fsx": self.file_systems,
             "datasync": self.datasync,
+            "lambda": Functions(account),
             "s3": S3(),
         }
 

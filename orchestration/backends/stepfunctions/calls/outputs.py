@@ -109,6 +109,8 @@ def _taken(output: Output, root: str, wrong: str) -> str:
     parsed = f"$exists({value}) ? $parse({value})" if output.optional else f"$parse({value})"
     if output.parse:
         value = f"({parsed})" if output.optional else parsed
+    for part in output.inside:
+        value = _within(value, part)
     kind = "array" if output.columns else _TYPES.get(output.kind)
     result = _columns(output.columns) if output.columns else "$v"
     fits = "$exists($v)" if kind is None else f"$type($v) = '{kind}'{_rows_fit(output)}"
@@ -118,6 +120,13 @@ def _taken(output: Output, root: str, wrong: str) -> str:
     if kind is None:
         return f"($v := {value}; {fits} ? $v : {default})"
     return f"($v := {value}; {fits} ? {result} : $exists($v) ? $error({wrong}) : {default})"
+
+
+def _within(value: str, part: str | int) -> str:
+    """Return JSONata of a part of a value; a path would look into each element of a list."""
+    if isinstance(part, int):
+        return f"($w := {value}; $type($w) = 'array' ? $w[{part}])"
+    return f"($w := {value}; $type($w) = 'object' ? $lookup($w, {quote(part)}))"
 
 
 def _rows(output: Output, root: str) -> str:

@@ -1,0 +1,1 @@
+"""Lambda: moto keeps the functions, and they run here, without Docker."""
