@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         StartError,
         UnsupportedError,
     )
-    from orchestration.expressions import first_of, join, parameter, run_id
+    from orchestration.expressions import each_item, first_of, join, parameter, run_id
     from orchestration.pipeline import Notify, Parameter, Pipeline, Schedule, Topics
     from orchestration.refs import Expression, Ref
     from orchestration.stages import (
@@ -148,6 +148,7 @@ _MODULES = {
     "TrainingJob": "orchestration.stages",
     "UnsupportedError": "orchestration.errors",
     "Vpc": "orchestration.stages",
+    "each_item": "orchestration.expressions",
     "first_of": "orchestration.expressions",
     "join": "orchestration.expressions",
     "parameter": "orchestration.expressions",
@@ -241,6 +242,7 @@ __all__ = [
     "UnsupportedError",
     "Vpc",
     "__version__",
+    "each_item",
     "first_of",
     "join",
     "parameter",

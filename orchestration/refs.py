@@ -163,6 +163,16 @@ class FirstOf(Expression[T_co]):
     parts: tuple[bool | int | float | str | Expression[object], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Each(Expression[Any]):
+    """The element that a stage with ``for_each`` is at; in YAML ``{each: item}``."""
+
+
+def each_item() -> Expression[Any]:
+    """Refer to the element that a stage with ``for_each`` is at; in YAML ``{each: item}``."""
+    return Each()
+
+
 def first_of(*parts: T_co | Expression[T_co]) -> Expression[T_co]:
     """Take the first value that is there: ``first_of(full.outputs.model, quick.outputs.model)``."""
     for part in parts:
@@ -213,11 +223,13 @@ def parse(value: object) -> Expression[object]:
             return parameter(argument)
         case "run", "id":
             return run_id()
+        case "each", "item":
+            return each_item()
         case "join", list() | tuple():
             return join(*(part if isinstance(part, str) else parse(part) for part in argument))
         case "first_of", list() | tuple():
             return first_of(*(parse(p) if isinstance(p, Mapping) else p for p in argument))
-    forms = ("ref", "parameter", "run", "join", "first_of")
+    forms = ("ref", "parameter", "run", "join", "first_of", "each")
     if form not in forms and get_close_matches(str(form), forms, n=1):
         raise ValueError(f"expected a reference, got {dict(value)!r}{near(str(form), forms)}")
     raise ValueError(f"expected a reference, got {dict(value)!r}; write one of {_FORMS}")
@@ -239,6 +251,8 @@ def written(node: Expression[object]) -> object:
             return {"parameter": name}
         case Run():
             return {"run": "id"}
+        case Each():
+            return {"each": "item"}
         case Join(parts):
             return {"join": [p if isinstance(p, str) else written(p) for p in parts]}
         case FirstOf(parts):
@@ -265,6 +279,7 @@ def json_schema() -> dict[str, Any]:
             form("ref", {"type": "string", "pattern": rf"^{name}\.{name}$"}),
             form("parameter", {"type": "string", "pattern": f"^{name}$"}),
             form("run", {"const": "id"}),
+            form("each", {"const": "item"}),
             form("join", {"type": "array", "items": {"type": ["string", "object"]}}),
             form("first_of", {"type": "array", "minItems": 2}),
         ],

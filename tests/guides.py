@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 OWN_STAGES = Path(__file__).parents[1] / "docs" / "own_stages.md"
+FOR_EACH = Path(__file__).parents[1] / "docs" / "for_each.md"
 CONDITIONS = Path(__file__).parents[1] / "docs" / "conditions.md"
 
 

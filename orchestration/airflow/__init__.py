@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import DAG
 
     from orchestration.airflow.dags.groups import PipelineGroup
-    from orchestration.graph import Workflow
+    from orchestration.graph import ParameterValue, Workflow
     from orchestration.pipeline import Pipeline
     from orchestration.stages.kinds import StageSource
 
@@ -35,7 +35,7 @@ __all__ = ["PipelineGroup", "dag", "task_group"]
 def dag(
     pipeline: Pipeline | Workflow | str | Path,
     *,
-    parameters: Mapping[str, str | float | bool] | None = None,
+    parameters: Mapping[str, ParameterValue] | None = None,
     aws_conn_id: str | None = "aws_default",
     region_name: str | None = None,
     deferrable: bool = True,

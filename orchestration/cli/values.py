@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import typer
 
 from orchestration.errors import near
-from orchestration.graph import ParameterSpec
+from orchestration.graph import ParameterSpec, ParameterValue
 
-Value = str | float | bool
+Value = ParameterValue
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -76,6 +77,19 @@ def _read(spec: ParameterSpec, text: str) -> Value | None:
             return _BOOLEANS.get(text.lower())
         case "number":
             return _number(text)
+        case "array":
+            return _array(text)
+
+
+def _array(text: str) -> Value | None:
+    """Read a JSON array of scalars, or texts between commas."""
+    if not text.startswith("["):
+        return text.split(",") if text else []
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if all(isinstance(item, str | int | float) for item in value) else None
 
 
 def _number(text: str) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 
 from orchestration.deploy.account import refusal
@@ -66,8 +67,16 @@ def _boolean(value: Json) -> Json:
     return value if isinstance(value, bool) else _BOOLEANS[str(value).lower()]
 
 
+def _array(value: Json) -> Json:
+    read = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(read, list | tuple):
+        raise ValueError(value)
+    return list(read)
+
+
 _READERS: dict[str, Callable[[Json], Json]] = {
     "string": _string,
     "number": _number,
     "boolean": _boolean,
+    "array": _array,
 }

@@ -14,6 +14,7 @@ from orchestration.direct.progress import OnProgress
 from orchestration.errors import RunError, StartError
 from orchestration.execution.clients import mismatch, one_attempt
 from orchestration.expressions import Json
+from orchestration.graph import ParameterValue
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
@@ -26,7 +27,7 @@ _NO_SESSION = (
 
 def run(
     pipeline: Pipeline,
-    parameters: Mapping[str, str | float | bool] | None = None,
+    parameters: Mapping[str, ParameterValue] | None = None,
     *,
     session: Session | None = None,
     run_id: str | None = None,
@@ -55,7 +56,7 @@ def run(
 
 def outcome_of(
     pipeline: Pipeline,
-    parameters: Mapping[str, str | float | bool] | None = None,
+    parameters: Mapping[str, ParameterValue] | None = None,
     *,
     session: Session | None = None,
     run_id: str | None = None,

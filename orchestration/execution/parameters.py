@@ -25,7 +25,7 @@ def problems(parameters: Iterable[ParameterSpec], values: Mapping[str, object]) 
 
 
 def fits(value: object, kind: str) -> bool:
-    """Return whether a value is of a parameter's type: string, number or boolean."""
+    """Return whether a value is of a parameter's type: string, number, boolean or array."""
     match kind:
         case "string":
             return isinstance(value, str)
@@ -33,5 +33,7 @@ def fits(value: object, kind: str) -> bool:
             return isinstance(value, int | float) and not isinstance(value, bool)
         case "boolean":
             return isinstance(value, bool)
+        case "array":
+            return isinstance(value, list | tuple)
         case _:
             return False

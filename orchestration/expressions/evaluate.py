@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from orchestration.errors import ExpressionError, near
 from orchestration.expressions.nodes import (
+    SCALARS,
     All,
     Any,
     Apply,
@@ -133,6 +134,8 @@ def _node(  # noqa: C901 - one arm for each kind of node
             return not _boolean(evaluate(condition, env))
         case Best(items, key, direction):
             return _best(evaluate(items, env), key, direction)
+        case Apply(Function.FIRST_OF, arguments):
+            return _first_of(arguments, env)
         case Apply(function, arguments):
             return _FUNCTIONS[function](*(evaluate(a, env) for a in arguments))
         case _:
@@ -262,8 +265,18 @@ def _numbered(items: Json, key: Json) -> list[Json]:
     return [item for item in _objects(items) if numbered(item)]
 
 
-def _first_of(*values: Json) -> Json:
+def _column(items: Json, key: Json) -> list[Json]:
+    values = [_field(item, _text(key)) for item in _objects(items)]
     for value in values:
+        if not isinstance(value, SCALARS):
+            raise ExpressionError(f"expected text, a number, true, false or null, got {value!r}")
+    return values
+
+
+def _first_of(values: Sequence[Tree], env: Environment) -> Json:
+    """Evaluate no further than to the first value that is there."""
+    for tree in values:
+        value = evaluate(tree, env)
         if value is not None:
             return value
     raise ExpressionError("none of the values is there: all are null")
@@ -285,5 +298,5 @@ _FUNCTIONS: dict[Function, Callable[..., Json]] = {
     Function.S3_BUCKET: lambda uri: _s3_parts(uri)[0],
     Function.S3_KEY: lambda uri: _s3_parts(uri)[1],
     Function.TEXT: cast("Callable[..., Json]", text),
-    Function.FIRST_OF: _first_of,
+    Function.COLUMN: _column,
 }

@@ -9,7 +9,17 @@ from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 from orchestration.errors import ExpressionError
 from orchestration.expressions.scalars import text
-from orchestration.refs import Expression, FirstOf, Join, Parameter, Ref, Run, RunAttempt, join
+from orchestration.refs import (
+    Each,
+    Expression,
+    FirstOf,
+    Join,
+    Parameter,
+    Ref,
+    Run,
+    RunAttempt,
+    join,
+)
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """A JSON value."""
@@ -62,6 +72,8 @@ class Function(StrEnum):
     """``text -> text``: with a slash at its end, one added where there is none."""
     TEXT = "text"
     """``number, text or boolean -> text``, numbers as JavaScript writes them with 15 digits."""
+    COLUMN = "column"
+    """``list of objects, key -> list``: one field of each, a scalar or null."""
     FIRST_OF = "first_of"
     """``values -> value``: the first that is not null; an error where all are."""
 
@@ -151,7 +163,7 @@ def field(of: Tree, key: str) -> Tree:
 def children(node: Expression[object]) -> tuple[Tree, ...]:
     """The parts of a node, in order."""
     match node:
-        case Result() | Parameter() | Run() | RunAttempt() | Item() | Ref():
+        case Result() | Parameter() | Run() | RunAttempt() | Item() | Each() | Ref():
             return ()
         case Join(parts) | FirstOf(parts):
             return parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -95,6 +95,8 @@ class ForEach:
     collect: Mapping[str, Tree]
     """Read inside the body: ``Item`` and the results of its steps."""
     max_concurrency: int
+    at_most: int | None = None
+    """The most elements, where a step before it requires no more."""
     after: tuple[str, ...] = ()
 
 
@@ -143,6 +145,8 @@ class Fail:
     after: tuple[str, ...] = ()
 
 
+ParameterValue: TypeAlias = str | float | bool | Sequence[str | float | bool]
+"""The value of a parameter: a scalar, or a list of scalars."""
 Step: TypeAlias = Call | Read | Choose | Require | ForEach | Parallel | Guarded | Wait | Fail
 
 
@@ -158,8 +162,8 @@ class ParameterSpec:
     """A parameter of a workflow."""
 
     name: str
-    type: Literal["string", "number", "boolean"] = "string"
-    default: str | float | bool | None = None
+    type: Literal["string", "number", "boolean", "array"] = "string"
+    default: ParameterValue | None = None
     """``None``: required."""
     description: str = ""
 
@@ -172,7 +176,7 @@ class ScheduleSpec:
     """Five fields: minute hour day-of-month month day-of-week."""
     timezone: str
     """IANA name: ``Europe/Berlin``."""
-    parameters: Mapping[str, str | float | bool] = field(default_factory=dict)
+    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,12 +42,13 @@ AnyStage: TypeAlias = Annotated[SerializeAsAny[Stage], BeforeValidator(_stage)]
 class Parameter(Model):
     """A value given when a run starts: execution input, or a param of the DAG."""
 
-    type: Literal["string", "number", "boolean"] = "string"
-    default: Scalar | None = None
+    type: Literal["string", "number", "boolean", "array"] = "string"
+    """``array``: a list of scalars, for ``for_each``."""
+    default: Scalar | list[Scalar] | None = None
     """Without one, every run has to give the value."""
     description: str = ""
 
-    def fits(self, value: Scalar) -> bool:
+    def fits(self, value: Scalar | list[Scalar]) -> bool:
         """Return whether a value has the parameter's type."""
         match self.type:
             case "string":
@@ -56,6 +57,8 @@ class Parameter(Model):
                 return isinstance(value, bool)
             case "number":
                 return isinstance(value, int | float) and not isinstance(value, bool)
+            case "array":
+                return isinstance(value, list)
 
     @model_validator(mode="after")
     def _default_fits(self) -> Self:
@@ -71,7 +74,7 @@ class Schedule(Model):
     """Five fields: minute, hour, day of month, month, day of week: ``0 6 * * MON``."""
     timezone: str = "UTC"
     """IANA name: ``Europe/Berlin``."""
-    parameters: dict[Name, Scalar] = {}
+    parameters: dict[Name, Scalar | list[Scalar]] = {}
     """Values of parameters for scheduled runs."""
 
 

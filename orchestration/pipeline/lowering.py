@@ -9,6 +9,7 @@ from orchestration.checks import rules
 from orchestration.errors import PipelineError, Problem
 from orchestration.graph import Graph, Workflow, all_steps, stage_of, upstream
 from orchestration.graph.ordering import circle, layered
+from orchestration.pipeline import looping
 from orchestration.pipeline.conditions.inheriting import inherited, needed
 from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
@@ -41,7 +42,11 @@ def lower(pipeline: Description) -> Workflow:
         direct=direct,
         readers=_inverted(reading),
         shown={stage.name: type(stage).outputs.shown(stage) for stage in pipeline.stages},
-        written={stage.name: type(stage).outputs.written(stage) for stage in pipeline.stages},
+        # Airflow's assets are single values.
+        written={
+            stage.name: type(stage).outputs.written(stage) if stage.for_each is None else ()
+            for stage in pipeline.stages
+        },
         conditions=inherited(
             {stage.name: stage.when for stage in pipeline.stages},
             {s.name: [ref.stage for _, ref in needed(s.references())] for s in pipeline.stages},
@@ -132,11 +137,12 @@ def _fragments(pipeline: Description, direct: Mapping[str, frozenset[str]]) -> d
     """The stages lowered, each after those that it waits for."""
     stages = {stage.name: stage for stage in pipeline.stages}
     context = pipeline.context()
+    read = looping.outputs_read(pipeline.stages)
     fragments: dict[str, Fragment] = {}
     ends: dict[str, tuple[str, ...]] = {}
     wrong: list[Problem] = []
     for name in layered(direct):
-        fragment, malformed = _lowered(stages[name], context)
+        fragment, malformed = _lowered(stages[name], context, read[name])
         wrong += malformed
         done = tuple(end for earlier in sorted(direct[name]) for end in ends[earlier])
         before = upstream(Graph(fragment.steps))
@@ -147,7 +153,23 @@ def _fragments(pipeline: Description, direct: Mapping[str, frozenset[str]]) -> d
     return fragments
 
 
-def _lowered(stage: Stage, context: Context) -> tuple[Fragment, list[Problem]]:
+def _lowered(
+    stage: Stage, context: Context, read: frozenset[str] | None = None
+) -> tuple[Fragment, list[Problem]]:
+    """Lower a stage, to a loop where it has ``for_each``.
+
+    ``read`` are the outputs that something reads; ``None``: all of them.
+    """
+    if stage.for_each is None:
+        return _once(stage, context)
+    fragment, problems = _once(stage, looping.inside(context))
+    loop, wrong = looping.looped(
+        stage, fragment, sorted(fragment.outputs if read is None else read)
+    )
+    return loop, [*problems, *wrong]
+
+
+def _once(stage: Stage, context: Context) -> tuple[Fragment, list[Problem]]:
     """Lower a stage; whatever its kind does wrong belongs to it, wherever the kind comes from."""
     kind = type(stage).__name__
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from orchestration.errors import Problem, near
 from orchestration.expressions import Item, Parameter, Result, walk
+from orchestration.pipeline import looping
 from orchestration.pipeline.conditions import checking as conditions
 from orchestration.pipeline.draft import Draft, Written
 from orchestration.refs import Ref
@@ -24,7 +25,8 @@ a number."""
 
 def problems(draft: Draft) -> list[Problem]:
     """Everything that is wrong with what could be read."""
-    return [*_of_pipeline(draft), *_of_stages(draft), *conditions.problems(draft)]
+    parts = (_of_pipeline, _of_stages, conditions.problems, looping.problems)
+    return [problem for part in parts for problem in part(draft)]
 
 
 def _of_stages(draft: Draft) -> Iterator[Problem]:
@@ -205,7 +207,7 @@ def _schedule(draft: Draft) -> Iterator[Problem]:
             yield from _typed(path, value, draft, name)
 
 
-def _typed(path: str, value: Scalar, draft: Draft, name: str) -> Iterator[Problem]:
+def _typed(path: str, value: Scalar | list[Scalar], draft: Draft, name: str) -> Iterator[Problem]:
     declared = draft.parameters[name]
     if declared is not None and not declared.fits(value):
         yield Problem(path, f"is {value!r}, and the parameter is a {declared.type}")

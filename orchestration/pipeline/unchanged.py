@@ -42,6 +42,12 @@ class Ending:
         if looks and NAME in fragments:
             message = f"{NAME} decides whether the run goes on; call the stage otherwise"
             raise PipelineError([Problem("name", message, stage=NAME)])
+        lists = [spec.name for spec in parameters if spec.type == "array"]
+        if looks and lists:
+            message = (
+                "is an array, which unless_unchanged: end_run can't compare with the last run's"
+            )
+            raise PipelineError([Problem(f"parameters.{name}", message) for name in lists])
         return cls(graph, looks, parameters) if looks else None
 
     def whole(self) -> Graph:

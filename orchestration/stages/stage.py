@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from orchestration.errors import Problem
-from orchestration.expressions import Tree, join, run_attempt, run_id, walk
+from orchestration.expressions import Function, Tree, apply, join, run_attempt, run_id, walk
 from orchestration.graph import Call, Graph, Permission, Step
-from orchestration.refs import Expression
+from orchestration.refs import Expression, parse
 from orchestration.stages.options import AirflowOptions
 from orchestration.stages.outputs import Outputs
-from orchestration.stages.values import Condition, Model, Name, Source, StageName, Text
+from orchestration.stages.values import Condition, Model, Name, Scalar, Source, StageName, Text
+
+
+def _listed(value: object) -> object:
+    if isinstance(value, Mapping):
+        return parse(value)
+    if isinstance(value, list | tuple | Expression):
+        return value
+    raise ValueError(f"expected a list, or a reference to one, got {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +89,22 @@ class Context:
     tags: Mapping[str, Tree] = field(default_factory=dict)
     """Those of the pipeline and, while a stage is lowered, those of the stage."""
 
+    element: Expression[object] | None = None
+    """The element that a stage with ``for_each`` is lowered for, as text."""
+
     def resource_name(self, stage: str) -> Expression[str]:
         """The name of what a stage creates in a run: pipeline, stage, the run's identity."""
-        return join(self.name_prefix(stage), run_id())
+        return join(self.name_prefix(stage), self._token(run_id()))
+
+    def _token(self, run: Expression[str]) -> Expression[object]:
+        """Return what tells a run from others, or an element of a run: text of one length."""
+        if self.element is None:
+            return run
+        return apply(Function.HASH, join(run, "/", self.element))
 
     def attempt_name(self, stage: str) -> Expression[str]:
         """The name of what every attempt at a run creates anew."""
-        return join(self.name_prefix(stage), run_attempt())
+        return join(self.name_prefix(stage), self._token(run_attempt()))
 
     def name_prefix(self, stage: str) -> str:
         """The part of a stage's resource names that is the same in every run."""
@@ -100,6 +117,10 @@ class Context:
 
     def location(self, stage: str, *below: str) -> Expression[str]:
         """Return the S3 URI of a stage's files in a run."""
+        if self.element is not None:
+            inside = "".join(f"/{part}" for part in below)
+            place = (self._token(run_id()), inside)
+            return join(self.workspace_uri, "/", run_id(), f"/{stage}/", *place)
         return join(self.workspace_uri, "/", run_id(), "/", "/".join([stage, *below]))
 
     def source(self, source: Source) -> Expression[str] | str:
@@ -143,6 +164,18 @@ class NoOutputs:
     """A stage without outputs."""
 
 
+class ForEachItem(Model):
+    """A list, for each element of which a stage runs; ``{each: item}`` is the element in it."""
+
+    items: Annotated[tuple[Scalar, ...] | Expression[Any], BeforeValidator(_listed)]
+    """Texts, numbers, or a reference to a list: ``[de, fr]``, ``{parameter: markets}``,
+    ``{ref: train.model_artifacts}`` of a stage that has ``for_each`` itself."""
+    max_concurrency: int = Field(default=4, ge=1, le=40)
+    """Elements at a time."""
+    at_most: int = Field(default=100, ge=1, le=1000)
+    """The most elements; with more, the run fails before any of them."""
+
+
 class Stage(Model):
     """One stage of a pipeline: it knows AWS requests and no backend."""
 
@@ -158,6 +191,9 @@ class Stage(Model):
     """The condition under which the stage runs: ``{equal: [{parameter: mode}, full]}``. Where it
     does not hold, the stage is skipped, with those that refer to its outputs; ``{first_of: […]}``
     takes the first of several outputs that is there."""
+
+    for_each: ForEachItem | None = None
+    """Run the stage once for each element of a list; its outputs are lists then."""
 
     outputs: ClassVar[Outputs[Any]] = Outputs(NoOutputs)
     """The outputs that other stages can refer to: ``train.outputs.checkpoints``."""

@@ -10,12 +10,12 @@ from airflow.sdk.definitions._internal.mixins import ResolveMixin
 
 from orchestration.errors import PipelineError, Problem, near
 from orchestration.execution.parameters import problems
-from orchestration.graph import ParameterSpec
+from orchestration.graph import ParameterSpec, ParameterValue
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-Default = str | float | bool
+Default = ParameterValue
 
 
 def defaults(

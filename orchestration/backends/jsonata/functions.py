@@ -71,10 +71,23 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return _key(arguments[0], writer)
         case Function.TEXT:
             return writer.code(Join((arguments[0],)))  # type: ignore[arg-type]  # a join of any tree renders
+        case Function.COLUMN:
+            return _column(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.FIRST_OF:
             return _first_of([writer.asked(argument, "value") for argument in arguments])
         case _:
             assert_never(node.function)
+
+
+def _column(items: Code, key: Tree, writer: Writer) -> Code:
+    label = f"a field of {items.label}"
+    value, known = "$lookup($o, $k)", {"k": writer.asked(key, "string").text}
+    if isinstance(key, str):
+        value, known = field("$o", key), {}
+    test = f"$type($o) = 'object' and $type({value}) in ['string', 'number', 'boolean', 'null']"
+    error = refused(f"an element of {items.label} lacks it, or it holds more than one value")
+    text = f"[$map({items.text}, function($o) {{ {test} ? {value} : {error} }})]"
+    return Code(let(known, text) if known else text, "array", label)
 
 
 def _first_of(values: Sequence[Code]) -> Code:

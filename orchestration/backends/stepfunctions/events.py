@@ -93,7 +93,7 @@ def counted(definition: Mapping[str, Json], workflow: Workflow) -> Count:
     """Count the events of a workflow's definition."""
     calls = {step.name: step for step in all_steps(workflow.graph) if isinstance(step, Call)}
     limits = {
-        step.name: _limit(step.items, calls)
+        step.name: step.at_most or _limit(step.items, calls)
         for step in all_steps(workflow.graph)
         if isinstance(step, ForEach)
     }

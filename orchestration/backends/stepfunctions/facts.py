@@ -67,6 +67,7 @@ _APPLIED: Final[Mapping[Function, Kind]] = {
     Function.SUM: "number",
     Function.NUMBERED: "array",
     Function.CONTAINS: "boolean",
+    Function.COLUMN: "array",
     Function.FIRST_OF: "any",
 }
 """The kinds of what functions give, but for those that give text."""

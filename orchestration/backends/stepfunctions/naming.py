@@ -38,6 +38,7 @@ _RESULTS: Final = {
     Function.S3_BUCKET: "Bucket",
     Function.S3_KEY: "Key",
     Function.TEXT: "Text",
+    Function.COLUMN: "Column",
     Function.FIRST_OF: "First",
 }
 

@@ -27,7 +27,7 @@ from orchestration.local.processes.scratch import Scratch
 if TYPE_CHECKING:
     from typing import Self
 
-    from orchestration.graph import Workflow
+    from orchestration.graph import ParameterValue, Workflow
     from orchestration.pipeline import Pipeline
 
 _LOG_CHARACTERS = 20_000
@@ -86,7 +86,7 @@ def run(
     dag: Pipeline | Workflow | Path,
     *,
     aws: Environment,
-    parameters: Mapping[str, str | float | bool] | None = None,
+    parameters: Mapping[str, ParameterValue] | None = None,
     run_id: str = "local",
     on_progress: OnProgress | None = None,
     time_scale: float | None = None,
@@ -157,7 +157,7 @@ class LocalAirflow:
         dag: Pipeline | Workflow | Path,
         *,
         aws: Environment,
-        parameters: Mapping[str, str | float | bool] | None = None,
+        parameters: Mapping[str, ParameterValue] | None = None,
         run_id: str = "local",
         on_progress: OnProgress | None = None,
         time_scale: float | None = None,

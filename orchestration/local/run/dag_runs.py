@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from orchestration.direct.progress import OnProgress, Progress, StepRun, StepState
 from orchestration.expressions import Json
-from orchestration.graph import Workflow
+from orchestration.graph import ParameterValue, Workflow
 from orchestration.local import airflow as local
 from orchestration.local.airflow import LocalAirflow, TaskState
 from orchestration.local.run.report import Followed
@@ -58,7 +58,7 @@ def follow(
     ended = start(
         replace(workflow, schedule=None),
         aws=aws,
-        parameters=cast("Mapping[str, str | float | bool]", values),
+        parameters=cast("Mapping[str, ParameterValue]", values),
         run_id=run_id,
         on_progress=changed,
         time_scale=aws.time_scale,

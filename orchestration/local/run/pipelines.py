@@ -15,7 +15,7 @@ from orchestration.errors import LocalError
 from orchestration.execution.clients import mismatch
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
-from orchestration.graph import Workflow, job_name_fields
+from orchestration.graph import ParameterValue, Workflow, job_name_fields
 from orchestration.local.run import direct_runs, executions, report
 from orchestration.local.run.preparation import prepare
 from orchestration.local.run.report import Followed, On, RunReport
@@ -32,7 +32,7 @@ def run(
     pipeline: Pipeline,
     *,
     on: On = "direct",
-    parameters: Mapping[str, str | float | bool] | None = None,
+    parameters: Mapping[str, ParameterValue] | None = None,
     aws: EmbeddedAws | None = None,
     uploads: Mapping[str, Path] | None = None,
     run_id: str | None = None,

@@ -112,6 +112,8 @@ class _Checks:
                 written = self._stages[stage]
                 if written.stage is None:
                     return None
+                if written.stage.for_each is not None:
+                    return "list"
                 return type(written.stage).outputs.kind_of(written.stage, output)
             case FirstOf(parts):
                 return next((kind for part in parts if (kind := self._kind(part))), None)

@@ -1,0 +1,185 @@
+"""Stages with ``for_each``: their steps as the body of a loop, their outputs as lists."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from orchestration.errors import Problem
+from orchestration.expressions import (
+    Compare,
+    Each,
+    Function,
+    Item,
+    Parameter,
+    Result,
+    Tree,
+    apply,
+    join,
+    substitute,
+    walk,
+)
+from orchestration.graph import (
+    Call,
+    ForEach,
+    Graph,
+    Guarded,
+    Permission,
+    Require,
+    Step,
+    all_steps,
+    rewrite,
+)
+from orchestration.refs import Expression, Ref
+from orchestration.stages import Context, Fragment, Stage
+
+if TYPE_CHECKING:
+    from orchestration.pipeline.draft import Draft, Written
+
+_REQUESTS: Final = ("request", "extra_request", "poll")
+"""The fields of stages that take lists: requests as AWS has them."""
+
+
+def inside(context: Context) -> Context:
+    """Return the context of one element."""
+    return replace(context, element=apply(Function.TEXT, Item()))
+
+
+def looped(
+    stage: Stage, fragment: Fragment, read: Collection[str]
+) -> tuple[Fragment, list[Problem]]:
+    """Return a stage's steps as a loop that collects the outputs that are read."""
+    loop = stage.for_each
+    if loop is None:
+        return fragment, []
+    wrong = [Problem("for_each", text, stage=stage.name) for text in _impossible(fragment)]
+    name, items = f"{stage.name}.each", loop.items
+    literal = not isinstance(items, Expression)
+    values: Tree = list(items) if literal else items
+    body = tuple(rewrite(step, _of_item) for step in fragment.steps)
+    each = ForEach(
+        name=name,
+        items=values,
+        body=Graph(body),
+        collect={output: _of_item(fragment.outputs[output]) for output in read},
+        max_concurrency=loop.max_concurrency,
+        at_most=loop.at_most,
+        after=() if literal else (f"{stage.name}.elements",),
+    )
+    steps: tuple[Step, ...] = (each,) if literal else (_few(stage.name, values, loop.at_most), each)
+    lists = {o: apply(Function.COLUMN, Result(name, "items"), o) for o in read}
+    # What nobody reads is not collected, and has to be a value all the same.
+    outputs: dict[str, Tree] = {**dict.fromkeys(fragment.outputs), **lists}
+    permissions = tuple(_any_item(permission) for permission in fragment.permissions)
+    return Fragment(steps=steps, outputs=outputs, permissions=permissions), wrong
+
+
+def _few(stage: str, items: Tree, most: int) -> Require:
+    count = apply(Function.COUNT, items)
+    cause = join(f"stage {stage}: expected at most {most} elements of for_each, got ", count)
+    return Require(
+        name=f"{stage}.elements",
+        condition=Compare("le", count, most),
+        error="TooManyElements",
+        cause=cause,
+    )
+
+
+def _of_item(tree: Any) -> Any:
+    def value(node: Expression[object]) -> Tree:
+        return Item() if isinstance(node, Each) else node
+
+    return substitute(tree, value)
+
+
+def _any_item(permission: Permission) -> Permission:
+    return replace(permission, resources=tuple(map(_of_item, permission.resources)))
+
+
+def _impossible(fragment: Fragment) -> Iterator[str]:
+    """Yield why a stage can't run once for each element."""
+    if fragment.guard is not None or any(isinstance(s, Guarded) for s in fragment.steps):
+        yield "a stage that creates a file system for others can't have it; give it to the readers"
+    elif fragment.look is not None:
+        yield "a stage with unless_unchanged can't have it"
+    elif any(isinstance(step, ForEach) for step in all_steps(Graph(fragment.steps))):
+        yield "the stage goes through a list of its own; write one stage for each element"
+    elif fragment.gate is not None and fragment.gate.on_miss == "stop":
+        yield "on_miss: stop can't be said of each element; write on_miss: fail"
+    for step in all_steps(Graph(fragment.steps)):
+        field = step.adopt.name_field if isinstance(step, Call) and step.adopt else None
+        if field is not None and isinstance(step, Call):
+            named = walk(step.operation.request.get(field))
+            if not any(isinstance(node, Item | Each) for node in named):
+                yield f"all elements would have one {field}; put {{each: item}} into it"
+
+
+def problems(draft: Draft) -> Iterator[Problem]:
+    """Yield what is wrong with loops, and with lists where one value is expected."""
+    for field, value in (("workspace", draft.workspace), ("role", draft.role)):
+        if any(_is_list(node, set(), draft) for node in walk(value)):
+            yield Problem(field, "is a list, and one value is expected")
+    lists = {w.name for w in draft.stages if w.stage is not None and w.stage.for_each is not None}
+    for written in draft.stages:
+        for field, message in _of_stage(written, lists, draft):
+            yield Problem(field, message, stage=written.name)
+
+
+def _of_stage(written: Written, lists: set[str], draft: Draft) -> Iterator[tuple[str, str]]:
+    if written.stage is None:
+        return
+    loop = written.stage.for_each
+    for path, node in written.references:
+        if isinstance(node, Each) and (loop is None or path in ("when", "for_each.items")):
+            message = "there is no element here; {each: item} is for the fields of a stage with"
+            yield path, f"{message} for_each"
+        is_list = _is_list(node, lists, draft)
+        if path == "for_each.items":
+            if isinstance(node, Ref | Parameter) and is_list is False:
+                name = f"{node.stage}.{node.output}" if isinstance(node, Ref) else node.name
+                yield path, f"{name} is not a list; give a parameter with type: array, or a list"
+        elif is_list and path.partition(".")[0] not in _REQUESTS and path != "when":
+            yield path, "is a list, and one value is expected; give the stage for_each over it"
+    if loop is not None and not isinstance(loop.items, Expression):
+        yield from _elements(loop.items, loop.at_most)
+
+
+def _elements(items: Iterable[object], most: int) -> Iterator[tuple[str, str]]:
+    listed = list(items)
+    twice = sorted({repr(item) for item in listed if listed.count(item) > 1})
+    if twice:
+        yield "for_each.items", f"{', '.join(twice)} stands there twice"
+    if len(listed) > most:
+        yield "for_each.items", f"has {len(listed)} elements; at_most is {most}"
+
+
+def _is_list(node: object, lists: set[str], draft: Draft) -> bool | None:
+    """Return whether a value is a list; ``None``: another kind of expression, or not known."""
+    match node:
+        case Parameter(name):
+            declared = draft.parameters.get(name)
+            return None if declared is None else declared.type == "array"
+        case Ref(stage, output):
+            written = next((w for w in draft.stages if w.name == stage), None)
+            if written is None or written.stage is None:
+                return None
+            return True if stage in lists else _declared(written.stage, output)
+        case _:
+            return None
+
+
+def _declared(stage: Stage, output: str) -> bool | None:
+    kind = type(stage).outputs.kind_of(stage, output)
+    return None if kind is None else False
+
+
+def outputs_read(stages: Iterable[Stage]) -> Mapping[str, frozenset[str]]:
+    """Return the outputs of each stage that others read, or that a run shows."""
+    read: dict[str, set[str]] = {}
+    for stage in stages:
+        read.setdefault(stage.name, set()).update(type(stage).outputs.shown(stage))
+        for _, node in stage.references():
+            if isinstance(node, Ref):
+                read.setdefault(node.stage, set()).add(node.output)
+    return {name: frozenset(outputs) for name, outputs in read.items()}

@@ -1,0 +1,107 @@
+"""A stage with ``for_each`` runs once for each element on every backend."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from orchestration import Pipeline
+from orchestration.graph import ParameterValue
+from orchestration.local import EmbeddedAws
+from orchestration.local.airflow import LocalAirflow
+from orchestration.local.run import On, RunReport, run
+from tests.conformance.test_conditions import message, query
+
+pytestmark = pytest.mark.slow
+
+QUERY = query(
+    {"join": ["SELECT '", {"each": "item"}, "'"]},
+    for_each={"items": {"parameter": "markets"}, "max_concurrency": 2, "at_most": 3},
+)
+STAGES = {
+    "ask": {
+        **QUERY,
+        "poll": {**QUERY["poll"], "request": {"QueryExecutionId": {"ref": "ask.id"}}},
+    },
+    # A loop over what the other gave, and one over a literal list that a condition may skip.
+    "tell": message({"join": ["asked ", {"each": "item"}]}, for_each={"items": {"ref": "ask.sql"}}),
+    "more": message(
+        {"join": ["more ", {"each": "item"}]},
+        for_each={"items": [1, 2.5]},
+        when={"parameter": "all"},
+    ),
+}
+PIPELINE = {
+    "name": "markets",
+    "region": "us-east-1",
+    "workspace": "s3://bucket/runs",
+    "parameters": {
+        "topic": {},
+        "markets": {"type": "array", "default": ["de", "fr"]},
+        "all": {"type": "boolean", "default": False},
+    },
+    "stages": STAGES,
+}
+
+
+@pytest.fixture(scope="module")
+def airflow() -> Iterator[LocalAirflow]:
+    with LocalAirflow() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[EmbeddedAws]:
+    with EmbeddedAws(time_scale=0.001) as started:
+        yield started
+
+
+def follow(
+    on: On, aws: EmbeddedAws, airflow: LocalAirflow, **parameters: ParameterValue
+) -> RunReport:
+    topic: str = aws.client("sns").create_topic(Name="news")["TopicArn"]
+    values = {"topic": topic, **parameters}
+    return run(Pipeline.parse(PIPELINE), on=on, aws=aws, airflow=airflow, parameters=values)
+
+
+@pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])
+def test_each_element_has_its_own_job(on: On, airflow: LocalAirflow, aws: EmbeddedAws) -> None:
+    report = follow(on, aws, airflow, markets=["de", "it's", "fr"], all=True)
+    assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+    outputs: Any = report.outputs
+    asked = ["SELECT 'de'", "SELECT 'it's'", "SELECT 'fr'"]
+    assert outputs["ask"]["sql"] == asked
+    assert len({*outputs["ask"]["id"]}) == 3
+    assert (len(outputs["tell"]["id"]), len(outputs["more"]["id"])) == (3, 2)
+    calls = [call.request for call in report.calls if call.operation == "StartQueryExecution"]
+    assert len({call["ClientRequestToken"] for call in calls}) == 3
+    sent = [call.request["Message"] for call in report.calls if call.operation == "Publish"]
+    assert Counter(sent) == Counter([*(f"asked {sql}" for sql in asked), "more 1", "more 2.5"])
+
+
+@pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])
+def test_an_empty_list_gives_empty_lists(on: On, airflow: LocalAirflow, aws: EmbeddedAws) -> None:
+    report = follow(on, aws, airflow, markets=[])
+    assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+    outputs: Any = report.outputs
+    assert outputs == {
+        "ask": {"id": [], "sql": []},
+        "tell": {"id": []},
+        "more": {"id": None},
+    }
+
+
+@pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])
+def test_too_many_elements_fail_before_the_first(
+    on: On, airflow: LocalAirflow, aws: EmbeddedAws
+) -> None:
+    report = follow(on, aws, airflow, markets=["a", "b", "c", "d"])
+    assert (report.state, report.error, report.cause) == (
+        "failed",
+        "TooManyElements",
+        "stage ask: expected at most 3 elements of for_each, got 4",
+    )
+    assert [c.operation for c in report.calls if c.service in ("athena", "sns")] == []
