@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from orchestration.deploy import notices, own_role
+from orchestration.deploy import notices, other_accounts, own_role
 from orchestration.deploy.account import Account, Clients, refusal
 from orchestration.deploy.applying import Sleep, apply
 from orchestration.deploy.comparing import difference
@@ -81,7 +81,8 @@ class Deployment:
     changes: tuple[Change, ...]
     """The changes made, or in a dry run those to make. Empty: everything is up to date."""
     warnings: tuple[str, ...] = ()
-    """Obstacles, certain or possible: to the role, and to messages about runs."""
+    """Obstacles, certain or possible: to the role, to messages about runs, and to reading what is
+    in other accounts."""
 
     @property
     def state_machine_arn(self) -> str:
@@ -138,7 +139,14 @@ def step_functions(
             headline = f"nobody would hear how runs of {pipeline.name} end"
             raise refusal(headline, delivery.problems)
         apply(changes, session, sleep=sleep)
-    warnings = (*ready.problems, *ready.warnings, *delivery.problems, *delivery.warnings)
+    elsewhere = other_accounts.warnings(wanted)
+    warnings = (
+        *ready.problems,
+        *ready.warnings,
+        *delivery.problems,
+        *delivery.warnings,
+        *elsewhere,
+    )
     return Deployment(account=account, desired=wanted, changes=changes, warnings=warnings)
 
 

@@ -162,6 +162,19 @@ class CompanionNames:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignSource:
+    """Data in a bucket of another account, read by one role."""
+
+    account: str
+    bucket: str
+    """Its ARN."""
+    objects: str
+    """The ARNs of what is read there, as a pattern."""
+    role: str
+    """The ARN of DataSync's role; empty: the role of the state machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
     """The desired resources of a pipeline in an account."""
 
@@ -178,6 +191,8 @@ class Desired:
     """The rules that tell how executions end."""
     transfer_role: Role | None = None
     """The role by which DataSync reads and writes."""
+    foreign: tuple[ForeignSource, ...] = ()
+    """Sources in other accounts, whose owners have to let the roles in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

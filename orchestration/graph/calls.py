@@ -94,8 +94,8 @@ class Operation:
     """``CreateTrainingJob``."""
     request: Mapping[str, Tree]
     decrypts: Tree = None
-    """The KMS key that the data which it reads is encrypted with: its caller must be allowed to use
-    it, and no field of the request names it."""
+    """The KMS key that the data which it reads is encrypted with: its caller, or the role that it
+    hands on, must be allowed to use it, and no field of the request names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,12 +94,14 @@ def test_datasync_copies_the_same_on_every_driver(everywhere: Stage) -> None:
 
 def test_filters_and_the_storage_class_reach_datasync(everywhere: Stage) -> None:
     fields = {"include": ("/train",), "exclude": ("*.one", "/train/deep")}
-    outcomes = everywhere(pipelines.synced(**fields, storage_class="STANDARD_IA"))
+    own = {"storage_class": "STANDARD_IA", "source_account": "123456789012"}
+    outcomes = everywhere(pipelines.synced(**fields, **own))
     agree(outcomes)
     for outcome in outcomes.values():
         assert outcome.last.state == "succeeded", outcome.last.cause
         assert staged(outcome) == ["train/one.csv", "train/two words + ü.csv"]
         assert outcome.outputs["staging"]["object_count"] == 2
+        assert len(jobs(outcome, "HeadBucket")) == 1
 
 
 def test_lost_responses_and_throttling_copy_nothing_twice(everywhere: Stage) -> None:

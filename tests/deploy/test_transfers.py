@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from orchestration import DataStaging, ExistingFileSystem, S3Destination, parameter
 from orchestration.deploy import Account, Change, Current, desired, difference
+from orchestration.deploy.other_accounts import warnings
 from orchestration.errors import DeployError
 from tests.deploy.permissions.policy import Need, _allowed
 from tests.deploy.pipelines import copying
@@ -106,3 +108,61 @@ def test_onto_a_file_system_the_role_reads_and_its_caller_reaches_the_network() 
         assert _allowed(made.role.policy, need)
     elsewhere = Need("ec2:DeleteNetworkInterface", f"{ec2[:-1]}3:network-interface/eni-1", {})
     assert not _allowed(made.role.policy, elsewhere)
+
+
+SOURCE_KEY = "arn:aws:kms:us-east-1:999988887777:key/4e5f6a7b"
+COPY_KEY = "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d"
+
+
+def staged(**destination: Any) -> Any:
+    """What a deployment wants for a copy from another account."""
+    fields = {"source_account": "999988887777", **destination}
+    staging = DataStaging(
+        name="staging", source=parameter("data"), destination=S3Destination(**fields)
+    )
+    return desired(copying(stages=(staging,)), ACCOUNT, parameters=PARAMETERS)
+
+
+BY_DATASYNC = {"copy_by": "datasync", "datasync_role": OWN}
+
+
+def test_datasync_may_use_the_keys_of_both_sides_through_s3_alone() -> None:
+    made = staged(**BY_DATASYNC, source_kms_key=SOURCE_KEY, bucket_kms_key=COPY_KEY)
+    policy, through = made.transfer_role.policy, {"kms:ViaService": "s3.us-east-1.amazonaws.com"}
+    for action, key, condition, expected in (
+        ("kms:Decrypt", SOURCE_KEY, through, True),
+        ("kms:GenerateDataKey", SOURCE_KEY, through, False),
+        ("kms:GenerateDataKey", COPY_KEY, through, True),
+        ("kms:Decrypt", COPY_KEY, through, True),
+        ("kms:Decrypt", SOURCE_KEY, {}, False),
+    ):
+        assert _allowed(policy, Need(action, key, condition)) is expected
+    # Whoever makes the locations reads nothing.
+    assert "kms:" not in str(made.role.policy)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reading"),
+    [
+        ({"copy_by": "objects"}, ["copying-us-east-1-states"]),
+        (BY_DATASYNC, [OWN.rpartition("/")[2], "copying-us-east-1-states"]),
+    ],
+)
+def test_a_deployment_says_what_a_bucket_of_another_account_has_to_allow(
+    fields: dict[str, Any], reading: list[str]
+) -> None:
+    (said,) = warnings(staged(**fields))
+    assert said.startswith("bucket incoming belongs to account 999988887777")
+    statements = json.loads(said.partition("statements: ")[2])
+    assert [s["Principal"]["AWS"].rpartition("/")[2] for s in statements[::2]] == reading
+    lists, reads = statements[:2]
+    assert "s3:ListBucket" in lists["Action"]
+    assert lists["Resource"] == "arn:aws:s3:::incoming"
+    assert {"s3:GetObject", "s3:GetObjectTagging"} <= set(reads["Action"])
+    assert reads["Resource"] == "arn:aws:s3:::incoming/set/*"
+    assert {s["Effect"] for s in statements} == {"Allow"}
+
+
+def test_a_bucket_of_this_account_needs_no_policy() -> None:
+    assert list(warnings(staged(source_account=ACCOUNT.id))) == []
+    assert list(warnings(wanted())) == []

@@ -50,8 +50,8 @@ def requests(stage: DataStaging, region: str = "us-east-1") -> dict[str, Any]:
         ({"copy_by": "datasync", "kms_key": KEY}, "destination.kms_key: DataSync encrypts as"),
         ({"copy_by": "automatic", "tags": {"a": "b"}}, "destination.tags: is for copy_by: objects"),
         (
-            {"copy_by": "datasync", "source_kms_key": KEY},
-            "destination.source_kms_key: is not for copy_by: datasync",
+            {"copy_by": "automatic", "bucket_kms_key": KEY},
+            "destination.bucket_kms_key: is for copy_by: datasync; say kms_key",
         ),
         ({"tags": {"aws:a": "b"}}, "destination.tags.aws:a: expected a key of up to 128"),
         ({"tags": {"a": "b?"}}, "destination.tags.a: expected a key of up to 128"),
@@ -99,6 +99,17 @@ def test_copies_are_encrypted_and_tagged_and_read_from_the_expected_account() ->
     assert copy["ExpectedSourceBucketOwner"] == "999988887777"
     assert sent["staging.list"]["ExpectedBucketOwner"] == "999988887777"
     assert "ExpectedBucketOwner" not in sent["staging.verify"]
+
+
+def test_datasync_begins_only_in_a_bucket_of_the_expected_account() -> None:
+    stage = staging(copy_by="datasync", source_account="999988887777")
+    context = Context(pipeline="p", workspace="s3://w/p", role="the-role", region="us-east-1")
+    steps = {step.name: step for step in stage.lower(context).steps}
+    checked = steps["staging.owned"]
+    assert isinstance(checked, Call)
+    assert checked.operation.name == "HeadBucket"
+    assert checked.operation.request["ExpectedBucketOwner"] == "999988887777"
+    assert steps["staging.source"].after == ("staging.owned",)
 
 
 def test_step_functions_has_its_own_name_for_the_key() -> None:
@@ -154,9 +165,13 @@ def test_what_datasync_cannot_do_with_a_file_system_is_refused(
     assert found.startswith(problem)
 
 
-@pytest.mark.parametrize("field", ["security_groups", "datasync_role"])
+@pytest.mark.parametrize("field", ["security_groups", "datasync_role", "source_kms_key"])
 def test_a_file_system_that_is_mounted_as_it_is_needs_no_access(field: str) -> None:
-    fields: dict[str, Any] = {"security_groups": ("sg-1",), "datasync_role": ROLE}
+    fields: dict[str, Any] = {
+        "security_groups": ("sg-1",),
+        "datasync_role": ROLE,
+        "source_kms_key": KEY,
+    }
     destination = ExistingFileSystem(file_system_id="fs-1", **{field: fields[field]})
     (found,) = DataStaging(name="staging", destination=destination).check()
     assert found.field == f"destination.{field}"

@@ -137,6 +137,10 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
     ("s3", "GetObject"): (
         single("ReadObjects", "s3:GetObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
     ),
+    # The reference does not have it: it needs s3:ListBucket.
+    ("s3", "HeadBucket"): (
+        single("ListBuckets", "s3:ListBucket", "arn:{partition}:s3:::{Bucket}", _S3),
+    ),
     ("s3", "HeadObject"): (
         single("ReadObjects", "s3:GetObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
     ),
@@ -268,4 +272,4 @@ DECRYPTED: Final[Mapping[str, Grant]] = {
         source=_S3_KEYS,
     ),
 }
-"""For the key that what a call reads is encrypted with."""
+"""For the key that what a call reads is encrypted with, where its caller itself reads."""

@@ -215,12 +215,14 @@ def _passed(operation: Operation, known: Known, place: Mapping[str, str]) -> Ite
             role = pattern(value, known)
             yield _filled(grant, {**place, "role": every if role == ANY else role})
     for key in keys(operation.request):
-        yield _key(KEYS[operation.service], pattern(key, known), place)
-    if operation.decrypts is not None:
-        yield _key(DECRYPTED[operation.service], pattern(operation.decrypts, known), place)
+        yield for_key(KEYS[operation.service], pattern(key, known), place)
+    grant = DECRYPTED.get(operation.service)
+    if operation.decrypts is not None and grant is not None:
+        yield for_key(grant, pattern(operation.decrypts, known), place)
 
 
-def _key(grant: Grant, key: str, place: Mapping[str, str]) -> Statement:
+def for_key(grant: Grant, key: str, place: Mapping[str, str]) -> Statement:
+    """Return the statement of a grant ``{key}`` for a KMS key, given as ARN, alias or id."""
     match = _KEY_ARN.fullmatch(key)
     region, owner = match.groups() if match else (place["region"], place["account"])
     prefix = f"arn:{place['partition']}:kms:{region}:{owner}:"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final, Literal
 from urllib.parse import quote, urlencode
 
@@ -15,7 +16,7 @@ from orchestration.graph import Choose, Graph
 from orchestration.stages.copying import objects
 from orchestration.stages.copying.comparing import Counts, by_service
 from orchestration.stages.copying.datasync import Transfer, misplaced
-from orchestration.stages.copying.locations import in_s3
+from orchestration.stages.copying.locations import in_s3, owned
 from orchestration.stages.listing import listing
 from orchestration.stages.stage import Context, Fragment
 from orchestration.stages.values import Model, Text, s3_problem
@@ -61,12 +62,15 @@ class S3Destination(Model):
     """KMS key of the copies, the ARN of a key or an alias in the bucket's region; by default they
     are encrypted as the bucket says. ``copy_by: objects`` only."""
     source_kms_key: Text | None = None
-    """KMS key that the source is encrypted with: ``orchestrate deploy`` lets the state machine's
-    role decrypt by it. Not for ``copy_by: datasync``, whose role needs that itself."""
+    """KMS key that the source is encrypted with: ``orchestrate deploy`` lets the roles that copy
+    decrypt by it, the state machine's and the one that it makes for DataSync."""
+    bucket_kms_key: Text | None = None
+    """KMS key of the default encryption of the bucket that is copied to: ``orchestrate deploy``
+    lets the role that it makes for DataSync use it. ``copy_by: datasync`` only."""
     source_account: str | None = Field(default=None, pattern=r"^[0-9]{12}$")
     """AWS account that the source's bucket must belong to, if not to the pipeline's own; no other's
-    is read. Its bucket policy must let the copying role list and read it. Not for ``copy_by:
-    datasync``."""
+    is read. Its bucket policy must let the copying role list and read it; ``orchestrate deploy``
+    shows the statements."""
     tags: dict[str, str] = Field(default={}, max_length=10)
     """Tags of the copies, instead of those of the source's objects. ``copy_by: objects`` only."""
     max_concurrency: int = Field(default=8, ge=1, le=40)
@@ -91,15 +95,14 @@ class S3Destination(Model):
         if self.copy_by != "objects":
             if self.kms_key is not None:
                 message = (
-                    "DataSync encrypts as the bucket says; set the bucket's default encryption"
+                    "DataSync encrypts as the bucket says; set the bucket's default encryption, "
+                    "and name its key in bucket_kms_key"
                 )
                 yield Problem("kms_key", message)
             if self.tags:
                 yield Problem("tags", "is for copy_by: objects: DataSync copies the source's tags")
-        if self.copy_by == "datasync":
-            for name in ("source_kms_key", "source_account"):
-                if getattr(self, name) is not None:
-                    yield Problem(name, "is not for copy_by: datasync, which reads by its own role")
+        if self.copy_by != "datasync" and self.bucket_kms_key is not None:
+            yield Problem("bucket_kms_key", "is for copy_by: datasync; say kms_key, or remove it")
         for key, value in self.tags.items():
             problems = not 1 <= len(key) <= _TAG_KEY or len(value) > _TAG_VALUE
             if problems or not all(map(_TAG.fullmatch, (key, value))) or key.startswith("aws:"):
@@ -127,12 +130,18 @@ class S3Destination(Model):
     def lower(self, name: str, source: Text, context: Context) -> Fragment:
         """Return the steps of a stage that copies here."""
         target = self.uri if self.uri is not None else context.location(name)
-        by_datasync = self._transfer(name, source, target, context).steps()
+        transfer = self._transfer(name, source, target, context)
+        by_datasync = transfer.steps()
         outputs: dict[str, Tree] = {"location": target}
         if self.copy_by == "datasync":
             counts = Counts(name)
             outputs |= {"object_count": counts.done, "total_bytes": counts["bytes"]}
-            return Fragment(steps=by_datasync, outputs=outputs)
+            if self.source_account is None:
+                return Fragment(steps=by_datasync, outputs=outputs)
+            checked = owned(f"{name}.owned", source, self.source_account)
+            after = replace(transfer.source, after=(checked.name,))
+            steps = (checked, *replace(transfer, source=after).steps())
+            return Fragment(steps=steps, outputs=outputs)
         one_by_one = objects.steps(
             name,
             source,
@@ -159,8 +168,10 @@ class S3Destination(Model):
         return Transfer(
             stage=name,
             context=context,
-            source=in_s3(f"{name}.source", source, role, context),
-            target=in_s3(f"{name}.target", target, role, context, options=stored),
+            source=in_s3(f"{name}.source", source, role, context, key=self.source_kms_key),
+            target=in_s3(
+                f"{name}.target", target, role, context, options=stored, key=self.bucket_kms_key
+            ),
             compared=by_service(name, filtered=bool(self.exclude)),
             include=self.include,
             exclude=self.exclude,

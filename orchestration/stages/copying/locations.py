@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from orchestration.expressions import Function, Result, Tree, apply, join
@@ -20,6 +21,18 @@ _ROLE_IS_NEW: Final = (
 )
 
 
+def owned(name: str, uri: Text, account: str) -> Call:
+    """Return the call that fails unless the bucket of a URI belongs to an account.
+
+    DataSync itself asks for no owner.
+    """
+    request: dict[str, Tree] = {
+        "Bucket": apply(Function.S3_BUCKET, uri),
+        "ExpectedBucketOwner": account,
+    }
+    return Call(name=name, operation=Operation("s3", "HeadBucket", request))
+
+
 def location_of(call: Call) -> Result:
     """Return the ARN of the location that a call makes."""
     return Result(call.name, "arn")
@@ -32,9 +45,13 @@ def in_s3(
     context: Context,
     *,
     options: Mapping[str, Tree] | None = None,
+    key: Tree = None,
     after: tuple[str, ...] = (),
 ) -> Call:
-    """Return the call that makes a location of an S3 prefix, reached by a role."""
+    """Return the call that makes a location of an S3 prefix, reached by a role.
+
+    ``key`` is the KMS key of the objects there.
+    """
     bucket = apply(Function.S3_BUCKET, uri)
     request: dict[str, Tree] = {
         "S3BucketArn": join(f"arn:{_partition(context)}:s3:::", bucket),
@@ -42,7 +59,13 @@ def in_s3(
         "S3Config": {"BucketAccessRoleArn": role},
         **(options or {}),
     }
-    return _made(name, "CreateLocationS3", request, context, Retry(errors=_ROLE_IS_NEW), after)
+    made = _made(name, "CreateLocationS3", request, context)
+    return replace(
+        made,
+        operation=replace(made.operation, decrypts=key),
+        retry=Retry(errors=_ROLE_IS_NEW),
+        after=after,
+    )
 
 
 def on_lustre(
@@ -66,24 +89,15 @@ def on_lustre(
         ],
         "Subdirectory": path,
     }
-    return _made(name, "CreateLocationFsxLustre", request, context, Retry(), ())
+    return _made(name, "CreateLocationFsxLustre", request, context)
 
 
-def _made(
-    name: str,
-    operation: str,
-    request: Mapping[str, Tree],
-    context: Context,
-    retry: Retry,
-    after: tuple[str, ...],
-) -> Call:
-    stage = name.partition(".")[0]
+def _made(name: str, operation: str, request: Mapping[str, Tree], context: Context) -> Call:
+    tags = context.tag_list(name.partition(".")[0])
     return Call(
         name=name,
-        operation=Operation("datasync", operation, {**request, "Tags": context.tag_list(stage)}),
+        operation=Operation("datasync", operation, {**request, "Tags": tags}),
         outputs={"arn": Output(("LocationArn",), kind="string")},
-        retry=retry,
-        after=after,
     )
 
 

@@ -36,6 +36,9 @@ class ExistingFileSystem(Model):
     """ARN of the role in this account by which DataSync reads the ``source``; it trusts
     ``datasync.amazonaws.com``. By default the pipeline's role. ``orchestrate deploy`` makes the one
     that is named ``<pipeline>-<region>-datasync``."""
+    source_kms_key: Text | None = None
+    """KMS key that the ``source`` is encrypted with: ``orchestrate deploy`` lets the role that it
+    makes for DataSync decrypt by it."""
     timeout_s: int = Field(default=600, ge=60)
     """The longest time until the file system is available."""
     copy_timeout_s: int = Field(default=86_400, ge=300)
@@ -46,8 +49,9 @@ class ExistingFileSystem(Model):
         if source is None:
             if self.security_groups:
                 yield Problem("security_groups", _FOR_COPIES)
-            if self.datasync_role is not None:
-                yield Problem("datasync_role", _FOR_COPIES)
+            for name in ("datasync_role", "source_kms_key"):
+                if getattr(self, name) is not None:
+                    yield Problem(name, _FOR_COPIES)
             return
         if not self.security_groups:
             message = "DataSync reaches the file system by them; write [sg-0123abcd]"
@@ -78,6 +82,7 @@ class ExistingFileSystem(Model):
             stage=stage,
             context=context,
             source=source,
+            source_kms_key=self.source_kms_key,
             role=context.role if self.datasync_role is None else self.datasync_role,
             available=available(name, self.file_system_id, self.timeout_s, outputs=further),
             path=self.mount_path,

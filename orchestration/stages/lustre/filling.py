@@ -32,6 +32,7 @@ class Filling:
     context: Context
     source: Text
     role: Tree
+    source_kms_key: Tree
     available: Call
     """The wait for the file system; it gives its ``arn`` and its ``owner``."""
     path: str
@@ -51,6 +52,7 @@ class Filling:
                 self.source,
                 self.role,
                 self.context,
+                key=self.source_kms_key,
                 after=(self._name("usable"),),
             ),
             target=on_lustre(

@@ -83,6 +83,8 @@ def _s3(operation: str, request: Mapping[str, Any]) -> Iterator[Need]:
     match operation:
         case "ListObjectsV2":
             yield Need("s3:ListBucket", bucket, {"s3:prefix": request.get("Prefix", "")})
+        case "HeadBucket":
+            yield Need("s3:ListBucket", bucket)
         case "PutObject":
             yield Need("s3:PutObject", f"arn:aws:s3:::{request['Bucket']}/{request['Key']}")
         case "GetObject":
