@@ -9,7 +9,7 @@ from typing import Final
 from orchestration.local import Fault
 from tests.faults.calls import CALLS, FOREVER, Call
 from tests.faults.flagship import ENDPOINT, FIRST, NAME
-from tests.faults.stand_ins import INTERRUPTION, STOPPED
+from tests.faults.stand_ins import STOPPED
 
 KILLED: Final = "killed right after"
 
@@ -94,7 +94,7 @@ def _of_job(call: Call) -> Iterator[Cell]:
     if operation in ("CreateProcessingJob", "CreateEndpoint"):
         yield cell("capacity", Fault.job(name, reason=_NO_CAPACITY, operation=operation))
     if operation == "CreateTrainingJob":
-        spot = Fault.job(name, operation=INTERRUPTION)
+        spot = Fault.interruption(name)
         yield cell("capacity, first", Fault.capacity(instance_type=FIRST), survives=True)
         yield cell("capacity", Fault.capacity(name, times=100_000))
         yield cell("quota, first", Fault.quota(FIRST), survives=True)

@@ -17,6 +17,7 @@ from typing import Any
 from orchestration.local.account import storage
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import Answer, JsonObject
+from orchestration.local.account.records import INTERRUPTION
 from orchestration.local.account.storage import Location
 from orchestration.local.sagemaker.jobs.processing import ProcessingJob
 from orchestration.local.sagemaker.jobs.training import TrainingJob
@@ -24,7 +25,6 @@ from orchestration.local.sagemaker.outcomes import JobStopped
 from orchestration.local.sagemaker.serving.model_host import ModelHost
 from orchestration.local.sagemaker.workloads import Workloads
 
-INTERRUPTION = "(spot interruption)"
 STOPPED = "(stopped by someone)"
 _MOMENT_S = 0.05
 

@@ -13,6 +13,7 @@ CAPACITY_REASON = (
     "Please retry using a different ML instance type."
 )
 JOB_OPERATION = "(job)"
+INTERRUPTION = "(spot interruption)"
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,15 @@ class Fault:
         """
         fault = cls.job(name_contains, reason=CAPACITY_REASON, times=times)
         return replace(fault, instance_type=instance_type, delay_s=after_s)
+
+    @classmethod
+    def interruption(cls, name_contains: str = "", *, times: int = 1) -> Fault:
+        """Take the instances from the next managed spot job whose name contains a text.
+
+        It begins again on others, with what it has in S3 under its `CheckpointConfig`; one that
+        keeps checkpoints is interrupted once there are some.
+        """
+        return cls.job(name_contains, times=times, operation=INTERRUPTION)
 
     @classmethod
     def quota(cls, instance_type: str, *, limit: int = 0, times: int = 1000) -> Fault:

@@ -7,6 +7,10 @@ class JobFailed(Exception):
     """The job ends as Failed; the exception's text is its FailureReason."""
 
 
+class Interrupted(Exception):
+    """The job has lost its instances, and begins again on others."""
+
+
 class JobStopped(Exception):
     """The job ends as Stopped, with a secondary status and, unless requested, a reason."""
 

@@ -17,6 +17,7 @@ from orchestration.local.sagemaker.hosts import host_opt_ml, programs
 from orchestration.local.sagemaker.hosts.cluster import Cluster, Host, cluster
 from orchestration.local.sagemaker.hosts.isolation import need
 from orchestration.local.sagemaker.hosts.launching import Launch, container_paths
+from orchestration.local.sagemaker.jobs import interruptions
 from orchestration.local.sagemaker.jobs.checkpoints import CheckpointSync
 from orchestration.local.sagemaker.jobs.inputs import bring_channel, input_mode, open_pipe, reaches
 from orchestration.local.sagemaker.jobs.lifecycle import Job
@@ -25,7 +26,7 @@ from orchestration.local.sagemaker.jobs.metrics import final_metrics
 from orchestration.local.sagemaker.jobs.mounts import Mounts
 from orchestration.local.sagemaker.jobs.pipes import Pipe
 from orchestration.local.sagemaker.jobs.runtime_limit import RuntimeLimit
-from orchestration.local.sagemaker.outcomes import JobFailed, JobStopped
+from orchestration.local.sagemaker.outcomes import Interrupted, JobFailed, JobStopped
 
 _POLL_S = 0.1
 _SYNC_EVERY_S = 0.5
@@ -62,6 +63,7 @@ class TrainingJob(Job):
         self._pipes: list[Pipe] = []
         self._syncs: list[CheckpointSync] = []
         self._streams: list[LogStream] = []
+        self._launched_at = 0
         self.enter("Starting", "Launching requested ML instances")
 
     def enter(self, secondary_status: str, message: str = "") -> None:
@@ -88,7 +90,7 @@ class TrainingJob(Job):
         self.started = now()
         stopped: JobStopped | None = None
         try:
-            self._train()
+            self._train_through_interruptions()
         except JobStopped as stop:
             # The output of a stopped job is kept.
             self.status = "Stopping"
@@ -183,6 +185,29 @@ class TrainingJob(Job):
             sync.restore()
             self._syncs.append(sync)
 
+    def _train_through_interruptions(self) -> None:
+        while True:
+            try:
+                return self._train()
+            except Interrupted:
+                self._begin_again()
+
+    def _begin_again(self) -> None:
+        """Begin on other instances, with what is in S3 of the checkpoints."""
+        self.enter("Interrupted", "The instances were taken back")
+        for process in (*self._processes, *self._companions):
+            process.stop()
+        self._close_pipes()
+        for stream in self._streams:
+            stream.copy(final=True)
+        interruptions.lose(self._cluster)
+        for left in (self._processes, self._companions, self._pipes, self._syncs, self._streams):
+            left.clear()
+        self.enter("Starting", "Preparing the instances for training")
+        self.enter("Downloading", "Downloading input data")
+        self._prepare()
+        self.enter("Training", "Training image download completed. Training in progress.")
+
     def _train(self) -> None:
         if self._has_toolkit and not _names_a_script(self.request):
             image = self.request["AlgorithmSpecification"].get("TrainingImage")
@@ -191,10 +216,12 @@ class TrainingJob(Job):
             )
         if need(self._running) is None:
             self._watch = host_opt_ml.watch(has_toolkit=self._has_toolkit)
+        # Each beginning has streams of its own.
+        self._launched_at = max(int(time.time()), self._launched_at + 1)
         launch = Launch(self.account, self._running, self._cluster, self.directory)
         for host in self._cluster.hosts:
             self._processes.append(launch.start(host))
-            stream = f"{self.name}/algo-{host.index + 1}-{int(time.time())}"
+            stream = f"{self.name}/algo-{host.index + 1}-{self._launched_at}"
             group = "/aws/sagemaker/TrainingJobs"
             log = host.directory / "log"
             self._streams.append(LogStream(self.account.region, group, stream, log))
@@ -212,6 +239,7 @@ class TrainingJob(Job):
             limit.check()
             if time.monotonic() > next_sync:
                 self._copy_out()
+                interruptions.check(self.account, self.name, self.request)
                 next_sync = time.monotonic() + _SYNC_EVERY_S
         self._judge()
 
