@@ -105,6 +105,8 @@ def _impossible(fragment: Fragment) -> Iterator[str]:
         yield "a stage with unless_unchanged can't have it"
     elif any(isinstance(step, ForEach) for step in all_steps(Graph(fragment.steps))):
         yield "the stage goes through a list of its own; write one stage for each element"
+    elif any(_asks(step) for step in all_steps(Graph(fragment.steps))):
+        yield "a person answers once for the whole stage; remove it"
     elif fragment.gate is not None and fragment.gate.on_miss == "stop":
         yield "on_miss: stop can't be said of each element; write on_miss: fail"
     for step in all_steps(Graph(fragment.steps)):
@@ -113,6 +115,10 @@ def _impossible(fragment: Fragment) -> Iterator[str]:
             named = walk(step.operation.request.get(field))
             if not any(isinstance(node, Item | Each) for node in named):
                 yield f"all elements would have one {field}; put {{each: item}} into it"
+
+
+def _asks(step: Step) -> bool:
+    return isinstance(step, Call) and step.until is not None and step.until.person is not None
 
 
 def problems(draft: Draft) -> Iterator[Problem]:

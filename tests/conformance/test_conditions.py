@@ -122,6 +122,8 @@ def test_a_stage_runs_where_its_condition_holds(
     outputs: Any = report.outputs
     assert {name for name, values in outputs.items() if values["id"] is not None} == ran
     assert {values.get("sql") for name, values in outputs.items() if name not in ran} <= {None}
+    assert {stage.name for stage in report.stages if stage.state == "succeeded"} == ran
+    assert {s.state for s in report.stages if s.name not in ran} == {"skipped"}
     sent = [call for call in report.calls if call.operation in ("StartQueryExecution", "Publish")]
     assert len(sent) == len(ran)
     messages = [c.request["Message"] for c in sent if c.operation == "Publish"]

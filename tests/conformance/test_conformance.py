@@ -166,6 +166,7 @@ def test_a_gate_that_stops_ends_well_and_deploys_nothing(everywhere: Compare) ->
     for outcome in everywhere(pipelines.gated("stop")).values():
         assert outcome.last.state == "succeeded", outcome.last.cause
         assert outcome.outputs["evaluate"]["passed"] is False
+        assert set(outcome.outputs["deploy"].values()) == {None}
         assert not jobs(outcome, "CreateModel")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from orchestration import Pipeline
 from orchestration.graph import ParameterValue
-from orchestration.local import EmbeddedAws
+from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import On, RunReport, run
 from tests.conformance.test_conditions import message, query
@@ -92,6 +92,40 @@ def test_an_empty_list_gives_empty_lists(on: On, airflow: LocalAirflow, aws: Emb
         "tell": {"id": []},
         "more": {"id": None},
     }
+
+
+@pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])
+def test_an_element_that_fails_fails_the_run(
+    on: On, airflow: LocalAirflow, aws: EmbeddedAws
+) -> None:
+    aws.inject(Fault("athena", "StartQueryExecution", "InvalidRequestException", "bad SQL"))
+    report = follow(on, aws, airflow, markets=["de", "fr"])
+    assert report.state == "failed"
+    assert str(report.error).removeprefix("Athena.") == "InvalidRequestException"
+    assert "bad SQL" in str(report.cause)
+    names = [call.operation for call in report.calls]
+    # The other one comes to its end, and nothing goes on with what it gave.
+    assert (names.count("StartQueryExecution"), "Publish" in names) == (2, False)
+
+
+def test_going_on_with_a_run_pays_for_no_element_again(aws: EmbeddedAws) -> None:
+    topic: str = aws.client("sns").create_topic(Name="news")["TopicArn"]
+    aws.inject(Fault("sns", "Publish", "AuthorizationErrorException", "no", status=403))
+    values: dict[str, ParameterValue] = {"topic": topic, "markets": ["de", "fr"]}
+    pipeline = Pipeline.parse(PIPELINE)
+    reports = [run(pipeline, aws=aws, parameters=values, run_id="again") for _ in range(2)]
+    assert [report.state for report in reports] == ["failed", "succeeded"], reports[1].cause
+    # A new attempt sends the same tokens, by which the service recognises them.
+    first, second = (
+        {
+            c.request["ClientRequestToken"]
+            for c in report.calls
+            if c.service == "athena" and "ClientRequestToken" in c.request
+        }
+        for report in reports
+    )
+    assert first == second
+    assert len(first) == 2
 
 
 @pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])

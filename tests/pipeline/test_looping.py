@@ -132,6 +132,10 @@ def test_a_condition_stands_around_a_loop() -> None:
             "for_each: the stage goes through a list of its own; write one stage for each element",
         ),
         (
+            {"kind": "approval", "name": "a", "question": "?", "for_each": MARKETS},
+            "for_each: a person answers once for the whole stage; remove it",
+        ),
+        (
             lustre("a", for_each=MARKETS),
             "for_each: a stage that creates a file system for others can't have it; give it to the "
             "readers",

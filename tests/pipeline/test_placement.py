@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from orchestration import PipelineError
-from orchestration.graph import Choose, Guarded, all_steps, upstream
+from orchestration.expressions import evaluate
+from orchestration.expressions.evaluate import Values
+from orchestration.graph import Choose, Graph, Guarded, upstream
 from tests.pipeline.building import (
     Data,
     deployment,
@@ -230,21 +233,61 @@ REFUSED = (
     "shares what",
     "creates a file system that no stage reads",
 )
+REFUSED_WHEN = (
+    *REFUSED,
+    "a condition may skip every stage that reads it",
+    "stands between stages that need what",
+)
+MODES = ("full", "quick")
 
 
-# Among the first are some that a simpler placing turned into cycles.
-@pytest.mark.parametrize("seed", [340, 1013, 1714, *range(50)])
-def test_every_composition_is_placed_or_refused_in_words(seed: int) -> None:
-    stages = composition(seed)
+def needed(stage: Data) -> set[str]:
+    """The stages whose outputs a stage reads."""
+    places = [channel["file_system"] for channel in stage.get("channels", {}).values()]
+    places += [stage[key] for key in ("checkpoints", "model_data") if key in stage]
+    return {place["ref"].partition(".")[0] for place in places if place}
+
+
+def running(graph: Graph, mode: str) -> Iterator[str]:
+    """The stages that run where every gate lets them."""
+    values = Values({}, {"mode": mode})
+    for step in graph.steps:
+        stage, _, rest = step.name.partition(".")
+        if isinstance(step, Choose) and (rest == "when" or rest.startswith("passed_")):
+            if rest != "when" or evaluate(step.condition, values):
+                yield from running(step.then, mode)
+        elif isinstance(step, Guarded):
+            yield stage
+            yield from running(step.body, mode)
+        else:
+            yield stage
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_stage_runs_where_its_conditions_and_those_of_what_it_reads_hold(seed: int) -> None:
+    rng, stages = random.Random(seed), composition(seed)
+    for stage in rng.sample(stages, rng.randint(1, len(stages))):
+        stage["when"] = {"equal": [{"parameter": "mode"}, rng.choice(MODES)]}
     try:
-        graph = pipeline(*stages).lower().graph
+        graph = pipeline(*stages, parameters={"mode": {}}).lower().graph
     except PipelineError as error:
-        wrong = [p for p in error.problems if not p.message.startswith(REFUSED)]
+        wrong = [p for p in error.problems if not p.message.startswith(REFUSED_WHEN)]
     else:
         wrong = []
-        assert stages_in(graph) == {stage["name"] for stage in stages}
-        guards = {step.name: step for step in all_steps(graph) if isinstance(step, Guarded)}
-        for stage in stages:
-            for channel in stage.get("channels", {}):
-                assert stage["name"] in stages_in(guards[f"{channel}.guard"].body)
+        assert running_by_mode(graph) == {mode: expected(stages, mode) for mode in MODES}
     assert wrong == []
+
+
+def running_by_mode(graph: Graph) -> dict[str, set[str]]:
+    """The stages that run in each mode."""
+    return {mode: set(running(graph, mode)) for mode in MODES}
+
+
+def expected(stages: list[Data], mode: str) -> set[str]:
+    """The stages that are not skipped by their own condition or with one that they read."""
+    names = {stage["name"] for stage in stages}
+    own = {stage["name"]: stage["when"]["equal"][1] for stage in stages if "when" in stage}
+    skipped = {name for name, wanted in own.items() if wanted != mode}
+    while more := {stage["name"] for stage in stages if needed(stage) & skipped} - skipped:
+        skipped |= more
+    return names - skipped

@@ -183,17 +183,30 @@ def stop_jobs(aws: EmbeddedAws, workflow: Workflow, token: str) -> None:
 def _stage(
     name: str, followed: Followed, jobs: tuple[str, ...], account: Mapping[str, Any]
 ) -> StageReport:
-    own = [step for step in followed.steps if step.step.partition(".")[0] == name]
+    # The choice whether the stage runs is made, and its outputs are collected, in any case.
+    own = [
+        step
+        for step in followed.steps
+        if step.step.partition(".")[0] == name and not step.step.startswith(f"{name}.when")
+    ]
     began = [step.started for step in own if step.started is not None]
     ended = [step.ended for step in own if step.ended is not None]
     return StageReport(
         name=name,
-        state=_state(own, followed),
+        state="skipped" if _is_absent(name, followed) else _state(own, followed),
         started=min(began, default=None),
         ended=max(ended, default=None),
         job_names=jobs,
         metrics={**_final_metrics(jobs, account), **_numbers(followed.outputs, name)},
     )
+
+
+def _is_absent(name: str, followed: Followed) -> bool:
+    """Return whether a run that ended well shows no output of a stage that has some."""
+    shown = (followed.outputs or {}).get(name)
+    if not isinstance(shown, Mapping) or not shown:
+        return False
+    return all(value is None for value in shown.values())
 
 
 def _state(own: list[StepRun], followed: Followed) -> StageState:
