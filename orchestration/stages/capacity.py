@@ -11,13 +11,17 @@ assumed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Annotated, Final, TypeAlias
+
+from pydantic import Field
 
 from orchestration.expressions import Tree
 from orchestration.graph import Alternative, ErrorPattern, Fallback
 
 LONGEST_WAIT_H: Final = 168
 """A week; what is not available then should be asked of AWS."""
+Hours: TypeAlias = Annotated[float, Field(gt=0, le=LONGEST_WAIT_H)]
+"""Hours to wait for capacity."""
 PAUSE_S: Final = 900.0
 """Machines become free as the jobs of others end, which take minutes to hours; a quota does as your
 own do."""

@@ -6,7 +6,7 @@ https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateProcessingJo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, cast
 
 from pydantic import Field
@@ -26,11 +26,22 @@ from orchestration.expressions import (
 )
 from orchestration.graph import Call, ForEach, Graph, Operation, Output, Read, Require, Step
 from orchestration.refs import Expression, Ref
+from orchestration.stages.capacity import Hours, fallback
 from orchestration.stages.listing import not_empty, prefix_of
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.processing.gate import Threshold
-from orchestration.stages.processing.request import INPUT, OUTPUT, Job, code, read, script, written
+from orchestration.stages.processing.request import (
+    INPUT,
+    OUTPUT,
+    USAGE,
+    Job,
+    code,
+    read,
+    script,
+    written,
+)
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
+from orchestration.stages.training.cluster import Candidate
 from orchestration.stages.values import (
     Extra,
     Gibibytes,
@@ -92,6 +103,9 @@ class CheckpointEvaluation(Stage):
     threshold: Threshold | None = None
     environment: dict[str, Text] = Field(default={}, max_length=100)
     vpc: Vpc | None = None
+    wait_for_capacity_h: Hours | None = None
+    """Hours in which each job is requested again and again where there is no capacity or quota;
+    ``None``: once."""
     poll_interval_s: Seconds = 30
     extra_request: Extra = {}
     """Further fields of ``CreateProcessingJob``."""
@@ -197,6 +211,8 @@ class CheckpointEvaluation(Stage):
         uri = self._checkpoint_uri()
         job = f"{self.name}.each.job"
         call = self._job(context).call(job, self.poll_interval_s)
+        machines = Candidate(self.instance_type, 1).label
+        instead = fallback(machines, (), USAGE, self.wait_for_capacity_h)
         report = Read(
             name=f"{self.name}.each.report",
             uri=join(self._report_location(context), "/", _REPORT),
@@ -208,7 +224,7 @@ class CheckpointEvaluation(Stage):
         return ForEach(
             name=f"{self.name}.each",
             items=Result(f"{self.name}.list", "found"),
-            body=Graph((call, report)),
+            body=Graph((replace(call, fallback=instead), report)),
             collect={"checkpoint": uri, "metric": Result(report.name, "metric")},
             max_concurrency=self.max_concurrency,
             after=(f"{self.name}.usable",),

@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 from orchestration import DataStaging, Pipeline, UnsupportedError
 from orchestration.backends import stepfunctions
-from orchestration.backends.stepfunctions.events import MOST_EVENTS, RESERVE, Count, counted
-from orchestration.graph import Call, Workflow
+from orchestration.backends.stepfunctions.events import (
+    MOST_EVENTS,
+    RESERVE,
+    Count,
+    counted,
+    exceeded,
+)
+from orchestration.graph import Call, ForEach, Graph, Workflow
 from tests.airflow.workflows import falling_back
 from tests.backends import definitions
 from tests.backends.test_stepfunctions import training
@@ -100,6 +106,30 @@ def test_polls_of_waiting_jobs_leave_a_long_job_enough_of_them() -> None:
     assert most > 200
     wait = definitions.states(definition)["train-job-Wait"]
     assert str(ceil(604_800 / 1000)) in str(wait["Seconds"])
+
+
+def test_what_is_refused_is_said_to_be_what_repeats_itself_most() -> None:
+    made = stagings(1)
+    count = counted(stepfunctions.render(made), made)
+    assert not list(exceeded(count))
+    [pages] = exceeded(replace(count, once=30_000, pages={"copy1.list": 20_000}))
+    assert pages.path == "copy1.list"
+    assert "; 20000 of them are for the pages of this listing; divide the" in pages.message
+    [rounds] = exceeded(replace(count, once=30_000, rounds={"train.job": 20_000}))
+    assert rounds.path == "train.job"
+    assert "the rounds in which this waits for capacity; wait for fewer" in rounds.message
+
+
+def test_a_loop_multiplies_the_rounds_of_its_jobs() -> None:
+    each = ForEach(
+        name="train.each",
+        items=["a", "b"],
+        body=Graph((waiting(9_000),)),
+        collect={},
+        max_concurrency=1,
+    )
+    made = workflow(each)
+    assert counted(stepfunctions.render(made), made).rounds == {"train.job": 2 * 10 * 51}
 
 
 def waiting(wait_s: float, **fields: Any) -> Call:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from orchestration import Cluster, TorchDistributed, parameter
 from orchestration.checks.rules import check
-from orchestration.expressions import Result, Tree, join, run_id
+from orchestration.expressions import Item, Result, Tree, join, run_id
 from orchestration.graph import (
     Adopt,
     Alternative,
     Call,
     ErrorPattern,
     Fallback,
+    ForEach,
     Graph,
     Operation,
     Output,
@@ -30,6 +32,7 @@ from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import direct_runs, executions
 from orchestration.local.run.report import Followed
+from orchestration.refs import Expression
 from orchestration.stages.values import ABSENT
 from tests.conformance import normal, pipelines
 from tests.conformance.test_conformance import BACKENDS, Backend, agree, data, jobs
@@ -157,8 +160,9 @@ def airflow() -> Iterator[LocalAirflow]:
 def everywhere(airflow: LocalAirflow, request: pytest.FixtureRequest) -> Suffer:
     run_name = re.sub(r"\W+", "-", request.node.name)[:60].strip("-")
 
-    def suffer(call: Call, *faults: Fault) -> dict[Backend, Ended]:
-        outcomes = {b: endure(workflow(call), b, run_name, airflow, faults) for b in BACKENDS}
+    def suffer(call: Call | Workflow, *faults: Fault) -> dict[Backend, Ended]:
+        made = workflow(call) if isinstance(call, Call) else call
+        outcomes = {b: endure(made, b, run_name, airflow, faults) for b in BACKENDS}
         states, *others = (outcomes[backend] for backend in BACKENDS)
         for other in others:
             assert normal.changes(states.calls) == normal.changes(other.calls)
@@ -419,3 +423,28 @@ def test_quotas_that_were_used_up_are_free_again_and_those_of_0_are_not(
         f"nothing had capacity, and waiting does not raise a quota of 0: 1 x {TYPES[0]}: "
     )
     assert none.created == [refused]
+
+
+def test_each_element_of_a_loop_waits_by_itself(everywhere: Suffer) -> None:
+    one, item = waiting(TYPES[0]), cast("Expression[object]", Item())
+    name = join("fit-", item, "-", run_id())
+    until = cast(Until, one.until)
+    call = replace(
+        one,
+        operation=created(name, TYPES[0], {}),
+        until=replace(until, poll=operation("Describe", name), stop=operation("Stop", name)),
+    )
+    each = ForEach(
+        name="train.each",
+        items=["a", "b"],
+        body=Graph((call,)),
+        collect={"name": Result("train.job", "name")},
+        max_concurrency=1,
+    )
+    made = replace(workflow(one), graph=Graph((each,)), outputs={"all": Result(each.name, "items")})
+    fault = Fault.capacity("fit-b", instance_type=TYPES[0])
+    for ended in everywhere(check(made), fault).values():
+        assert ended.state == "succeeded", ended.cause
+        assert re.sub("-[0-9a-f]{12}", "", json.dumps(ended.outputs["all"])) == (
+            '[{"name": "fit-a"}, {"name": "fit-b-2"}]'
+        )

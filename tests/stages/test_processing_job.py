@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from orchestration import Pipeline, PipelineError, ProcessingJob
+from orchestration.backends import stepfunctions
 from orchestration.graph import Call, Read, Require, all_steps
 
 IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/x:1"
@@ -145,6 +146,34 @@ def test_every_cluster_of_the_fallbacks_is_a_job_of_its_own() -> None:
         ("ml.m5.large", 4),
     ]
     assert [each["ProcessingJobName"].parts[-1] for each in sent] == ["-b", "-c"]
+
+
+def test_jobs_wait_for_capacity_and_quotas_where_that_is_asked_for() -> None:
+    features = changed(framework=None, image=IMAGE, wait_for_capacity_h=6)
+    evaluate = {
+        "kind": "checkpoint_evaluation",
+        "checkpoints": "s3://bucket/checkpoints",
+        "data": "s3://bucket/holdout",
+        "image": IMAGE,
+        "source": {"uri": "s3://bucket/code", "entry_point": "evaluate.py"},
+        "instance_type": "ml.m5.large",
+        "metric": "accuracy",
+        "direction": "max",
+        "wait_for_capacity_h": 0.5,
+    }
+    made = pipeline(features=features, evaluate=evaluate)
+    calls = [step for step in all_steps(made.lower().graph) if isinstance(step, Call)]
+    waits = [call.fallback for call in calls if call.fallback is not None]
+    assert [(each.label, each.wait_s, each.pause_s) for each in waits] == [
+        ("2 x ml.m5.large", 21_600, 900),
+        ("1 x ml.m5.large", 1_800, 900),
+    ]
+    message = (
+        "The account-level service limit 'ml.m5.large for processing job usage' is 4 Instances, "
+        "with current utilization of 4 Instances and a request delta of 1 Instances."
+    )
+    assert all(each.refused("ResourceLimitExceeded", message) for each in waits)
+    stepfunctions.render(made.lower())
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from operator import itemgetter
 from typing import Any, Final
 
 from orchestration.backends.stepfunctions.calls.rounds import (
@@ -68,6 +69,10 @@ class Count:
     """Of each loop: the most elements, and the events of all of them."""
     polls: Sequence[tuple[int, int]]
     """Of each job that is polled: how often it may run, and the polls that its time allows."""
+    pages: Mapping[str, int] = field(default_factory=dict)
+    """Of each listing: the events of its pages after the first."""
+    rounds: Mapping[str, int] = field(default_factory=dict)
+    """Of each call that waits for capacity: the events of its rounds after the first."""
 
     def total(self, most_polls: int = MOST_POLLS) -> int:
         """Return the most events where no job is polled more often than this."""
@@ -99,16 +104,20 @@ def counted(definition: Mapping[str, Json], workflow: Workflow) -> Count:
     }
     machines = _Machines({state(name): limit for name, limit in limits.items()})
     once = machines.longest(definition) + _START_AND_END
-    once += sum(
-        _NEXT_PAGE * (call.pages.most - 1) for call in calls.values() if call.pages is not None
-    )
-    once += sum(_rounds_again(workflow.graph, 1, limits))
+    pages = {
+        name: _NEXT_PAGE * (call.pages.most - 1)
+        for name, call in calls.items()
+        if call.pages is not None
+    }
+    rounds = {name: times for name, times in _rounds_again(workflow.graph, 1, limits) if times}
+    once += sum(pages.values()) + sum(rounds.values())
     loops = {name: (limit, machines.loops.get(state(name), 0)) for name, limit in limits.items()}
-    return Count(once, loops, [*_polls(workflow, workflow.graph, 1, limits), *_adopted(workflow)])
+    polls = [*_polls(workflow, workflow.graph, 1, limits), *_adopted(workflow)]
+    return Count(once, loops, polls, pages, rounds)
 
 
 def exceeded(count: Count) -> Iterator[Problem]:
-    """Yield the loop, or the whole, that makes a definition write more events than it may."""
+    """Yield the step, or the whole, that makes a definition write more events than it may."""
     total = count.total(count.most_polls)
     if total <= MOST_EVENTS - RESERVE:
         return
@@ -117,15 +126,26 @@ def exceeded(count: Count) -> Iterator[Problem]:
         f"({RESERVE} are kept for retries)"
     )
     advice = "divide the pipeline into two"
-    if not count.loops:
+    parts = [*_parts(count)]
+    if not parts:
         yield Problem("", f"{ending}; {advice}")
         return
-    name, (limit, events) = max(count.loops.items(), key=lambda loop: loop[1][1])
+    events, name, words = max(parts, key=itemgetter(0))
     yield Problem(
-        name,
-        f"{ending}; {events} of them are this loop's, whose list holds up to {limit} elements; "
-        f"let it hold fewer, {advice}, or run it on Airflow or directly",
+        name, f"{ending}; {events} of them are {words}{advice}, or run it on Airflow or directly"
     )
+
+
+def _parts(count: Count) -> Iterator[tuple[int, str, str]]:
+    """Yield what repeats itself: its events, its step, and what it is and how it becomes less."""
+    for name, (limit, events) in count.loops.items():
+        holding = f"whose list holds up to {limit} elements; let it hold fewer"
+        yield events, name, f"this loop's, {holding}, "
+    for name, events in count.pages.items():
+        yield events, name, "for the pages of this listing; "
+    for name, events in count.rounds.items():
+        rounds = "the rounds in which this waits for capacity; wait for fewer hours"
+        yield events, name, f"for {rounds}, "
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +240,12 @@ def _adopted(workflow: Workflow) -> Iterator[tuple[int, int]]:
         yield 1, max(rounds)
 
 
-def _rounds_again(graph: Graph, times: int, limits: Mapping[str, int]) -> Iterator[int]:
-    """Yield the events of the rounds of calls that wait for capacity, after the first one."""
+def _rounds_again(graph: Graph, times: int, limits: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """Yield calls and the events of their rounds after the first one, of those that wait."""
     for step in graph.steps:
         if isinstance(step, Call):
             each = _BETWEEN_ROUNDS + _REQUEST * len(candidates(step))
-            yield times * most_rounds(step) * each
+            yield step.name, times * most_rounds(step) * each
         for body in bodies(step):
             yield from _rounds_again(body, times * limits.get(step.name, 1), limits)
 

@@ -18,6 +18,8 @@ from orchestration.stages.values import ABSENT, ExtraRequest, Source, Text
 ROOT: Final = "/opt/ml/processing"
 INPUT: Final = f"{ROOT}/input"
 OUTPUT: Final = f"{ROOT}/output"
+USAGE: Final = "processing job usage"
+"""The last words of the name of the quota that machines of one type count towards."""
 _IN_USE = ErrorPattern("ResourceInUse")
 _PROVISIONING_S = 3600
 """The service ends a job by itself; so much more covers provisioning and upload."""

@@ -16,7 +16,8 @@ from typing_extensions import override
 from orchestration.checks.responses import path_to
 from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import Result, Tree, join
-from orchestration.graph import Call, ErrorPattern, Fallback, Output, Read, Step
+from orchestration.graph import Call, Output, Read, Step
+from orchestration.stages.capacity import Hours, fallback
 from orchestration.stages.outputs import NamedOutputs, Outputs
 from orchestration.stages.processing import request
 from orchestration.stages.processing.fields import (
@@ -31,9 +32,6 @@ from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.training.cluster import Candidate
 from orchestration.stages.training.container import Framework
 from orchestration.stages.values import Extra, Name, Seconds, Source, StandIn, Text, Vpc
-
-_LACK = ("CapacityError",)
-_NO_QUOTA = (ErrorPattern("ResourceLimitExceeded", "processing job usage"),)
 
 
 class _Results(NamedOutputs):
@@ -74,6 +72,9 @@ class ProcessingJob(Stage):
     cluster: ProcessingCluster
     environment: dict[str, Text] = Field(default={}, max_length=100)
     max_runtime_s: Seconds = Field(default=86_400, le=9 * 86_400)
+    wait_for_capacity_h: Hours | None = None
+    """Hours, from the first request on, in which the cluster and its fallbacks are requested again
+    and again where there is no capacity or quota. ``None``: each is requested once."""
     output_kms_key: Text | None = None
     """Encrypts the results."""
     vpc: Vpc | None = None
@@ -195,17 +196,13 @@ class ProcessingJob(Stage):
         candidates = self.cluster.candidates()
         name = Output(("ProcessingJobName",), kind="string")
         call = self.job(context).call(step, self.poll_interval_s, {"job_name": name})
-        if len(candidates) == 1:
-            return call
         others = tuple(
             self.job(context, number).alternative(candidate.label)
             for number, candidate in enumerate(candidates)
             if number
         )
-        fallback = Fallback(
-            label=candidates[0].label, alternatives=others, reasons=_LACK, refusals=_NO_QUOTA
-        )
-        return replace(call, fallback=fallback)
+        instead = fallback(candidates[0].label, others, request.USAGE, self.wait_for_capacity_h)
+        return replace(call, fallback=instead)
 
     def job(self, context: Context, number: int = 0) -> Job:
         """Return the job on one of the cluster's candidates.

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from orchestration.stages.capacity import LONGEST_WAIT_H
+from orchestration.stages.capacity import Hours
 from orchestration.stages.stage import Context, Stage
 from orchestration.stages.training.automatic import Auto
 from orchestration.stages.training.batch import Batch
@@ -66,7 +66,7 @@ class TrainingFields(Stage):
     spot: ManagedSpot | None = None
     checkpoints: Checkpoints | None = None
     max_runtime_s: Seconds = Field(default=86_400, le=28 * 86_400)
-    wait_for_capacity_h: float | None = Field(default=None, gt=0, le=LONGEST_WAIT_H)
+    wait_for_capacity_h: Hours | None = None
     """Hours, from the first request on, in which the cluster and its fallbacks are requested again
     and again where there is no capacity or quota: every 15 minutes, or 48 times in all if that is
     less often. ``None``: each is requested once."""
