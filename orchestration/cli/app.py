@@ -10,8 +10,9 @@ import typer
 from orchestration.cli import answers
 from orchestration.cli.commands.rendering import Artefact, Backend, Driver, Format
 from orchestration.cli.naming import use_stages
-from orchestration.cli.options import Json, Profile, Region
+from orchestration.cli.options import Json, No, Profile, Region, RunId, Uploads, Yes
 from orchestration.cli.output import Commands, say
+from orchestration.cli.questions import Replies
 
 app = typer.Typer(
     cls=Commands,
@@ -209,14 +210,8 @@ def run(
     pipeline: Pipeline,
     on: Annotated[Driver, typer.Option("--on", help="What runs it.")] = Driver.DIRECT,
     parameters: Parameters = None,
-    uploads: Annotated[
-        list[str] | None,
-        typer.Option("--upload", metavar="LOCAL=S3URI", help="File or folder to put into S3."),
-    ] = None,
-    run_id: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="Name of the run; one that died or failed goes on."),
-    ] = None,
+    uploads: Uploads = None,
+    run_id: RunId = None,
     aws: Annotated[
         bool, typer.Option("--aws", help="In an account at AWS, which costs; only directly.")
     ] = False,
@@ -225,6 +220,8 @@ def run(
     time_scale: Annotated[
         float, typer.Option(min=0.0001, max=1.0, help="Real seconds per second of AWS.")
     ] = 0.02,
+    approve: Yes = None,
+    reject: No = None,
     as_json: Json = False,
 ) -> None:
     """Run it from this machine.
@@ -234,6 +231,7 @@ def run(
     jobs, follows them and cleans up. Ctrl-C stops what runs; a second one leaves at once. After a
     crash, the same command with the same `--run-id` goes on, and pays nothing twice.
     """
+    replies = Replies(approve or (), reject or ())
     if aws:
         from orchestration.cli.commands import account
 
@@ -244,6 +242,7 @@ def run(
             run_id=run_id,
             region=region,
             profile=profile,
+            replies=replies,
             as_json=as_json,
         )
         return
@@ -261,6 +260,7 @@ def run(
         uploads or (),
         run_id=run_id,
         time_scale=time_scale,
+        replies=replies,
         as_json=as_json,
     )
 

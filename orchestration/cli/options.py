@@ -14,3 +14,19 @@ Region = Annotated[
     typer.Option(help="AWS region; default: the pipeline's, else from the environment."),
 ]
 Profile = Annotated[str | None, typer.Option(help="AWS profile; default: from the environment.")]
+Yes = Annotated[
+    list[str] | None,
+    typer.Option("--approve", metavar="STAGE", help="Say yes to its question; repeatable."),
+]
+No = Annotated[
+    list[str] | None,
+    typer.Option("--reject", metavar="STAGE", help="Say no to its question; repeatable."),
+]
+RunId = Annotated[
+    str | None,
+    typer.Option(metavar="ID", help="Name of the run; one that died or failed goes on."),
+]
+Uploads = Annotated[
+    list[str] | None,
+    typer.Option("--upload", metavar="LOCAL=S3URI", help="File or folder to put into S3."),
+]

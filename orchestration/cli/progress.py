@@ -64,10 +64,10 @@ class Board:
 
 
 @contextmanager
-def following(title: str, stages: Sequence[str]) -> Iterator[OnProgress]:
-    """Show the progress of a run on standard error."""
+def following(title: str, stages: Sequence[str], *, live: bool = True) -> Iterator[OnProgress]:
+    """Show the progress of a run on standard error; ``live``: by a table, on a terminal."""
     screen = console(err=True)
-    if not screen.is_terminal or screen.is_dumb_terminal:
+    if not live or not screen.is_terminal or screen.is_dumb_terminal:
         note(title)
         yield _Lines().change
         return

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from orchestration.deploy import sources
+from orchestration.direct.asking import OnQuestion, asking
 from orchestration.direct.clients import Session
 from orchestration.direct.outcomes import Outcome
 from orchestration.direct.performing import perform, refused
@@ -14,6 +15,7 @@ from orchestration.direct.progress import OnProgress
 from orchestration.errors import RunError, StartError
 from orchestration.execution.clients import mismatch, one_attempt
 from orchestration.expressions import Json
+from orchestration.expressions.evaluate import run_token
 from orchestration.graph import ParameterValue
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ def run(
     session: Session | None = None,
     run_id: str | None = None,
     on_progress: OnProgress | None = None,
+    on_question: OnQuestion | None = None,
 ) -> Outcome:
     """Run a pipeline from this process and wait for its end.
 
@@ -39,7 +42,7 @@ def run(
     the journal in the pipeline's workspace, and its region must be the pipeline's. Code that is
     not in the workspace yet is uploaded. With the ``run_id`` of a run whose process died, it goes
     on with that one: nothing is paid twice. One that has failed is tried again: jobs that finished
-    are kept.
+    are kept. ``on_question`` answers for a person: it is given a stage and its question.
 
     Raises :class:`~orchestration.errors.RunError` where the run fails,
     :class:`~orchestration.errors.StartError` where it cannot start, and
@@ -47,7 +50,12 @@ def run(
     have run.
     """
     outcome = outcome_of(
-        pipeline, parameters, session=session, run_id=run_id, on_progress=on_progress
+        pipeline,
+        parameters,
+        session=session,
+        run_id=run_id,
+        on_progress=on_progress,
+        on_question=on_question,
     )
     if outcome.state == "failed":
         raise RunError(str(outcome.error), str(outcome.cause))
@@ -61,6 +69,7 @@ def outcome_of(
     session: Session | None = None,
     run_id: str | None = None,
     on_progress: OnProgress | None = None,
+    on_question: OnQuestion | None = None,
 ) -> Outcome:
     """Run a pipeline as :func:`run` does; a failure is returned."""
     if session is None:
@@ -70,16 +79,22 @@ def outcome_of(
     workflow = pipeline.lower()
     identity = run_id or new_run_id()
     # Where parameters are missing, the workspace may not be known.
-    return refused(workflow, values, identity) or perform(
-        workflow,
-        values,
-        session=account,
-        run_id=identity,
-        workspace=workspace(pipeline, values),
-        on_progress=on_progress,
-        prepare=lambda: sources.upload(pipeline, values, account.client("s3", config=None)),
-        time_scale=getattr(account, "time_scale", None),
-    )
+    wrong = refused(workflow, values, identity)
+    if wrong is not None:
+        return wrong
+    place = workspace(pipeline, values)
+    run = f"{place}/{run_token(f'{workflow.name}/{identity}')}"
+    with asking(on_question, workflow, [run], account):
+        return perform(
+            workflow,
+            values,
+            session=account,
+            run_id=identity,
+            workspace=place,
+            on_progress=on_progress,
+            prepare=lambda: sources.upload(pipeline, values, account.client("s3", config=None)),
+            time_scale=getattr(account, "time_scale", None),
+        )
 
 
 def workspace(pipeline: Pipeline, parameters: Mapping[str, Json]) -> str:

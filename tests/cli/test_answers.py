@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -65,3 +70,61 @@ def test_a_question_is_answered_once(account: EmbeddedAws, orchestrate: Command)
     assert (lost.status, "is not known" in lost.err) == (1, True)
     vague = orchestrate("approve", "monday", "ok")
     assert (vague.status, "expected the S3 URI of the run" in vague.err) == (1, True)
+
+
+SHIP = """\
+name: ship
+region: us-east-1
+workspace: s3://bucket/runs
+stages:
+  ok:
+    kind: approval
+    question: Deploy?
+"""
+
+
+@pytest.fixture
+def ship(tmp_path: Path) -> Path:
+    path = tmp_path / "ship.yaml"
+    path.write_text(SHIP)
+    return path
+
+
+def test_a_run_is_answered_beforehand(orchestrate: Command, ship: Path) -> None:
+    said = orchestrate("run", ship, "--on", "step-functions", "--reject", "ok", "--json")
+    assert (said.status, said.document["error"]) == (1, "Rejected")
+    assert "ok asks: Deploy?" in said.err
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), "stage 'ok' asks a person, and nobody is at a terminal here"),
+        (("--approve", "okay"), "stage 'okay' asks nobody; did you mean 'ok'?"),
+    ],
+)
+def test_a_run_that_nobody_could_answer_does_not_start(
+    orchestrate: Command, ship: Path, options: tuple[str, ...], expected: str
+) -> None:
+    said = orchestrate("run", ship, *options)
+    assert said.status == 2
+    assert expected in " ".join(said.err.replace("│", " ").split())
+
+
+def test_whoever_started_a_run_is_asked_at_the_terminal(ship: Path) -> None:
+    mine, theirs = pty.openpty()
+    command = [sys.executable, "-m", "orchestration.cli", "run", str(ship), "--json"]
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, text=True
+    )
+    os.close(theirs)
+    said = ""
+    for question, reply in (("Approve?", "y\n"), ("Comment", "looks good\n")):
+        while question not in said:
+            said += os.read(mine, 1000).decode()
+        os.write(mine, reply.encode())
+    out, _ = process.communicate(timeout=60)
+    os.close(mine)
+    ended = json.loads(out)
+    assert ended["state"] == "succeeded", ended
+    assert ended["outputs"]["ok"]["comment"] == "looks good"

@@ -14,6 +14,7 @@ from orchestration.cli.commands.running import terminable
 from orchestration.cli.naming import named
 from orchestration.cli.output import FAILED, console, document, note, require
 from orchestration.cli.progress import following
+from orchestration.cli.questions import Replies
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -57,6 +58,7 @@ def run(
     run_id: str | None,
     region: str | None,
     profile: str | None,
+    replies: Replies,
     as_json: bool,
 ) -> None:
     """Run it, show what it came to, and exit with 1 where it failed."""
@@ -70,13 +72,15 @@ def run(
     name = run_id or new_run_id()
     title = f"{loaded.name}, run {name}"
     stages = [stage.name for stage in loaded.stages]
-    with terminable(), following(title, stages) as on_progress:
+    person = replies.person(loaded.lower(), alone=False)
+    with terminable(), following(title, stages, live=person is None) as on_progress:
         outcome = outcome_of(
             loaded,
             given,
             session=_Profile(profile, region or loaded.region),
             run_id=name,
             on_progress=on_progress,
+            on_question=person,
         )
     if as_json:
         document(outcome.to_json())

@@ -15,6 +15,7 @@ from orchestration.cli.commands.rendering import Driver, locked
 from orchestration.cli.naming import named
 from orchestration.cli.output import FAILED, console, document, note, require
 from orchestration.cli.progress import following
+from orchestration.cli.questions import Replies
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,6 +35,7 @@ def run(
     *,
     run_id: str | None,
     time_scale: float,
+    replies: Replies,
     as_json: bool,
 ) -> None:
     """Run a pipeline, show its report, and exit with 1 if it failed."""
@@ -47,7 +49,8 @@ def run(
 
     title = f"{loaded.name} on {driver.value}"
     stages = [stage.name for stage in loaded.stages]
-    with terminable(), following(title, stages) as on_progress:
+    person = replies.person(loaded.lower(), alone=True)
+    with terminable(), following(title, stages, live=person is None) as on_progress:
         report = run_locally(
             loaded,
             on=driver.value,
@@ -55,6 +58,7 @@ def run(
             uploads=files,
             run_id=run_id,
             on_progress=on_progress,
+            on_question=person,
             time_scale=time_scale,
         )
     if as_json:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestration.direct.asking import OnQuestion, asking
 from orchestration.direct.pipelines import workspace
 from orchestration.direct.progress import OnProgress, Progress
 from orchestration.errors import LocalError
@@ -16,6 +17,7 @@ from orchestration.execution.clients import mismatch
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
 from orchestration.graph import ParameterValue, Workflow, job_name_fields
+from orchestration.local.account.protocol import ACCOUNT_ID
 from orchestration.local.run import direct_runs, executions, report
 from orchestration.local.run.preparation import prepare
 from orchestration.local.run.report import Followed, On, RunReport
@@ -37,6 +39,7 @@ def run(
     uploads: Mapping[str, Path] | None = None,
     run_id: str | None = None,
     on_progress: OnProgress | None = None,
+    on_question: OnQuestion | None = None,
     time_scale: float = 0.02,
     airflow: LocalAirflow | None = None,
 ) -> RunReport:
@@ -45,7 +48,8 @@ def run(
     Creates the buckets that the parameters and the pipeline name, and uploads ``uploads`` (files or
     folders by S3 URI) and the folders of code. Without ``aws`` the run gets a new account in the
     pipeline's region, in which a second of AWS takes ``time_scale`` real seconds; without
-    ``airflow``, a new Airflow. The parameter ``role`` is optional.
+    ``airflow``, a new Airflow. The parameter ``role`` is optional. ``on_question`` answers for a
+    person: it is given a stage and its question.
 
     Raises :class:`~orchestration.errors.DeployError` if parameters do not fit or code is
     missing.
@@ -73,7 +77,8 @@ def run(
             on_progress=on_progress or _ignore,
             airflow=airflow,
         )
-        return attempt.run(on, [stage.name for stage in pipeline.stages])
+        with asking(on_question, workflow, attempt.places, account):
+            return attempt.run(on, [stage.name for stage in pipeline.stages])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +92,14 @@ class _Attempt:
     run_id: str
     on_progress: OnProgress
     airflow: LocalAirflow | None
+
+    @property
+    def places(self) -> list[str]:
+        """The S3 URIs that the run may have, by what runs it."""
+        name, region = self.workflow.name, self.aws.region
+        execution = f"arn:aws:states:{region}:{ACCOUNT_ID}:execution:{name}:{self.run_id}"
+        names = (f"{name}/{self.run_id}", execution)
+        return [f"{self.workspace}/{run_token(each)}" for each in names]
 
     def run(self, on: On, stage_names: list[str]) -> RunReport:
         before = max((call.sequence for call in self.aws.calls()), default=0)
