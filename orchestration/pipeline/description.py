@@ -63,7 +63,8 @@ class Parameter(Model):
     @model_validator(mode="after")
     def _default_fits(self) -> Self:
         if self.default is not None and not self.fits(self.default):
-            raise ValueError(f"expected a {self.type} as the default, got {self.default!r}")
+            article = "an" if self.type == "array" else "a"
+            raise ValueError(f"expected {article} {self.type} as the default, got {self.default!r}")
         return self
 
 

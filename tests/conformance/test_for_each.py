@@ -40,7 +40,7 @@ PIPELINE = {
     "workspace": "s3://bucket/runs",
     "parameters": {
         "topic": {},
-        "markets": {"type": "array", "default": ["de", "fr"]},
+        "markets": {"type": "array", "default": ["de"]},
         "all": {"type": "boolean", "default": False},
     },
     "stages": STAGES,
@@ -92,6 +92,18 @@ def test_an_empty_list_gives_empty_lists(on: On, airflow: LocalAirflow, aws: Emb
         "tell": {"id": []},
         "more": {"id": None},
     }
+
+
+@pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])
+@pytest.mark.parametrize("given", [{}, {"markets": ["de"]}], ids=["default", "given"])
+def test_a_list_of_one_stays_a_list(
+    given: dict[str, Any], on: On, airflow: LocalAirflow, aws: EmbeddedAws
+) -> None:
+    report = follow(on, aws, airflow, **given)
+    assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+    outputs: Any = report.outputs
+    assert outputs["ask"]["sql"] == ["SELECT 'de'"]
+    assert len(outputs["tell"]["id"]) == 1
 
 
 @pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])

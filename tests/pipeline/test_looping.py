@@ -153,7 +153,7 @@ def test_a_list_is_no_part_of_a_place() -> None:
 
 def test_the_default_of_an_array_is_a_list() -> None:
     [problem] = refused(job("a"), parameters={"markets": {"type": "array", "default": "de"}})
-    assert problem == "parameters.markets: expected a array as the default, got 'de'"
+    assert problem == "parameters.markets: expected an array as the default, got 'de'"
 
 
 @pytest.mark.parametrize(
