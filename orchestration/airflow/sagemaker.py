@@ -66,6 +66,8 @@ class TransformOperator(StepsMixin, SageMakerTransformOperator):
 
     def started(self, context: Context, started: Started) -> None:
         """Leave the link to the job's page."""
+        if started.request.operation != "CreateTransformJob":
+            return  # A short step of the same task: the model.
         name = str(started.request.parameters["TransformJobName"])
         SageMakerTransformJobLink.persist(
             context=context,

@@ -2,8 +2,8 @@
 
 S3, IAM, STS, EventBridge, EventBridge Scheduler and CloudWatch Logs are moto's (schedules and
 rules start nothing). Step Functions is moto's engine with its faults mended. SageMaker
-(training, processing, models, endpoints) and FSx for Lustre are simulated here, and their jobs
-really run, as local processes. What is not simulated answers `NotSimulated`.
+(training, processing, batch transforms, models, endpoints) and FSx for Lustre are simulated here,
+and their jobs really run, as local processes. What is not simulated answers `NotSimulated`.
 
 A job can tell in these ways that it is not on AWS:
 

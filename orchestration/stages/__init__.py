@@ -17,6 +17,7 @@ from orchestration.stages.processing.fields import (
 )
 from orchestration.stages.processing.gate import Threshold
 from orchestration.stages.processing.stage import ProcessingJob
+from orchestration.stages.serving.transform import BatchTransform
 from orchestration.stages.stage import Context, Fragment, Gate, Guard, Stage
 from orchestration.stages.staging import DataStaging
 from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
@@ -40,6 +41,7 @@ __all__ = [
     "Approval",
     "AwsCall",
     "Batch",
+    "BatchTransform",
     "CheckpointEvaluation",
     "Checkpoints",
     "Cluster",

@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue
 from typing_extensions import override
 
 from orchestration.errors import Problem
-from orchestration.expressions import Compare, Function, Result, Tree, apply, join
+from orchestration.expressions import Compare, Result, Tree, join
 from orchestration.graph import (
     Adopt,
     Call,
@@ -31,6 +31,7 @@ from orchestration.graph import (
 )
 from orchestration.refs import Ref
 from orchestration.stages.outputs import Outputs, output
+from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, ServedModel
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.values import (
     Count,
@@ -44,16 +45,10 @@ from orchestration.stages.values import (
 )
 
 _SETTLED = frozenset(["InService", "Failed", "OutOfService", "UpdateRollbackFailed"])
-_EXISTS = ErrorPattern("ValidationException", "already existing")
 _ABSENT = ErrorPattern("ValidationException", "Could not find endpoint")
 # What an update that was sent before, and whose response was lost, makes of the next one. Should
 # it be someone else's, the endpoint ends up with another configuration, which fails the run.
 _UPDATING = ErrorPattern("ValidationException", "Cannot update in-progress endpoint")
-# What was just created may not be visible yet: SageMaker reads it eventually consistently, and
-# recommends to try again: botocore's text of CreateEndpoint, 1.43, November 2026.
-_MODEL_VISIBLE_LATER = Retry(
-    errors=(ErrorPattern("ValidationException", 'Could not find model "'),)
-)
 _CONFIG_VISIBLE_LATER = Retry(
     errors=(ErrorPattern("ValidationException", "Could not find endpoint configuration"),)
 )
@@ -174,32 +169,18 @@ class Deployment(Stage):
         return context.name_prefix(self.name).removesuffix("-")
 
     def _model(self, context: Context) -> Call:
-        data = self.model_data
-        source = {
-            "S3Uri": data if self.model_archive else apply(Function.DIRECTORY, data),
-            "S3DataType": "S3Object" if self.model_archive else "S3Prefix",
-            "CompressionType": "Gzip" if self.model_archive else "None",
-        }
-        container: dict[str, Any] = {
-            "Image": self.image,
-            "ModelDataSource": {"S3DataSource": source},
-        }
-        if self.environment:
-            container["Environment"] = dict(self.environment)
-        request: dict[str, Any] = {
-            "ModelName": context.resource_name(self.name),
-            "PrimaryContainer": container,
-            "ExecutionRoleArn": context.role,
-            "Tags": context.tag_list(self.name),
-        }
-        if self.vpc is not None:
-            request["VpcConfig"] = self.vpc.request()
-        if self.enable_network_isolation:
-            request["EnableNetworkIsolation"] = True
+        served = ServedModel(
+            data=self.model_data,
+            is_archive=self.model_archive,
+            image=self.image,
+            environment=self.environment,
+            vpc=self.vpc,
+            is_isolated=self.enable_network_isolation,
+        )
         return Call(
             name=f"{self.name}.model",
-            operation=self.extra_request.merged("CreateModel", request),
-            adopt=Adopt(exists=_EXISTS),
+            operation=self.extra_request.merged("CreateModel", served.request(self.name, context)),
+            adopt=Adopt(exists=EXISTS),
         )
 
     def _config_operation(self, context: Context) -> Operation:
@@ -221,8 +202,8 @@ class Deployment(Stage):
         return Call(
             name=f"{self.name}.config",
             operation=self._config_operation(context),
-            adopt=Adopt(exists=_EXISTS),
-            retry=_MODEL_VISIBLE_LATER,
+            adopt=Adopt(exists=EXISTS),
+            retry=MODEL_VISIBLE_LATER,
             after=(f"{self.name}.model",),
         )
 
@@ -262,7 +243,7 @@ class Deployment(Stage):
             operation=self.extra_request.merged(
                 "CreateEndpoint", {**request, "Tags": context.tag_list(name)}
             ),
-            adopt=Adopt(exists=_EXISTS),
+            adopt=Adopt(exists=EXISTS),
             retry=_CONFIG_VISIBLE_LATER,
         )
         update = Call(

@@ -34,6 +34,7 @@ OWN: Final[Mapping[str, str]] = {
     "deployment": "orchestration.stages.deployment:Deployment",
     "aws_call": "orchestration.stages.aws_call:AwsCall",
     "processing_job": "orchestration.stages.processing.stage:ProcessingJob",
+    "batch_transform": "orchestration.stages.serving.transform:BatchTransform",
     "approval": "orchestration.stages.people:Approval",
 }
 """The kinds of this package, each with its module, which is imported when it is asked for."""

@@ -31,6 +31,7 @@ _ENDPOINT = "arn:{partition}:sagemaker:{region}:{account}:endpoint/{EndpointName
 _FILE_SYSTEM = "arn:{partition}:fsx:{region}:{account}:file-system/*"
 _ASSOCIATION = "arn:{partition}:fsx:{region}:{account}:association/*/*"
 _TASK = "arn:{partition}:fsx:{region}:{account}:task/*"
+_TRANSFORM = "arn:{partition}:sagemaker:{region}:{account}:transform-job/{TransformJobName}"
 _RULE = "arn:{partition}:events:{region}:{account}:rule/StepFunctionsGetEventsForSageMaker"
 
 
@@ -213,6 +214,7 @@ def _followed(sid: str, job: str, resource: str) -> tuple[Grant, ...]:
 SYNCHRONOUS: Final[Mapping[str, tuple[Grant, ...]]] = {
     "createTrainingJob": _followed("TrainingJobs", "TrainingJob", _TRAINING),
     "createProcessingJob": _followed("ProcessingJobs", "ProcessingJob", _PROCESSING),
+    "createTransformJob": _followed("TransformJobs", "TransformJob", _TRANSFORM),
 }
 """Permissions that ``sagemaker:<operation>.sync`` needs beside the call."""
 

@@ -48,6 +48,13 @@ class SageMaker(Service):
             "Processing", lambda request: workloads.processing(account, request), tags
         )
         self._models = Models(account, tags)
+        self.transform = Jobs(
+            "Transform",
+            lambda request: workloads.transform(
+                account, request, self._models.get(request["ModelName"]), workloads.model_host
+            ),
+            tags,
+        )
         self._configs = EndpointConfigs(account, tags, self._models)
         self._endpoints = Endpoints(
             account, tags, self._models, self._configs, workloads.model_host
@@ -56,6 +63,7 @@ class SageMaker(Service):
             {
                 **self.training.operations(),
                 **self.processing.operations(),
+                **self.transform.operations(),
                 **self._models.operations(),
                 **self._configs.operations(),
                 **self._endpoints.operations(),
@@ -67,7 +75,9 @@ class SageMaker(Service):
         """Return whether a call is answered here, if only by saying that it is not simulated."""
         if request.operation.endswith("Tags"):
             arn = request.parameters.get("ResourceArn", "")
-            return bool(re.search(r":(training-job|processing-job|model|endpoint(-config)?)/", arn))
+            return bool(
+                re.search(r":((training|processing|transform)-job|model|endpoint(-config)?)/", arn)
+            )
         return bool(_OURS.search(request.operation) or not _OF_MOTO.search(request.operation))
 
     def invoke(self, request: Request, environ: dict[str, Any], body: bytes) -> Answer:
@@ -85,7 +95,7 @@ class SageMaker(Service):
 
     def logs(self, name: str) -> str:
         """Return the log of a job or an endpoint so far; empty if it does not exist."""
-        for jobs in (self.training, self.processing):
+        for jobs in (self.training, self.processing, self.transform):
             job = jobs.find(name)
             if job:
                 return job.logs()
@@ -96,6 +106,7 @@ class SageMaker(Service):
         return {
             "TrainingJobs": self.training.state(),
             "ProcessingJobs": self.processing.state(),
+            "TransformJobs": self.transform.state(),
             "Models": self._models.state(),
             "EndpointConfigs": self._configs.state(),
             "Endpoints": self._endpoints.state(),
@@ -105,11 +116,13 @@ class SageMaker(Service):
         """Ask all jobs to stop."""
         self.training.close()
         self.processing.close()
+        self.transform.close()
 
     def _has(self, arn: str) -> bool:
         return bool(
             self.training.owner_of(arn)
             or self.processing.owner_of(arn)
+            or self.transform.owner_of(arn)
             or self._models.has_arn(arn)
             or self._configs.has_arn(arn)
             or self._endpoints.has_arn(arn)

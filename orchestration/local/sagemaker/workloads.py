@@ -10,6 +10,7 @@ from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject
 from orchestration.local.sagemaker.jobs.processing import ProcessingJob
 from orchestration.local.sagemaker.jobs.training import TrainingJob
+from orchestration.local.sagemaker.jobs.transform import TransformJob
 from orchestration.local.sagemaker.serving.model_host import ModelHost, start_model_host
 
 
@@ -22,4 +23,5 @@ class Workloads:
 
     training: type[TrainingJob] = TrainingJob
     processing: type[ProcessingJob] = ProcessingJob
+    transform: type[TransformJob] = TransformJob
     model_host: Callable[[Account, str, JsonObject, Path], ModelHost] = start_model_host

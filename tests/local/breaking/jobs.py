@@ -91,6 +91,39 @@ def _processing(**more: Any) -> Callable[[EmbeddedAws], Any]:
     return lambda aws: process(aws, **more)
 
 
+def transform(aws: EmbeddedAws, **more: Any) -> str:
+    """Ask for a transform job of a model that does not load."""
+    name = f"transforming-{next(_numbers)}"
+    sagemaker = aws.client("sagemaker")
+    sagemaker.create_model(ModelName=name, PrimaryContainer={"Image": IMAGE}, ExecutionRoleArn=ROLE)
+    source = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": f"s3://{BUCKET}/data"}}
+    request = {
+        "TransformJobName": name,
+        "ModelName": name,
+        "TransformInput": {"DataSource": source},
+        "TransformOutput": {"S3OutputPath": f"s3://{BUCKET}/predictions"},
+        "TransformResources": {"InstanceType": "ml.m5.large", "InstanceCount": 1},
+        **more,
+    }
+    sagemaker.create_transform_job(**request)
+    return name
+
+
+def _transform(**more: Any) -> Callable[[EmbeddedAws], Any]:
+    return lambda aws: transform(aws, **more)
+
+
+def _transformed_twice(aws: EmbeddedAws) -> None:
+    name = transform(aws)
+    sagemaker = aws.client("sagemaker")
+    ended = wait(
+        lambda: sagemaker.describe_transform_job(TransformJobName=name),
+        lambda job: job["TransformJobStatus"] != "InProgress",
+    )
+    assert ended["FailureReason"] == "AlgorithmError: missing code/inference.py in the model"
+    transform(aws, TransformJobName=name)
+
+
 def _input(name: str, path: str = "/opt/ml/processing/input") -> dict[str, Any]:
     place = {"S3Uri": f"s3://{BUCKET}/data", "S3DataType": "S3Prefix", "LocalPath": path}
     return {"InputName": name, "S3Input": {**place, "S3InputMode": "File"}}
@@ -224,6 +257,10 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "local paths once": _processing(ProcessingInputs=[_input("a"), _input("b")]),
     "inputs below /opt/ml/processing": _processing(ProcessingInputs=[_input("a", "/opt/ml/data")]),
     "compressed inputs are piped": _processing(ProcessingInputs=[_gzipped()]),
+    "batches are of records": _transform(BatchStrategy="MultiRecord"),
+    "100 MB of payload": _transform(MaxPayloadInMB=60, MaxConcurrentTransforms=2),
+    "filters are JSONPath": _transform(DataProcessing={"InputFilter": "features"}),
+    "transform names once": _transformed_twice,
     "training names once": _trained_twice,
     "processing names once": lambda aws: process(aws, ProcessingJobName=_ended_processing(aws)),
     "jobs exist": lambda aws: aws.client("sagemaker").describe_training_job(

@@ -153,6 +153,22 @@ JOBS: Final[Mapping[str, Rule]] = {
         "Input {name}: S3CompressionType Gzip is only supported with S3InputMode Pipe.",
         "model: ProcessingS3Input.S3CompressionType; wording assumed",
     ),
+    # CreateTransformJob
+    "batches are of records": Rule(
+        _REFUSED,
+        "BatchStrategy MultiRecord requires a SplitType other than None.",
+        "model: CreateTransformJobRequest.BatchStrategy; wording assumed",
+    ),
+    "100 MB of payload": Rule(
+        _REFUSED,
+        "MaxPayloadInMB times MaxConcurrentTransforms must not exceed 100, got {size}.",
+        "model: CreateTransformJobRequest.MaxPayloadInMB; wording assumed",
+    ),
+    "filters are JSONPath": Rule(
+        _REFUSED,
+        "{field} is not a JSONPath expression: {path}",
+        "model: DataProcessing.InputFilter; wording assumed",
+    ),
     # Names and states
     "training names once": Rule(
         "ResourceInUse",
@@ -165,6 +181,12 @@ JOBS: Final[Mapping[str, Rule]] = {
         "Processing job names must be unique within an AWS account and region, and a processing "
         "job with this name already exists ({arn})",
         "model: CreateProcessingJob, ResourceInUse; wording assumed (that of training jobs)",
+    ),
+    "transform names once": Rule(
+        "ResourceInUse",
+        "Transform job names must be unique within an AWS account and region, and a transform job "
+        "with this name already exists ({arn})",
+        "model: CreateTransformJob, ResourceInUse; wording assumed (that of training jobs)",
     ),
     "jobs exist": Rule(
         _REFUSED,

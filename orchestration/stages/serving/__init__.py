@@ -1,0 +1,1 @@
+"""Models that answer: the model itself, and transforms of data by one."""

@@ -1,0 +1,135 @@
+"""The fields of a batch transform, and the request that follows from them alone."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from orchestration.expressions import Function, apply
+from orchestration.graph import Operation
+from orchestration.refs import Expression
+from orchestration.stages.stage import Context, Stage
+from orchestration.stages.values import Count, Extra, ExtraRequest, Model, Seconds, Text, Vpc
+
+LARGEST_MB: Final = 100
+
+
+class TransformRequests(Model):
+    """Further fields of the requests of a batch transform, as AWS names them."""
+
+    CreateModel: Extra = {}
+    CreateTransformJob: Extra = {}
+
+    def merged(self, operation: str, request: dict[str, Any]) -> Operation:
+        """Return an operation with its further fields; ``ValueError`` for one that is set."""
+        whole = ExtraRequest.merged(request, getattr(self, operation), operation)
+        return Operation("sagemaker", operation, whole)
+
+
+class TransformFields(Stage):
+    """The fields of a batch transform."""
+
+    kind: Literal["batch_transform"] = "batch_transform"
+    model_data: Text | None = None
+    """S3 URI of a directory with the model's files (``evaluate.outputs.best_checkpoint``), or of a
+    ``model.tar.gz`` (``train.outputs.model_artifacts``, with ``model_archive: true``)."""
+    model_archive: bool = False
+    image: Text | None = None
+    """The inference container, by its registry path."""
+    model_name: Text | None = None
+    """Instead of ``model_data`` and ``image``: a model that exists, and stays."""
+    keep_model: bool = False
+    """Do not delete the model at the end."""
+    environment: dict[str, Text] = Field(default={}, max_length=100)
+    """Of the model's container."""
+    vpc: Vpc | None = None
+    enable_network_isolation: bool = False
+    data: Text
+    """S3 URI of the folder with the data: at most 100,000 objects."""
+    content_type: str | None = None
+    """``text/csv``, ``application/json``, ``application/jsonlines``, or any other."""
+    compression: Literal["none", "gzip"] = "none"
+    split: Literal["none", "line", "record_io", "tf_record"] = "none"
+    """The way to split an object into records; ``none``: it is sent whole."""
+    strategy: Literal["single_record", "multi_record"] | None = None
+    """Records of a request: one, or as many as ``max_payload_mb`` holds; needs a ``split``."""
+    accept: str | None = None
+    """The content type of the answers."""
+    assemble: Literal["none", "line"] = "none"
+    """``line``: a new line behind each answer."""
+    input_filter: str | None = None
+    """JSONPath of the part of a record that the model gets: ``$[1:]``, ``$.features``."""
+    join_input: bool = False
+    """Put each answer beside the record it belongs to."""
+    output_filter: str | None = None
+    """JSONPath of the part that is written: ``$[0,-1]``, ``$['id','SageMakerOutput']``."""
+    max_payload_mb: int | None = Field(default=None, ge=0, le=LARGEST_MB)
+    max_concurrency: int | None = Field(default=None, ge=0, le=LARGEST_MB)
+    """Requests at a time that each instance gets."""
+    output_uri: Text | None = None
+    """S3 URI of the predictions; by default the run's own place in the workspace."""
+    output_kms_key: Text | None = None
+    instance_type: Text
+    instance_count: Count = 1
+    volume_kms_key: Text | None = None
+    max_runtime_s: Seconds = Field(default=86_400, le=28 * 86_400)
+    """The run stops the job after so long."""
+    poll_interval_s: Seconds = 30
+    extra_request: TransformRequests = TransformRequests()
+    """Further fields, by operation: ``{CreateModel: {…}, CreateTransformJob: {…}}``."""
+
+    def made_name(self, context: Context) -> Text:
+        """Return the name of the model that is made, or exists."""
+        return context.resource_name(self.name) if self.model_name is None else self.model_name
+
+    def location(self, context: Context) -> Text:
+        """Return the S3 URI of the predictions."""
+        return context.location(self.name) if self.output_uri is None else self.output_uri
+
+    def request(self, context: Context) -> dict[str, Any]:
+        """Return ``CreateTransformJob``'s request."""
+        request: dict[str, Any] = {
+            "TransformJobName": context.resource_name(self.name),
+            "ModelName": self.made_name(context),
+            "TransformInput": self._input(),
+            "TransformOutput": _present(
+                S3OutputPath=self.location(context),
+                Accept=self.accept,
+                AssembleWith="Line" if self.assemble == "line" else None,
+                KmsKeyId=self.output_kms_key,
+            ),
+            "TransformResources": _present(
+                InstanceType=self.instance_type,
+                InstanceCount=self.instance_count,
+                VolumeKmsKeyId=self.volume_kms_key,
+            ),
+            "Tags": context.tag_list(self.name),
+        }
+        strategies = {"single_record": "SingleRecord", "multi_record": "MultiRecord", None: None}
+        filters = _present(
+            InputFilter=self.input_filter,
+            OutputFilter=self.output_filter,
+            JoinSource="Input" if self.join_input else None,
+        )
+        return request | _present(
+            BatchStrategy=strategies[self.strategy],
+            MaxPayloadInMB=self.max_payload_mb,
+            MaxConcurrentTransforms=self.max_concurrency,
+            DataProcessing=filters if filters else None,
+        )
+
+    def _input(self) -> dict[str, Any]:
+        # With a slash at its end, so that what is sent is what was listed, and no sibling's.
+        place: Expression[object] = apply(Function.DIRECTORY, self.data)
+        splits = {"line": "Line", "record_io": "RecordIO", "tf_record": "TFRecord", "none": None}
+        return _present(
+            DataSource={"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": place}},
+            ContentType=self.content_type,
+            CompressionType="Gzip" if self.compression == "gzip" else None,
+            SplitType=splits[self.split],
+        )
+
+
+def _present(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

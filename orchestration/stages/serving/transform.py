@@ -1,0 +1,218 @@
+"""A model over data in S3, as a SageMaker batch transform job.
+
+https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTransformJob.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from typing_extensions import override
+
+from orchestration.checks import jsonpath
+from orchestration.errors import Problem
+from orchestration.expressions import Compare, Result, Tree, join
+from orchestration.graph import (
+    Adopt,
+    Call,
+    ErrorPattern,
+    Operation,
+    Output,
+    Recovery,
+    Require,
+    Retry,
+    Step,
+    Until,
+)
+from orchestration.refs import Ref
+from orchestration.stages.listing import counted
+from orchestration.stages.outputs import Outputs, output
+from orchestration.stages.serving.fields import LARGEST_MB, TransformFields
+from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, ServedModel
+from orchestration.stages.stage import SAMPLE, Context, Fragment
+from orchestration.stages.values import (
+    ABSENT,
+    s3_problem,
+)
+
+_PAGES: Final = 200
+"""Pages of a listing: as many objects as are counted, of the data and of the predictions."""
+_FILTERED: Final = ("text/csv", "application/json", "application/jsonlines")
+_GONE = ErrorPattern("ValidationException", "Could not find model")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTransformOutputs:
+    """References to what a :class:`BatchTransform` gives."""
+
+    job_name: Ref[str] = output(shown=True)
+    location: Ref[str] = output(shown=True, written=True)
+    """S3 URI of the predictions: for each object of the data one, its name with ``.out`` behind."""
+    object_count: Ref[int] = output(shown=True)
+    """Objects of the data, and of the predictions."""
+    model_name: Ref[str] = output(
+        exists=lambda stage: stage.model_name is not None or stage.keep_model,
+        otherwise="its model is deleted at the end; give it keep_model: true",
+        shown=True,
+    )
+
+
+class BatchTransform(TransformFields):
+    """Sends data in S3 through a model, and checks that every object has been answered.
+
+    The model is made of ``model_data`` and an ``image`` and deleted when the data is through (a run
+    that fails leaves it, which costs nothing), or is one that exists (``model_name``).
+    """
+
+    outputs: ClassVar[Outputs[BatchTransformOutputs]] = Outputs(BatchTransformOutputs)
+
+    @override
+    def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
+        for field in ("model_data", "data", "output_uri"):
+            yield from s3_problem(field, getattr(self, field))
+        yield from self._served()
+        if self.strategy is not None and self.split == "none":
+            yield Problem("strategy", "needs records; give split: line, record_io or tf_record")
+        payload = 6 if self.max_payload_mb is None else self.max_payload_mb
+        if self.max_concurrency and payload * self.max_concurrency > LARGEST_MB:
+            yield Problem(
+                "max_concurrency",
+                f"{self.max_concurrency} requests of up to {payload} MB are "
+                f"{self.max_concurrency * payload} MB at a time; the most is {LARGEST_MB}",
+            )
+        yield from self._filters()
+        try:
+            self.lower(SAMPLE)
+        except ValueError as error:
+            yield Problem("extra_request", str(error))
+
+    def _served(self) -> Iterator[Problem]:
+        own = ("model_data", "image", "environment", "vpc", "enable_network_isolation")
+        if self.model_name is None:
+            for field in ("model_data", "image"):
+                if getattr(self, field) is None:
+                    yield Problem(field, "is needed; or the model_name of a model that exists")
+            return
+        for field in (*own, "model_archive", "keep_model"):
+            if getattr(self, field) not in (None, False, {}):
+                yield Problem(field, "belongs to a model of the run's own; leave out model_name")
+
+    def _filters(self) -> Iterator[Problem]:
+        for field in ("input_filter", "output_filter"):
+            path = getattr(self, field)
+            try:
+                jsonpath.parse("$" if path is None else path)
+            except ValueError as error:
+                yield Problem(field, f"expected a JSONPath, got {path!r}: {error}")
+        is_filtered = self.join_input or self.input_filter or self.output_filter
+        if is_filtered and self.content_type not in _FILTERED:
+            kinds = ", ".join(_FILTERED)
+            yield Problem(
+                "content_type", f"expected one of {kinds} beside a filter, got {self.content_type}"
+            )
+
+    @override
+    def warnings(self) -> Iterator[Problem]:
+        data = self.model_data
+        if isinstance(data, Ref) and data.output == "model_artifacts" and not self.model_archive:
+            yield Problem(
+                "model_data", "a training job writes model.tar.gz; give model_archive: true"
+            )
+
+    @override
+    def lower(self, context: Context) -> Fragment:
+        own = self.model_name is None
+        steps: list[Step] = [self._listed(), self._usable()]
+        if own:
+            steps.append(self._model(context))
+        steps += [self._job(context), self._written(context), self._verified()]
+        if own and not self.keep_model:
+            steps.append(self._deleted(context))
+        outputs: dict[str, Tree] = {
+            "job_name": Result(f"{self.name}.job", "job_name"),
+            "location": self.location(context),
+            "object_count": Result(f"{self.name}.list", "files"),
+        }
+        if not own or self.keep_model:
+            outputs["model_name"] = self.made_name(context)
+        return Fragment(steps=tuple(steps), outputs=outputs)
+
+    def _listed(self) -> Call:
+        return counted(f"{self.name}.list", self.data, most=_PAGES)
+
+    def _usable(self) -> Require:
+        listed = f"{self.name}.list"
+        return Require(
+            name=f"{self.name}.usable",
+            condition=Compare("gt", Result(listed, "files"), 0),
+            error="DataNotUsable",
+            cause=join("there are no objects below ", self.data, "/; it must be a folder"),
+        )
+
+    def _model(self, context: Context) -> Call:
+        served = ServedModel(
+            data="" if self.model_data is None else self.model_data,
+            is_archive=self.model_archive,
+            image="" if self.image is None else self.image,
+            environment=self.environment,
+            vpc=self.vpc,
+            is_isolated=self.enable_network_isolation,
+        )
+        return Call(
+            name=f"{self.name}.model",
+            operation=self.extra_request.merged("CreateModel", served.request(self.name, context)),
+            adopt=Adopt(exists=EXISTS),
+            after=(f"{self.name}.usable",),
+        )
+
+    def _job(self, context: Context) -> Call:
+        named = {"TransformJobName": context.resource_name(self.name)}
+        before = "usable" if self.model_name is not None else "model"
+        return Call(
+            name=f"{self.name}.job",
+            operation=self.extra_request.merged("CreateTransformJob", self.request(context)),
+            adopt=Adopt(exists=ErrorPattern("ResourceInUse"), name_field="TransformJobName"),
+            retry=Retry() if self.model_name is not None else MODEL_VISIBLE_LATER,
+            until=Until(
+                poll=Operation("sagemaker", "DescribeTransformJob", named),
+                status=("TransformJobStatus",),
+                success=frozenset(["Completed"]),
+                failure=frozenset(["Failed", "Stopped"]),
+                reason=("FailureReason",),
+                absent=ABSENT,
+                interval_s=self.poll_interval_s,
+                timeout_s=self.max_runtime_s,
+                stop=Operation("sagemaker", "StopTransformJob", named),
+                outputs={"job_name": Output(("TransformJobName",), kind="string")},
+            ),
+            after=(f"{self.name}.{before}",),
+        )
+
+    def _written(self, context: Context) -> Call:
+        job = f"{self.name}.job"
+        return counted(f"{self.name}.written", self.location(context), most=_PAGES, after=(job,))
+
+    def _verified(self) -> Require:
+        """The run's own place holds as many objects as the data; any other at least as many."""
+        found, wanted = (
+            Result(f"{self.name}.written", "files"),
+            Result(f"{self.name}.list", "files"),
+        )
+        return Require(
+            name=f"{self.name}.verified",
+            condition=Compare("eq" if self.output_uri is None else "ge", found, wanted),
+            error="TransformIncomplete",
+            cause=join("the data has ", wanted, " objects, the predictions ", found),
+        )
+
+    def _deleted(self, context: Context) -> Call:
+        return Call(
+            name=f"{self.name}.delete",
+            operation=Operation(
+                "sagemaker", "DeleteModel", {"ModelName": context.resource_name(self.name)}
+            ),
+            recoveries=(Recovery(_GONE, {}),),
+            after=(f"{self.name}.verified",),
+        )
