@@ -242,6 +242,10 @@ def _sum(items: Json, key: Json) -> float:
     return total
 
 
+def _largest(items: Json, key: Json) -> float:
+    return max([0, *(_number(_field(item, _text(key))) for item in _objects(items))])
+
+
 def _count_files(items: Json) -> int:
     keys = [_text(_field(item, "Key")) for item in _objects(items)]
     return sum(not key.endswith("/") for key in keys)
@@ -289,6 +293,7 @@ _FUNCTIONS: dict[Function, Callable[..., Json]] = {
     Function.COUNT: lambda items: len(_objects(items)),
     Function.COUNT_FILES: _count_files,
     Function.SUM: _sum,
+    Function.LARGEST: _largest,
     Function.NUMBERED: _numbered,
     Function.TAG: _tag,
     Function.DIFFERENCE: _difference,

@@ -52,6 +52,8 @@ class Function(StrEnum):
     those of directories do."""
     SUM = "sum"
     """``list of objects, key -> number``: the sum of one field."""
+    LARGEST = "largest"
+    """``list of objects, key -> number``: the largest value of one field, and at least 0."""
     NUMBERED = "numbered"
     """``list of objects, key -> list``: those whose field is a number."""
     TAG = "tag"

@@ -66,10 +66,10 @@ LEAVES: st.SearchStrategy[Any] = st.one_of(
 def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     mixed = inner | SCALARS | st.lists(inner | SCALARS, max_size=2)
     texts = inner | TEXT | URIS
-    of_lists = st.sampled_from([Function.SUM, Function.NUMBERED, Function.COLUMN])
+    of_lists = st.sampled_from([Function.SUM, Function.LARGEST, Function.NUMBERED, Function.COLUMN])
     texts_only = st.sampled_from([Function.REMOVE_PREFIX, Function.CONTAINS])
     two = (
-        *(Function.SUM, Function.NUMBERED, Function.COLUMN, Function.TAG),
+        *(Function.SUM, Function.LARGEST, Function.NUMBERED, Function.COLUMN, Function.TAG),
         *(Function.REMOVE_PREFIX, Function.CONTAINS, Function.FINGERPRINT, Function.DIFFERENCE),
     )
     one = st.sampled_from([f for f in Function if f not in two])

@@ -210,3 +210,25 @@ def test_counts_of_a_filled_file_system_are_compared_with_the_listing(
     assert isinstance(compared, Require)
     results = {"staging.list": {"files": 4, "bytes": 90}, "staging.copied": {**COPIED, **counts}}
     assert evaluate(compared.condition, Values(results, {})) is same
+
+
+GIB = 1024**3
+
+
+@pytest.mark.parametrize(
+    ("sizes", "usable"),
+    [([], False), ([1, 5 * GIB, 5 * GIB], True), ([1, 5 * GIB + 1], False)],
+)
+def test_objects_that_one_request_cannot_copy_are_refused_before_any_is_copied(
+    sizes: list[int], usable: bool
+) -> None:
+    context = Context(pipeline="p", workspace="s3://w/p", role="the-role", region="us-east-1")
+    steps = {step.name: step for step in staging().lower(context).steps}
+    required = steps["staging.usable"]
+    assert isinstance(required, Require)
+    listed: Any = {"objects": [{"Key": "a", "Size": n} for n in sizes], "truncated": False}
+    environment = Values({"staging.list": listed}, {})
+    assert evaluate(required.condition, environment) is usable
+    cause = str(evaluate(required.cause, environment))
+    assert "copy_by: datasync" in cause
+    assert cause.endswith(f"the largest has {max([0, *sizes])} bytes")

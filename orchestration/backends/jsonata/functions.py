@@ -48,6 +48,8 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return _count_files(writer.asked(arguments[0], "array"))
         case Function.SUM:
             return _sum(writer.asked(arguments[0], "array"), arguments[1], writer)
+        case Function.LARGEST:
+            return _largest(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.NUMBERED:
             return _numbered(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.TAG:
@@ -125,22 +127,35 @@ def _count_files(items: Code) -> Code:
     return Code(text, "number", label)
 
 
+def _largest(items: Code, key: Tree, writer: Writer) -> Code:
+    label = f"the largest of {items.label}"
+    if isinstance(key, str) and (items.fields or {}).get(key) == "number":
+        return Code(f"$max([0, {field(items.operand, key)}])", "number", label)
+    return _reduced(items, key, writer, "({0} > $t ? {0} : $t)", label)
+
+
 def _sum(items: Code, key: Tree, writer: Writer) -> Code:
+    return _reduced(items, key, writer, "$t + {0}", f"a sum over {items.label}")
+
+
+def _reduced(items: Code, key: Tree, writer: Writer, each: str, label: str) -> Code:
+    """Write a reduction of numbers in ``each`` object, beginning with 0."""
     value, test = "$lookup($o, $k)", "$type($k) = 'string' and $type($o) = 'object' and "
     if isinstance(key, str):
         value, test = (
             field("$o", key),
             "" if items.fields is not None else "$type($o) = 'object' and ",
         )
+    following = each.format(value)
     error = refused(f"an element of {items.label} has no such number")
     if isinstance(key, str) and (items.fields or {}).get(key) == "number":
-        text = f"$reduce({items.text}, function($t, $o) {{ $t + {value} }}, 0)"
-        return Code(text, "number", f"a sum over {items.label}")
-    number = f"{test}$type({value}) = 'number' ? $t + {value} : {error}"
+        text = f"$reduce({items.text}, function($t, $o) {{ {following} }}, 0)"
+        return Code(text, "number", label)
+    number = f"{test}$type({value}) = 'number' ? {following} : {error}"
     text = f"$reduce({items.text}, function($t, $o) {{ {number} }}, 0)"
     if not isinstance(key, str):
         text = let({"k": writer.asked(key, "value").text}, text)
-    return Code(text, "number", f"a sum over {items.label}")
+    return Code(text, "number", label)
 
 
 def _numbered(items: Code, key: Tree, writer: Writer) -> Code:

@@ -65,6 +65,7 @@ _APPLIED: Final[Mapping[Function, Kind]] = {
     Function.COUNT: "number",
     Function.COUNT_FILES: "number",
     Function.SUM: "number",
+    Function.LARGEST: "number",
     Function.NUMBERED: "array",
     Function.CONTAINS: "boolean",
     Function.COLUMN: "array",

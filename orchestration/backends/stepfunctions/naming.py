@@ -29,6 +29,7 @@ _RESULTS: Final = {
     Function.COUNT: "Count",
     Function.COUNT_FILES: "Files",
     Function.SUM: "Total",
+    Function.LARGEST: "Largest",
     Function.NUMBERED: "Measured",
     Function.TAG: "Tag",
     Function.DIFFERENCE: "Difference",

@@ -28,8 +28,6 @@ _NO_TAG: Final = (
     "expected a key of up to 128 and a value of up to 256 letters, digits, spaces and + - = . _ : "
     "/ @; keys that begin with aws: are reserved"
 )
-LARGEST_COPY: Final = 5 * 1024**3
-"""Bytes that one ``CopyObject`` copies at the most."""
 
 
 class S3Destination(Model):
@@ -184,6 +182,6 @@ def _few_and_small(name: str) -> All:
     return All(
         (
             Compare("eq", Result(f"{name}.list", "truncated"), False),
-            Compare("le", size, LARGEST_COPY),
+            Compare("le", size, objects.LARGEST_COPY),
         )
     )

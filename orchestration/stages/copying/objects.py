@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from orchestration.expressions import (
     All,
@@ -17,8 +18,11 @@ from orchestration.expressions import (
 )
 from orchestration.graph import Call, ForEach, Graph, Operation, Require, Step
 from orchestration.refs import Expression
-from orchestration.stages.listing import MOST_OBJECTS, listing, not_empty, prefix_of
+from orchestration.stages.listing import MOST_OBJECTS, listing, prefix_of
 from orchestration.stages.values import Text
+
+LARGEST_COPY: Final = 5 * 1024**3
+"""Bytes that one ``CopyObject`` copies at the most."""
 
 
 def steps(
@@ -61,14 +65,23 @@ def outputs(name: str) -> dict[str, Tree]:
 
 
 def _some(name: str, objects: Result) -> Require:
-    count = apply(Function.COUNT, objects)
+    count, largest = apply(Function.COUNT, objects), apply(Function.LARGEST, objects, "Size")
     cause = join(
-        f"the source of stage {name} holds no object, or more than {MOST_OBJECTS}, which "
-        "copy_by: datasync can copy; objects seen: ",
+        f"the source of stage {name} holds no object, more than {MOST_OBJECTS}, or one of more "
+        "than 5 GiB, which copy_by: datasync can copy; objects seen: ",
         count,
+        "; the largest has ",
+        largest,
+        " bytes",
     )
-    more = Result(f"{name}.list", "truncated")
-    return not_empty(f"{name}.usable", count, more, error="SourceNotUsable", cause=cause)
+    conditions = (
+        Compare("gt", count, 0),
+        Compare("eq", Result(f"{name}.list", "truncated"), False),
+        Compare("le", largest, LARGEST_COPY),
+    )
+    return Require(
+        name=f"{name}.usable", condition=All(conditions), error="SourceNotUsable", cause=cause
+    )
 
 
 def _target_key(source: Text, target: Text) -> Expression[str]:
