@@ -160,9 +160,9 @@ class StepsMixin(_Operator):
             killed=self._killed_early,
         )
         if event is not None and asking.is_answer(event):
-            asking.take(event, journal.watches.values(), self._edge, self.log)
-            # The answer stands in S3, and the next poll, here, sees it.
-            self._edge.deferrable = False
+            stands = asking.take(event, journal.watches.values(), self._edge, self.log)
+            # The next poll sees it, so it is not worth a deferral.
+            self._edge.deferrable = self.deferrable and not stands
         scope = self._scope(context)
         self._thread, self._unseen = threading.get_ident(), []
         try:

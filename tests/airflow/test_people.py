@@ -18,7 +18,7 @@ from airflow.sdk.execution_time.supervisor import set_supervisor_comms
 from orchestration import Pipeline
 from orchestration.airflow import dag
 from orchestration.direct.answering import answer
-from orchestration.local import EmbeddedAws
+from orchestration.local import EmbeddedAws, Fault
 from tests.airflow.conftest import TaskInstance
 
 QUESTION = "Deploy {{ ds }}?"
@@ -115,3 +115,13 @@ def test_an_answer_in_the_ui_comes_after_one_that_was_first(
     answer(words[-2], "ok", "approved", session=account, comment="first")
     task.execute_complete(context, event=said("Reject", "late"), **kwargs)
     assert stands(account, request)["comment"] == "first"
+
+
+def test_an_answer_that_s3_refuses_is_asked_for_again(deferred: Any, account: EmbeddedAws) -> None:
+    task, context, _, kwargs = deferred
+    denied = Fault("s3", "PutObject", "AccessDenied", "not yours", status=403)
+    account.inject(denied)
+    comms = Comms()
+    with set_supervisor_comms(comms), pytest.raises(TaskDeferred):
+        task.execute_complete(context, event=said("Approve", "gut"), **kwargs)
+    assert [message.subject for message in comms.sent] == [QUESTION]

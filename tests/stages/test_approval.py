@@ -8,6 +8,8 @@ import pytest
 
 from orchestration import Pipeline, PipelineError
 from orchestration.backends import stepfunctions
+from orchestration.deploy.account import Account
+from orchestration.deploy.permissions import policy
 from orchestration.graph import Call, Choose, Require, all_steps
 
 ASK: dict[str, Any] = {"kind": "approval", "question": "Deploy?"}
@@ -81,3 +83,14 @@ def test_the_longest_wait_leaves_room_for_the_events_of_others() -> None:
     definition: Any = stepfunctions.render(pipeline(answer_within_h=720).lower())
     waiting = definition["States"]["ok-answer-Wait"]
     assert waiting["TimeoutSeconds"] * 168 >= 720 * 3600
+
+
+def test_a_run_may_touch_its_question_and_its_token_only() -> None:
+    account = Account(id="123456789012", region="us-east-1", partition="aws")
+    document = policy(pipeline().lower(), account, [{"role": "role"}])
+    s3 = [each for each in document["Statement"] if each["Action"][0].startswith("s3:")]
+    place = "arn:aws:s3:::bucket/runs/*/ok"
+    assert [(each["Action"], each["Resource"]) for each in s3] == [
+        (["s3:GetObject", "s3:PutObject"], [f"{place}/approval.json"]),
+        (["s3:PutObject"], [f"{place}/token.json"]),
+    ]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from orchestration.errors import ExpressionError, StartError
 from orchestration.execution.driving import driven
+from orchestration.execution.effects import ServiceError
 from orchestration.expressions import Environment, evaluate
 
 if TYPE_CHECKING:
@@ -62,8 +63,11 @@ def is_answer(event: Mapping[str, Any]) -> bool:
     return "chosen_options" in event
 
 
-def take(event: Mapping[str, Any], watches: Iterable[Watch], edge: WorkerEdge, log: Any) -> None:
-    """Put an answer from the UI where the run's answer stands, unless there is one."""
+def take(event: Mapping[str, Any], watches: Iterable[Watch], edge: WorkerEdge, log: Any) -> bool:
+    """Put an answer from the UI where the run's answer stands, unless there is one.
+
+    Returns whether an answer stands there now; if not, the question is shown once more.
+    """
     from airflow.providers.standard.operators.hitl import ApprovalOperator
 
     from orchestration.execution.people.answering import Answer, answered
@@ -76,12 +80,16 @@ def take(event: Mapping[str, Any], watches: Iterable[Watch], edge: WorkerEdge, l
         at=f"{event['responded_at']:%Y-%m-%dT%H:%M:%SZ}",
         comment=str((event.get("params_input") or {}).get(_COMMENT) or ""),
     )
-    for watch in watches:
-        if watch.call.until is not None and watch.call.until.person is not None:
-            try:
-                driven(answered(*_run(watch), said), edge)
-            except StartError as error:
-                log.warning("%s", error)
+    try:
+        for watch in watches:
+            if watch.call.until is not None and watch.call.until.person is not None:
+                driven(answered(*_run(watch), said, wakes=False), edge)
+    except StartError as error:
+        log.warning("the answer from Airflow's UI came second: %s", error)
+    except ServiceError as error:
+        log.warning("the answer from Airflow's UI could not be kept: %s", error)
+        return False
+    return True
 
 
 def _run(watch: Watch) -> tuple[str, str]:

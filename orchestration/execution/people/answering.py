@@ -38,10 +38,11 @@ class Answer:
     comment: str = ""
 
 
-def answered(run: str, stage: str, answer: Answer) -> Performance[bool]:
+def answered(run: str, stage: str, answer: Answer, *, wakes: bool = True) -> Performance[bool]:
     """Answer the question of a stage; returns whether a state machine was woken.
 
-    ``run`` is the S3 URI of the run: ``s3://bucket/runs/0a1b2c3d4e5f``. Raises
+    ``run`` is the S3 URI of the run: ``s3://bucket/runs/0a1b2c3d4e5f``; ``wakes``: whether a state
+    machine may wait. Raises
     :class:`~orchestration.errors.StartError` if there is no question, or another answer.
     """
     bucket, _, prefix = run.removeprefix("s3://").rstrip("/").partition("/")
@@ -64,6 +65,8 @@ def answered(run: str, stage: str, answer: Answer) -> Performance[bool]:
         stands, _ = yield from _read(place)
         if stands != document:
             raise _answered(run, stage, stands) from error
+    if not wakes:
+        return False
     return (yield from _woken({**place, "Key": f"{prefix}/{stage}/{TOKEN}"}))
 
 
@@ -100,16 +103,14 @@ def _woken(place: Mapping[str, Json]) -> Performance[bool]:
     for _ in range(_TRIES):
         try:
             kept, _etag = yield from _read(place)
+            parameters: dict[str, Json] = {"taskToken": kept["token"], "output": "{}"}
+            yield from sent(Request("stepfunctions", "SendTaskSuccess", parameters), _RETRY)
         except ServiceError as error:
             if error.code in _ABSENT:
                 return False
-            raise
-        parameters: dict[str, Json] = {"taskToken": kept["token"], "output": "{}"}
-        try:
-            yield from sent(Request("stepfunctions", "SendTaskSuccess", parameters), _RETRY)
-        except ServiceError as error:
             if error.code not in _SPENT:
-                yield Note(f"the answer stands, and the state machine was not woken: {error}")
+                # Without s3:ListBucket, S3 says so too where nothing is there.
+                yield Note(f"the answer stands, and no state machine was woken: {error}")
                 return False
         else:
             return True
