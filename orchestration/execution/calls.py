@@ -215,7 +215,7 @@ class _Calling:
         for recovery in call.recoveries:
             if recovery.error.matches(code, message):
                 return Created(dict(recovery.outputs), recovered=True)
-        if asked.only_asks and passes(error, call.retry):
+        if call.only_asks and passes(error, call.retry):
             yield Note(f"{asked.subject}: {error}; polling on")
             return Created({})
         fallback = call.fallback

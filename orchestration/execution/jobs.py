@@ -64,12 +64,6 @@ class Job:
         request = replace(self.request, parameters=parameters)
         return replace(self, request=request, renamed=(name, new))
 
-    @property
-    def only_asks(self) -> bool:
-        """True where it starts nothing: it is the first of its own polls."""
-        until = self.call.until
-        return until is not None and until.poll.name == self.call.operation.name
-
     def may_run(self, error: ServiceError) -> bool:
         """Return whether it may run although its call failed, and can be asked for by its name."""
         until = self.call.until

@@ -108,9 +108,9 @@ def performed_step(step: Step, scope: Scope, attempt: Attempt) -> Performance[No
         raise Trouble(error.code, error.message) from error
 
 
-def _finished(path: str, outputs: Outputs, *, keep: bool) -> Performance[Outputs]:
+def _finished(path: str, outputs: Outputs) -> Performance[Outputs]:
     """Tell that a step has ended well; returns the outputs that count for the whole run."""
-    kept = cast("Outputs | None", (yield Finished(path, outputs, keep=keep)))
+    kept = cast("Outputs | None", (yield Finished(path, outputs, keep=True)))
     return outputs if kept is None else kept
 
 
@@ -121,16 +121,15 @@ def _step(step: Step, scope: Scope, attempt: Attempt) -> Performance[None]:  # n
             outputs = cast("Outputs | None", (yield Recall(path)))
             if outputs is None:
                 outputs = yield from called(step, scope, attempt, path)
-                # What has no outputs, and waits for nothing, may as well be sent again.
-                keep = bool(step.outputs) or step.until is not None
-                outputs = yield from _finished(path, outputs, keep=keep)
+                # Also where there are none: what it changed may be gone when a run is gone on with.
+                outputs = yield from _finished(path, outputs)
             scope.results[step.name] = outputs
             return
         case Read():
             outputs = cast("Outputs | None", (yield Recall(path)))
             if outputs is None:
                 outputs = yield from _read(step, scope)
-                outputs = yield from _finished(path, outputs, keep=True)
+                outputs = yield from _finished(path, outputs)
             scope.results[step.name] = outputs
             return
         case Choose():
@@ -225,7 +224,7 @@ def _for_each(step: ForEach, scope: Scope, attempt: Attempt) -> Performance[None
         outcomes = yield Together(performances, step.max_concurrency)
         results = _checked(cast("Sequence[Any]", outcomes))
         kept = {"items": checked_results(results, step.name)}
-        kept = yield from _finished(path, kept, keep=True)
+        kept = yield from _finished(path, kept)
     scope.results[step.name] = kept
 
 

@@ -43,6 +43,15 @@ class Call:
     failure: Failure | None = None
     after: tuple[str, ...] = ()
 
+    @property
+    def only_asks(self) -> bool:
+        """True if it starts nothing: it asks what its polls ask, and waits through an outage."""
+        until = self.until
+        if until is None or until.poll != self.operation or until.gone is not None:
+            return False
+        plain = not (self.outputs or self.recoveries or self.adopt or self.fallback)
+        return plain and self.retry == Retry()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:

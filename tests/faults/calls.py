@@ -110,7 +110,7 @@ CALLS = (
         {"FileSystemPath": "/results"},
     ),
     Call("poll link", "fsx", "DescribeDataRepositoryAssociations"),
-    Call("import", "fsx", "CreateDataRepositoryTask", _IMPORT),
+    Call("import", "fsx", "CreateDataRepositoryTask", _IMPORT, quota=_FSX_LIMIT),
     Call("poll task", "fsx", "DescribeDataRepositoryTasks", {"TaskIds": None}),
     Call("train", "sagemaker", "CreateTrainingJob", exists=_IN_USE),
     Call("poll training", "sagemaker", "DescribeTrainingJob"),
@@ -120,7 +120,7 @@ CALLS = (
         "TagResource",
         matching={"Tags": [{"Key": "orchestration:keep-for-h", "Value": "24"}]},
     ),
-    Call("export", "fsx", "CreateDataRepositoryTask", _EXPORT),
+    Call("export", "fsx", "CreateDataRepositoryTask", _EXPORT, quota=_FSX_LIMIT),
     Call(
         "unmark",
         "fsx",

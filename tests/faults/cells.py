@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 from orchestration.local import Fault
 from tests.faults.calls import CALLS, FOREVER, Call
@@ -12,6 +12,7 @@ from tests.faults.flagship import ENDPOINT, FIRST, NAME
 from tests.faults.stand_ins import STOPPED
 
 KILLED: Final = "killed right after"
+Deed = Literal["cancel a task", "delete all data"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,9 @@ class Cell:
     served: bool = True
     """An old model is served when the run begins."""
     moment: Fault | None = None
-    """The call right after which the driver is killed."""
+    """The call right after which the driver is killed, or somebody else does something."""
+    deed: Deed | None = None
+    """What somebody else does at that moment; None where the driver is killed."""
 
     @property
     def name(self) -> str:
@@ -35,6 +38,8 @@ class Cell:
 
 
 _SCRIPT = "AlgorithmError: ExecuteUserScriptError: the script failed, exit code: 1"
+_LONG_S: Final = 30_000.0
+"""How long a task takes that somebody cancels meanwhile."""
 _NO_CAPACITY = "CapacityError: Unable to provision requested ML compute capacity."
 JOBS = {
     "create file system": ("fs-", "CreateFileSystem"),
@@ -89,6 +94,12 @@ def _of_job(call: Call) -> Iterator[Cell]:
         return Cell(call.name, kind, faults, survives, served)
 
     yield cell("job fails", Fault.job(name, reason=_SCRIPT, operation=operation))
+    moment = call.moment()
+    if operation == "CreateDataRepositoryTask":
+        slow = replace(Fault.job(name, operation=operation), delay_s=_LONG_S)
+        yield Cell(call.name, "stopped by someone", (slow,), False, served, moment, "cancel a task")
+    if call.name == "train":
+        yield Cell(call.name, "data deleted", (), False, served, moment, "delete all data")
     if operation in ("CreateTrainingJob", "CreateProcessingJob"):
         yield cell("stopped by someone", Fault.job(name, operation=STOPPED))
     if operation in ("CreateProcessingJob", "CreateEndpoint"):
@@ -124,7 +135,7 @@ def sample() -> tuple[Cell, ...]:
         "create file system: job fails",
         "train: stopped by someone",
         "train: capacity",
-        "create file system: killed right after",
+        "delete file system: killed right after",
     )
     together = Cell("all of it", ", ".join(overcome), tuple(faults), survives=True)
     return (together, *(by_name[name] for name in others))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,7 @@ from tests.conformance import pipelines
 from tests.conformance.sites import site_on, wait
 from tests.conformance.test_conformance import Backend
 from tests.faults.accounts import Account, Zygote
-from tests.faults.cells import Cell
+from tests.faults.cells import KILLED, Cell, Deed
 from tests.faults.flagship import ENDPOINT, OLD, flagship
 
 SCALE = 0.002
@@ -58,7 +58,7 @@ class Drivers:
 
     def run(self, on: Backend, run_id: str, cell: Cell) -> Ending:
         """Run the flagship under the faults of a cell."""
-        work_s = None if cell.moment is None else _WORK_S[on]
+        work_s = _WORK_S[on] if cell.kind == KILLED else None
         with self._zygote.account(SCALE, work_s) as aws:
             self._prepare(aws, served=cell.served)
             for fault in cell.faults:
@@ -66,6 +66,8 @@ class Drivers:
             if cell.moment is None:
                 return self._ending(aws, self._followed(on, aws, run_id))
             aws.lay(cell.moment)
+            if cell.deed is not None:
+                return self._ending(aws, self._met(on, aws, run_id, _DEEDS[cell.deed]))
             return self._ending(aws, self._killed(on, aws, run_id))
 
     @cached_property
@@ -90,6 +92,17 @@ class Drivers:
         if on == "step-functions":
             return executions.follow(aws, self._workflow, self._values, run_id, _quiet)
         return dag_runs.follow(aws, self._workflow, self._values, run_id, _quiet, self._airflow)
+
+    def _met(
+        self, on: Backend, aws: Account, run_id: str, deed: Callable[[Account], None]
+    ) -> Followed:
+        """Do what somebody else does meanwhile, before the run knows the call's answer."""
+        with ThreadPoolExecutor() as pool:
+            run = pool.submit(self._followed, on, aws, run_id)
+            wait(lambda: aws.held() or run.done())
+            deed(aws)
+            aws.release()
+            return run.result()
 
     def _killed(self, on: Backend, aws: Account, run_id: str) -> Followed:
         """Kill what drives the run once the call has taken effect, before it knows the answer."""
@@ -126,6 +139,7 @@ class Drivers:
         return Followed(identity=execution, state="failed", error="Stopped", cause="by a person")
 
     def _ending(self, aws: Account, followed: Followed) -> Ending:
+        aws.clear_faults()
         return Ending(
             followed.state,
             followed.error or "",
@@ -145,6 +159,29 @@ def _settling(aws: Account) -> bool:
     """Return whether something is about to end that was told to."""
     endpoints = aws.state()["sagemaker"]["Endpoints"].values()
     return any(each["EndpointStatus"] in ("Creating", "Updating") for each in endpoints)
+
+
+def _cancel_a_task(aws: Account) -> None:
+    fsx = aws.client("fsx")
+    [task] = (
+        task["TaskId"]
+        for task in fsx.describe_data_repository_tasks()["DataRepositoryTasks"]
+        if task["Lifecycle"] in ("PENDING", "EXECUTING")
+    )
+    fsx.cancel_data_repository_task(TaskId=task)
+
+
+def _delete_all_data(aws: Account) -> None:
+    fsx = aws.client("fsx")
+    [system] = fsx.describe_file_systems()["FileSystems"]
+    fsx.delete_file_system(FileSystemId=system["FileSystemId"])
+    wait(lambda: not aws.state()["fsx"]["FileSystems"])
+
+
+_DEEDS: Mapping[Deed, Callable[[Account], None]] = {
+    "cancel a task": _cancel_a_task,
+    "delete all data": _delete_all_data,
+}
 
 
 def _serve_the_old_model(aws: Account) -> None:

@@ -32,15 +32,6 @@ EXCUSES = (
         " on Step Functions the companion and its sweep try again.",
     ),
     Excuse(
-        rows=("poll file system",),
-        kinds=("denied",),
-        on=BACKENDS,
-        reason="The tag that says that files were not exported cannot be read, so the file system"
-        " is left. On Step Functions the companion and its sweep look again; on Airflow and after a"
-        " direct run nobody does, and the cause does not say that it stands.",
-        defect=True,
-    ),
-    Excuse(
         rows=("read report",),
         kinds=("throttled throughout",),
         on=("step-functions",),

@@ -57,7 +57,8 @@ def _no_file_system(ending: Ending) -> Iterator[str]:
     """
     for name, system in ending.account["fsx"]["FileSystems"].items():
         kept = ending.error in ("ExportFailed", "Stopped") and _KEPT in system.get("Tags", ())
-        if not kept:
+        # The service finishes a deletion, whether or not anybody may look at it.
+        if not kept and system["Lifecycle"] != "DELETING":
             yield f"{name} is left ({system['Lifecycle']})"
 
 

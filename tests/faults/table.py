@@ -26,6 +26,8 @@ Direct: the process gets SIGKILL, and another goes on with the run id. Airflow: 
 triggerer and worker get SIGKILL and start again over their database, which retries the task or
 waits on. Both must succeed then. Step Functions: the execution is stopped, which is its end, and
 its companion cleans up; so the ends are not compared.
+
+*Data deleted* means that somebody deletes the file system while the training job is created.
 """
 DRIVERS: Sequence[Backend] = ("direct", "airflow", "step-functions")
 

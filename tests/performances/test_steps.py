@@ -31,6 +31,7 @@ from orchestration.graph import (
     Parallel,
     Read,
     Require,
+    Retry,
     Step,
     Until,
     Wait,
@@ -88,8 +89,8 @@ def edge(**responses: Answer | list[Answer]) -> ScriptedEdge:
 
 def test_an_outage_is_waited_through_by_a_step_that_only_asks() -> None:
     asking = job(until={"stop": None})
-    described = Operation("sagemaker", "DescribeTrainingJob", {"TrainingJobName": "other"})
-    asking = replace(asking, operation=described, adopt=None)
+    assert asking.until is not None
+    asking = replace(asking, operation=asking.until.poll, adopt=None, retry=Retry())
     outage: list[Answer] = [THROTTLED] * (3 * asking.retry.attempts)
     aws, scope = run(asking, edge=edge(DescribeTrainingJob=[*outage, RUNS, DONE]))
     assert scope.result("train.job", "model") == "s3://b/model"

@@ -23,6 +23,11 @@ class Faults:
         with self._lock:
             self._pending.append(fault)
 
+    def clear(self) -> None:
+        """Forget all that are pending."""
+        with self._lock:
+            self._pending.clear()
+
     def for_call(self, request: Request) -> Fault | None:
         """Return the fault for this call, if there is one, and use it once."""
         return self._take(

@@ -29,7 +29,12 @@ def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
     elif what == "state":
         data = snapshot(simulation)
     elif what == "faults":
-        simulation.account.faults.inject(Fault.from_json(json.loads(body)))
+        fault = json.loads(body)
+        faults = simulation.account.faults
+        if fault:
+            faults.inject(Fault.from_json(fault))
+        else:
+            faults.clear()
         data = {}
     elif what == "resources":
         _provide(simulation.account, **json.loads(body))

@@ -170,6 +170,10 @@ class EmbeddedAws:
         """Make the next matching calls or the next matching job fail."""
         self._get("faults", fault.to_json())
 
+    def clear_faults(self) -> None:
+        """Forget the faults that nothing has met yet."""
+        self._get("faults", [])
+
     def provide(
         self,
         *,

@@ -20,6 +20,7 @@ from orchestration.expressions import (
     Any,
     Compare,
     Function,
+    Json,
     Result,
     Tree,
     apply,
@@ -53,6 +54,7 @@ Absent, or 0: not at all."""
 EXPORT_FAILED: Final = "ExportFailed"
 _TASK: Path = ("DataRepositoryTasks", 0)
 _PERSISTENT = Retry(attempts=10)
+_DENIED = ErrorPattern("AccessDenied", "not authorized")
 _ONE_AT_A_TIME = Retry(attempts=10, busy=(ErrorPattern("DataRepositoryTaskExecuting"),))
 
 
@@ -171,6 +173,7 @@ def unless_kept(stage: str, deletion: Graph, *, shared: bool) -> Graph:
     of no use.
     """
     marks, system = f"{stage}.marks", Result(f"{stage}.create", "file_system_id")
+    unknown: dict[str, Json] = {"tags": [], **({"lifecycle": ""} if shared else {})}
     tags = Output(("FileSystems", 0, "Tags"), kind="list", columns=("Key", "Value"), default=())
     lifecycle = Output(LIFECYCLE, kind="string", default="")
     reading = Call(
@@ -178,8 +181,9 @@ def unless_kept(stage: str, deletion: Graph, *, shared: bool) -> Graph:
         operation=described(system),
         outputs={"tags": tags, **({"lifecycle": lifecycle} if shared else {})},
         retry=_PERSISTENT,
-        # What is gone holds nothing.
-        recoveries=(Recovery(NOT_FOUND, {"tags": [], **({"lifecycle": ""} if shared else {})}),),
+        # What is gone holds nothing; and a run that may not look at a file system has not seen it
+        # become available, so that nothing was ever written to it.
+        recoveries=(Recovery(NOT_FOUND, unknown), Recovery(_DENIED, unknown)),
     )
     choice = Choose(
         name=f"{stage}.delete_unless_kept",

@@ -101,6 +101,16 @@ def test_faults_of_s3_are_s3_errors(aws: EmbeddedAws) -> None:
         aws.client("s3").get_object(Bucket=BUCKET, Key="x")
 
 
+def test_faults_that_are_cleared_are_not_met(aws: EmbeddedAws) -> None:
+    client = aws.client("s3")
+    denied = Fault("s3", "ListBuckets", "AccessDenied", "no", status=403, times=1000)
+    aws.inject(denied)
+    with pytest.raises(ClientError, match="AccessDenied"):
+        client.list_buckets()
+    aws.clear_faults()
+    assert client.list_buckets()["Buckets"]
+
+
 def test_what_is_not_simulated_says_so(aws: EmbeddedAws) -> None:
     with pytest.raises(ClientError, match="does not simulate sagemaker:ListAutoMLJobs"):
         aws.client("sagemaker").list_auto_ml_jobs()

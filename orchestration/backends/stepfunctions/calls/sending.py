@@ -29,7 +29,7 @@ from orchestration.execution import wording
 from orchestration.execution.outputs import may_be_large
 from orchestration.execution.sending import LONGEST_PAUSE_S
 from orchestration.expressions import Json
-from orchestration.graph import Call, ErrorPattern, Recovery, Retry, candidates
+from orchestration.graph import Call, ErrorPattern, Recovery, candidates
 
 
 def call(step: Call, scope: Scope, states: States, following: str) -> str:
@@ -55,15 +55,6 @@ def call(step: Call, scope: Scope, states: States, following: str) -> str:
     return search.enter(states)
 
 
-def only_asks(step: Call) -> bool:
-    """Return whether a call starts nothing: it asks what its polls ask."""
-    until = step.until
-    if until is None or until.poll != step.operation or until.gone is not None:
-        return False
-    plain = not (step.outputs or step.recoveries or step.adopt or step.fallback)
-    return plain and step.retry == Retry()
-
-
 @dataclass(frozen=True)
 class _Sending:
     step: Call
@@ -75,7 +66,7 @@ class _Sending:
 
     def write(self) -> str:
         """Write the states; the first one's name comes back."""
-        if only_asks(self.step):
+        if self.step.only_asks:
             return self._poll.first()
         sending = self._task()
         rules, catchers = self._rules(), self._too_large() + self._answered_by_name()
