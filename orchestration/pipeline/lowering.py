@@ -56,7 +56,7 @@ def lower(pipeline: Description) -> Workflow:
         raise PipelineError(wrong)
     settled = Placement.of(lowered).settled()
     graph, outputs = settled.graph, settled.outputs
-    if ending := Ending.of(graph, lowered.fragments, pipeline.parameter_specs()):
+    if ending := Ending.of(graph, outputs, lowered.fragments, pipeline.parameter_specs()):
         graph, outputs = ending.whole(), ending.outputs()
     workflow = Workflow(
         name=pipeline.name,

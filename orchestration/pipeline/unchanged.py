@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final
+from typing import Final, cast
 
 from orchestration.errors import PipelineError, Problem
-from orchestration.expressions import All, Function, Not, Parameter, Tree, apply, join
+from orchestration.expressions import All, Function, Not, Parameter, Result, Tree, apply, join
 from orchestration.graph import Choose, Graph, ParameterSpec, Step
 from orchestration.graph.codec import encode
 from orchestration.pipeline.placing.placement import saved
@@ -20,6 +20,7 @@ from orchestration.stages.unchanged import record
 
 NAME: Final = "sources_changed"
 """The choice whether a run goes on, beside the stages."""
+_FINGERPRINT: Final = "fingerprint"
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Ending:
     """A graph, and the looks of its stages that may end a run before it."""
 
     graph: Graph
+    shown: Mapping[str, Mapping[str, Tree]]
+    """The outputs of a run that goes on, by stage."""
     looks: Mapping[str, Look]
     parameters: tuple[ParameterSpec, ...]
 
@@ -34,6 +37,7 @@ class Ending:
     def of(
         cls,
         graph: Graph,
+        shown: Tree,
         fragments: Mapping[str, Fragment],
         parameters: tuple[ParameterSpec, ...],
     ) -> Ending | None:
@@ -48,26 +52,39 @@ class Ending:
                 "is an array, which unless_unchanged: end_run can't compare with the last run's"
             )
             raise PipelineError([Problem(f"parameters.{name}", message) for name in lists])
-        return cls(graph, looks, parameters) if looks else None
+        stages = cast("Mapping[str, Mapping[str, Tree]]", shown)
+        return cls(graph, stages, looks, parameters) if looks else None
 
     def whole(self) -> Graph:
         """Return the graph behind the looks; its last steps leave the records of a success."""
+        collected = {
+            _collected(stage, output): tree
+            for stage, outputs in self.shown.items()
+            for output, tree in outputs.items()
+            if not (stage in self.looks and output == _FINGERPRINT)
+        }
         steps = [step for look in self.looks.values() for step in look.steps]
         choice = Choose(
             name=NAME,
             condition=Not(All(tuple(self._unchanged(look) for look in self.looks.values()))),
             then=saved(self.graph, Graph(tuple(self._records()))),
             otherwise=Graph(),
+            collect=collected,
+            absent=dict.fromkeys(collected),
             after=tuple(step.name for step in steps),
         )
         return Graph((*steps, choice))
 
     def outputs(self) -> dict[str, Tree]:
-        """Return what every run shows: what it saw, and whether it went on."""
-        return {
-            name: {"fingerprint": look.fingerprint, "unchanged": self._unchanged(look)}
-            for name, look in self.looks.items()
+        """Return what every run shows: what it saw, whether it went on, and what came of that."""
+        outputs: dict[str, dict[str, Tree]] = {
+            stage: {name: Result(NAME, _collected(stage, name)) for name in outputs}
+            for stage, outputs in self.shown.items()
         }
+        for stage, look in self.looks.items():
+            seen = {_FINGERPRINT: look.fingerprint, "unchanged": self._unchanged(look)}
+            outputs[stage] = {**outputs.get(stage, {}), **seen}
+        return dict(outputs)
 
     def _records(self) -> Iterator[Step]:
         for name, look in self.looks.items():
@@ -90,3 +107,7 @@ class Ending:
     def _digest(self) -> str:
         document = encode(list(self.graph.steps))
         return sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def _collected(stage: str, output: str) -> str:
+    return f"{stage}__{output}"

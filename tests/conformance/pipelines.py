@@ -239,6 +239,10 @@ def ending() -> Pipeline:
     staging = DataStaging(name="staging", source=parameter("data"), unless_unchanged="end_run")
     by_service = S3Destination(copy_by="datasync", datasync_role=DATASYNC_ROLE)
     further = DataStaging(
-        name="further", source=staging.outputs.location, destination=by_service, fingerprint=True
+        name="further",
+        source=parameter("data"),
+        destination=by_service,
+        fingerprint=True,
+        after=("staging",),
     )
     return pipeline("ending", staging, further)

@@ -82,10 +82,16 @@ def test_a_run_ends_where_the_last_successful_one_saw_the_same(
         assert len(jobs(outcome, "CopyObject")) == 4
         assert len(jobs(outcome, "StartTaskExecution")) == 1
         first = outcome.outputs["staging"]["fingerprint"]
-        assert outcome.outputs == {"staging": {"fingerprint": first, "unchanged": False}}
+        assert outcome.outputs["staging"]["unchanged"] is False
+        # Other stages, too, show what a run leaves that goes on.
+        assert outcome.outputs["staging"]["object_count"] == 4
+        assert outcome.outputs["further"]["object_count"] == 4
     for outcome in accounts.run(pipeline, source).values():
         assert outcome.last.state == "succeeded", outcome.last.cause
-        assert outcome.outputs == {"staging": {"fingerprint": first, "unchanged": True}}
+        staging, further = outcome.outputs["staging"], outcome.outputs["further"]
+        assert (staging["fingerprint"], staging["unchanged"]) == (first, True)
+        rest = {k: v for k, v in staging.items() if k not in ("fingerprint", "unchanged")}
+        assert set(rest.values()) == set(further.values()) == {None}
         assert not [c for c in outcome.calls if c.operation in ("CopyObject", "CreateTask")]
     (source / "train/one.csv").write_text("new")
     for outcome in accounts.run(pipeline, source).values():

@@ -18,7 +18,7 @@ from orchestration import (
     parameter,
     run_id,
 )
-from orchestration.backends import stepfunctions
+from orchestration.backends import airflow, stepfunctions
 from orchestration.errors import PipelineError
 from orchestration.expressions import evaluate
 from orchestration.expressions.evaluate import Values
@@ -140,3 +140,12 @@ def test_the_record_lies_in_the_workspace() -> None:
         for call in _calls(made.lower().graph, "GetObject", "PutObject")
     }
     assert keys == {"p/fingerprints/p/staging.json"}
+
+
+def test_a_success_is_recorded_behind_the_deletion_of_what_the_run_made() -> None:
+    transfer = staging(destination=S3Destination(copy_by="datasync"))
+    workflow = pipeline(transfer).lower()
+    tasks = {task.task_id: task for task in airflow.render(workflow).tasks}
+    (deletion,) = [task.task_id for task in tasks.values() if task.teardown_of]
+    assert deletion in tasks["staging.record"].upstream
+    assert tasks["staging.record"].trigger_rule == "all_success"
