@@ -39,6 +39,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
     "throttled": (throttled(2),),
     "adopted": (throttled(1, after_effect=True),),
     "refused": (denied("CreateTrainingJob"),),
+    "timed out": (WAITS,),
     "polls refused": (denied("DescribeTrainingJob", 99),),
 }
 
@@ -66,7 +67,9 @@ def plain(cause: str) -> str:
 
 
 def end(aws: EmbeddedAws, what: str, integration: Integration) -> dict[str, Any]:
-    made = workflow(replace(training("ml.m5.xlarge"), fallback=None))
+    # Limits are not scaled, since what really runs takes as long as it takes.
+    limits: dict[str, Any] = {"timeout_s": 3.0, "interval_s": 1.0} if what == "timed out" else {}
+    made = workflow(replace(training("ml.m5.xlarge", **limits), fallback=None))
     made = replace(made, integrations={"": integration})
     token, ended = f"{what.replace(' ', '-')}-{integration}", threading.Event()
     before = max((call.sequence for call in aws.calls()), default=0)
@@ -83,7 +86,12 @@ def end(aws: EmbeddedAws, what: str, integration: Integration) -> dict[str, Any]
         "outputs": normal.anonymous(run.outputs).replace(token, ""),
         "error": run.error,
         "cause": plain(normal.anonymous(run.cause).replace(token, "")),
-        "jobs": [job["TrainingJobStatus"] for name, job in jobs.items() if token in name],
+        # A job that was told to stop may take a moment.
+        "jobs": [
+            job["TrainingJobStatus"].replace("Stopping", "Stopped")
+            for name, job in jobs.items()
+            if token in name
+        ],
         "created": [call.error_code for call in sent],
     }
 
@@ -99,3 +107,5 @@ def test_both_integrations_end_a_run_alike(aws: EmbeddedAws, what: str) -> None:
     assert (waited.pop("cause").strip('"')) == polled.pop("cause").strip('"')
     assert waited == polled
     assert waited["state"] == STATES.get(what, "failed")
+    if what == "timed out":
+        assert (waited["error"], waited["jobs"]) == ("TimedOut", ["Stopped"])
