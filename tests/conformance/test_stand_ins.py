@@ -12,7 +12,7 @@ from orchestration import Cluster, Framework, ProcessingJob, S3Channel, Training
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.stages.values import StandIn
-from tests.conformance.test_processing_jobs import IMAGE, everywhere, made
+from tests.conformance.test_processing_jobs import BY_STEPS, IMAGE, everywhere, made
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +81,7 @@ def test_a_stand_in_that_fails_fails_the_run_with_its_own_words(
     aws: EmbeddedAws, airflow: LocalAirflow
 ) -> None:
     pipeline = made("failing", boosted(0, "python3", "train.py"))
-    for report in everywhere(pipeline, aws, airflow).values():
+    for report in everywhere(pipeline, aws, airflow, backends=BY_STEPS).values():
         assert (report.state, report.error) == ("failed", "JobFailed")
         assert "rounds must be at least 1" in str(report.cause)
 
@@ -89,7 +89,8 @@ def test_a_stand_in_that_fails_fails_the_run_with_its_own_words(
 def test_without_one_the_run_fails_and_says_what_to_name(
     aws: EmbeddedAws, airflow: LocalAirflow
 ) -> None:
-    for report in everywhere(made("unknown", boosted(3)), aws, airflow).values():
+    pipeline = made("unknown", boosted(3))
+    for report in everywhere(pipeline, aws, airflow, backends=BY_STEPS).values():
         assert (report.state, report.error) == ("failed", "JobFailed")
         assert "sagemaker-xgboost:1.7-1 has a program of its own" in str(report.cause)
         assert "`local: {command: [python3, stand_in.py]" in str(report.cause)
