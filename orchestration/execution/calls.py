@@ -90,6 +90,9 @@ class _Calling:
                 return {**watch.outputs, **verdict.outputs}
             if verdict.lacking:
                 place = yield from self._after_job(watch.place, verdict)
+            elif self._tries_again(verdict, watch.place):
+                yield Note(f"{verdict.cause}; trying again")
+                place = watch.place.newer()
             elif self._starts_anew(verdict, adopted=watch.adopted):
                 # A clear stops what runs, and this attempt came while it was still stopping.
                 place = yield from self._begin()
@@ -143,6 +146,10 @@ class _Calling:
                 continue
             newer = place.newer()
             following = self._job(newer)
+            if isinstance(verdict, Failed) and self._tries_again(verdict, place):
+                yield Note(f"{verdict.cause}; trying again")
+                place = newer
+                continue
             if verdict is None or not (
                 yield from self._goes_on(following, verdict, adopted=created.adopted)
             ):
@@ -178,6 +185,14 @@ class _Calling:
             return False
         # Only a person's wish pays again: a retry that follows it goes on with what it started.
         return self.attempt.first_since_cleared or (yield from self._exists(following))
+
+    def _tries_again(self, verdict: Failed, place: Place) -> bool:
+        """Return whether a job that failed by itself is followed by another, as the user asks.
+
+        The number in its name says how many there were, whichever attempt or worker started them.
+        """
+        tries = 1 if self.call.adopt is None else self.call.adopt.tries
+        return verdict.repeatable and not verdict.lacking and place.number < tries
 
     def _starts_anew(self, verdict: Ended | Failed, *, adopted: bool, retry: bool = False) -> bool:
         """Return whether an earlier attempt's job ended badly, and a person has cleared since."""

@@ -89,6 +89,8 @@ class Failed:
     """True if no capacity was available, so that an alternative may have some."""
     limited: bool = False
     """True if a limit of its own on its time ended it."""
+    repeatable: bool = False
+    """True if it failed by itself, and the call may have several tries."""
 
 
 Verdict: TypeAlias = Ended | Failed

@@ -98,7 +98,9 @@ def judged(
                 wording.ENDED_WITH_REASON, subject=subject, status=status, reason=reason
             )
         lacking = fallback is not None and fallback.lacks(reason)
-        return Failed(JOB_FAILED, cause, lacking=lacking)
+        adopt = call.adopt
+        repeatable = adopt is not None and adopt.tries > 1 and status in adopt.fails
+        return Failed(JOB_FAILED, cause, lacking=lacking, repeatable=repeatable)
     # A response without a status is asked for again: services read eventually consistently.
     return None
 

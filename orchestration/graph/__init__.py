@@ -31,6 +31,7 @@ from orchestration.graph.calls import (
     Retry,
     Until,
 )
+from orchestration.graph.changing import with_calls
 from orchestration.graph.steps import (
     Call,
     Choose,
@@ -116,4 +117,5 @@ __all__ = [
     "trees",
     "upstream",
     "visible",
+    "with_calls",
 ]

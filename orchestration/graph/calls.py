@@ -159,6 +159,11 @@ class Adopt:
     name_field: str | None = None
     """The request's field with the name, where a job that ended badly may be started anew by a
     person who clears the task: the new one gets ``-2``, ``-3``, … behind it."""
+    tries: int = 1
+    """Jobs that one attempt may start, each after one that failed: more than one only where the
+    user asks for it, since each is paid for."""
+    fails: frozenset[str] = frozenset({"Failed"})
+    """The statuses of jobs that failed by themselves: nobody stopped them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -199,7 +199,11 @@ def _once(stage: Stage, context: Context) -> tuple[Fragment, list[Problem]]:
     ]
     # So that the stages that read them are looked at as well.
     whole = replace(fragment, outputs={**fragment.outputs, **dict.fromkeys(missing, "")})
-    return whole, [Problem("", message, stage=stage.name) for message in messages]
+    wrong = [Problem("", message) for message in messages]
+    if stage.retry is not None:
+        steps, obstacles = stage.retry.applied(whole.steps)
+        whole, wrong = replace(whole, steps=steps), [*obstacles, *wrong]
+    return whole, [replace(problem, stage=stage.name) for problem in wrong]
 
 
 def _entered(

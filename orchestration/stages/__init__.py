@@ -5,7 +5,7 @@ from orchestration.stages.copying import S3Destination
 from orchestration.stages.deployment import Deployment, SmokeTest
 from orchestration.stages.evaluation import CheckpointEvaluation
 from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
-from orchestration.stages.options import AirflowOptions
+from orchestration.stages.options import AirflowOptions, JobRetry
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.people import Announcement, Approval
 from orchestration.stages.processing.fields import (
@@ -59,6 +59,7 @@ __all__ = [
     "Gate",
     "Guard",
     "InstanceGroup",
+    "JobRetry",
     "LustreLink",
     "Machines",
     "ManagedSpot",

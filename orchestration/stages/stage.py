@@ -12,7 +12,7 @@ from orchestration.errors import Problem
 from orchestration.expressions import Function, Tree, apply, join, run_attempt, run_id, walk
 from orchestration.graph import Call, Graph, Permission, Step
 from orchestration.refs import Expression, parse
-from orchestration.stages.options import AirflowOptions
+from orchestration.stages.options import AirflowOptions, JobRetry
 from orchestration.stages.outputs import Outputs
 from orchestration.stages.values import Condition, Model, Name, Scalar, Source, StageName, Text
 
@@ -185,6 +185,8 @@ class Stage(Model):
     """Stages to wait for beside those that are referred to."""
     tags: dict[str, Text] = Field(default={}, max_length=40)
     """Tags of what the stage creates, beside those of the pipeline."""
+    retry: JobRetry | None = None
+    """Further jobs where one fails: by default none."""
     airflow: AirflowOptions | None = None
     """Settings of the stage's tasks on Airflow; other backends ignore them."""
     when: Condition | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from orchestration.local.airflow import AirflowRun
@@ -46,6 +48,23 @@ def test_a_retried_task_adopts_what_the_first_try_started(run: Run, aws: Scripte
     ended = run(workflow(training("train.job")))
     assert ended.state == "success", (ended.error, ended.cause)
     assert len(aws.jobs) == 1
+    assert tries(ended, "train") == 2
+
+
+def test_a_try_that_is_asked_for_is_started_once_however_attempts_end(
+    run: Run, aws: ScriptedAws
+) -> None:
+    job = training("train.job")
+    assert job.adopt is not None
+    job = replace(job, adopt=replace(job.adopt, name_field="TrainingJobName", tries=3))
+    aws.statuses |= {"-2": ["InProgress", "Completed"], "train": ["Failed"]}
+    # The response of the first creation is lost, and then the attempt's own retries are used up.
+    aws.faults += [("CreateTrainingJob", 503, "ServiceUnavailable", True)] * 3
+    aws.faults += [("DescribeTrainingJob", 400, "ResourceNotFound", False)]
+    ended = run(workflow(job))
+    assert ended.state == "success", (ended.error, ended.cause)
+    assert [name.rpartition("-")[2] for name in aws.jobs][1:] == ["2"]
+    assert len(aws.jobs) == 2
     assert tries(ended, "train") == 2
 
 

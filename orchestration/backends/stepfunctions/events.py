@@ -216,7 +216,7 @@ def _polls(
             requests = candidates(step)
             for call in requests:
                 if call.until is not None and not is_synchronous(call, workflow.integrations):
-                    yield times, _rounds(call)
+                    yield times * _tries(call), _rounds(call)
                     if rounds := most_rounds(call):
                         # Each takes its share of the time in which all of them wait.
                         share = ceil(MOST_POLLS_WAITING / rounds / len(requests))
@@ -245,9 +245,14 @@ def _rounds_again(graph: Graph, times: int, limits: Mapping[str, int]) -> Iterat
     for step in graph.steps:
         if isinstance(step, Call):
             each = _BETWEEN_ROUNDS + _REQUEST * len(candidates(step))
-            yield step.name, times * most_rounds(step) * each
+            again = (_tries(step) - 1) * _REQUEST
+            yield step.name, times * (most_rounds(step) * each + again)
         for body in bodies(step):
             yield from _rounds_again(body, times * limits.get(step.name, 1), limits)
+
+
+def _tries(call: Call) -> int:
+    return 1 if call.adopt is None else call.adopt.tries
 
 
 def _rounds(call: Call) -> int:

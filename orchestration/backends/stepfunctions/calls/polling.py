@@ -193,6 +193,9 @@ class Polling:
                 rules += self.way.searched(lacks, words)
             rules += tries.successor(self.step, among, first)
             rules += self._limited(root)
+            fails = until.failure & (self.step.adopt.fails if self.step.adopt else frozenset())
+            if fails:
+                rules += tries.again(self.step, _among(status, fails), first)
             if self.way is not None:
                 rules.append(self.way.lacking(lacks, words))
             error = self._error(wording.JOB_FAILED, root, until.reason)

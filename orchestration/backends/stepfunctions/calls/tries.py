@@ -80,6 +80,14 @@ def successor(step: Call, failed: str, first: str) -> list[Rule]:
     return [Rule(f"{failed} and ${_again(step)}", first, following(step))]
 
 
+def again(step: Call, failed: str, first: str) -> list[Rule]:
+    """Return the rule for a job that failed by itself and that the user wants tried again."""
+    adopt = step.adopt
+    if adopt is None or adopt.tries == 1:
+        return []
+    return [Rule(f"{failed} and ${_number(step)} < {adopt.tries}", first, following(step))]
+
+
 def following(step: Call) -> dict[str, Json]:
     """Return the assignments that begin the next try."""
     return {
@@ -96,7 +104,8 @@ def is_earlier(step: Call) -> str:
     """
     if waits(step):
         return f"${searching(step)} and $attempt > 1"
-    return f"${_number(step)} < $attempt"
+    more = 0 if step.adopt is None else step.adopt.tries - 1
+    return f"${_number(step)} < $attempt{f' + {more}' if more else ''}"
 
 
 def searching(step: Call) -> str:

@@ -1,0 +1,30 @@
+"""Changes of the calls in a step, however deep they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from orchestration.graph.steps import Call, Choose, ForEach, Graph, Guarded, Parallel, Step
+
+
+def with_calls(step: Step, change: Callable[[Call], Call]) -> Step:
+    """Replace every call of a step by what ``change`` makes of it."""
+
+    def graph(old: Graph) -> Graph:
+        return Graph(tuple(with_calls(inner, change) for inner in old.steps))
+
+    match step:
+        case Call():
+            return change(step)
+        case Choose():
+            return replace(step, then=graph(step.then), otherwise=graph(step.otherwise))
+        case ForEach():
+            return replace(step, body=graph(step.body))
+        case Parallel():
+            return replace(step, branches=tuple(graph(branch) for branch in step.branches))
+        case Guarded():
+            acquire, body = change(step.acquire), graph(step.body)
+            return replace(step, acquire=acquire, body=body, cleanup=graph(step.cleanup))
+        case _:
+            return step
