@@ -6,7 +6,8 @@ NODE := $(shell command -v node 2>/dev/null)
 USABLE := $(shell [ -x .venv/bin/python ] && [ "$$(cat .venv/.home 2>/dev/null)" = "$$(pwd -P)" ] && echo yes)
 
 # What `make test` runs pytest with; `make test PYTEST_ARGS="-x -k planner"`.
-PYTEST_ARGS ?= -q -n auto --dist loadfile
+# In the order of the folders, so that the files of single long tests don't come last.
+PYTEST_ARGS ?= -q -n auto --dist loadfile --no-loadscope-reorder
 # What `make test-fast` runs: the rooms that need neither a server nor Airflow.
 FAST := $(addprefix tests/,backends catalog checks cleanup expressions performances pipeline planning stages \
   strategies) $(wildcard tests/test_*.py)

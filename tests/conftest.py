@@ -97,6 +97,12 @@ def pytest_configure() -> None:
     sys.addaudithook(_refuse_the_network)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return how many workers `-n auto` means: half as many again as cores, since tests wait."""
+    return (psutil.cpu_count() or 1) * 3 // 2
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what runs the in-container toolkit where it is not installed."""
     if importlib.util.find_spec("sagemaker_training") is None:

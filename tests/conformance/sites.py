@@ -46,8 +46,11 @@ class Site:
         self.started.append(arn)
         return str(arn)
 
-    def stop(self, execution: str) -> None:
+    def stop(self, execution: str, *, ended: bool = True) -> None:
         self.states.stop_execution(executionArn=execution, error="Stopped", cause="by a person")
+        if ended:
+            # The engine ends an execution when it next looks at what it waits for.
+            self.end(execution)
 
     def deaf(self) -> None:
         """Lose the events from now on."""

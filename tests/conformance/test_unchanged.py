@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from orchestration import DataStaging, Pipeline, S3Destination, parameter
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
-from orchestration.local.run import run
+from orchestration.local.run import RunReport, run
 from orchestration.local.run.executions import role
 from tests.conformance import pipelines
 from tests.conformance.test_conformance import BACKENDS, Backend, Outcome, agree, data, jobs
@@ -110,10 +111,7 @@ def encrypted_and_tagged(aws: EmbeddedAws) -> None:
     assert tags == [{"Key": "team", "Value": "vision + more"}]
 
 
-def test_staging_is_skipped_while_both_ends_are_as_it_left_them(
-    accounts: Accounts, tmp_path: Path
-) -> None:
-    source = data(tmp_path)
+def skipping() -> Pipeline:
     staging = DataStaging(
         name="staging",
         source=parameter("data"),
@@ -122,8 +120,13 @@ def test_staging_is_skipped_while_both_ends_are_as_it_left_them(
         ),
         unless_unchanged="skip",
     )
-    pipeline = pipelines.pipeline("skipping", staging)
+    return pipelines.pipeline("skipping", staging)
 
+
+def test_staging_is_skipped_while_both_ends_are_as_it_left_them(
+    accounts: Accounts, tmp_path: Path
+) -> None:
+    source, pipeline = data(tmp_path), skipping()
     extra = {"Bucket": "lasting", "Key": "copy/extra.csv"}
 
     def left_over(aws: EmbeddedAws) -> None:
@@ -150,3 +153,25 @@ def test_staging_is_skipped_while_both_ends_are_as_it_left_them(
     assert copies() == [4, 4, 4]
     accounts.each(encrypted_and_tagged)
     assert copies() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("pipeline", [skipping(), pipelines.ending()], ids=["skip", "end run"])
+def test_runs_side_by_side_succeed_and_the_next_one_sees_no_change(
+    tmp_path: Path, pipeline: Pipeline
+) -> None:
+    source = data(tmp_path)
+    with EmbeddedAws(time_scale=0.003) as aws, ThreadPoolExecutor() as pool:
+        aws.client("s3").create_bucket(Bucket="lasting")
+        role(aws, "DataSync", "datasync.amazonaws.com")
+        given = pipelines.PARAMETERS
+
+        def one(name: str) -> RunReport:
+            uploads = {given["data"]: source}
+            return run(pipeline, parameters=given, aws=aws, run_id=name, uploads=uploads)
+
+        def unchanged(report: RunReport) -> object:
+            assert report.state == "succeeded", report.cause
+            return report.outputs["staging"]["unchanged"]
+
+        assert False in map(unchanged, pool.map(one, ["one", "other"]))
+        assert unchanged(one("next")) is True

@@ -132,7 +132,8 @@ class Drivers:
         site = site_on(aws, self._pipeline, self._values)
         execution = site.start()
         wait(aws.held)
-        site.stop(execution)
+        # It waits for the response that is held back.
+        site.stop(execution, ended=False)
         aws.release()
         site.cleans()
         wait(lambda: not _settling(aws))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
 
 _LOG_CHARACTERS = 20_000
-_STOP_TIMEOUT_S = 60.0
+_STOP_TIMEOUT_S = 15.0
 _SETTINGS: Mapping[str, str] = {
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
     # The default, 30 s, is too short on a busy machine.
