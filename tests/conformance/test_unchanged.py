@@ -171,7 +171,8 @@ def test_runs_side_by_side_succeed_and_the_next_one_sees_no_change(
 
         def unchanged(report: RunReport) -> object:
             assert report.state == "succeeded", report.cause
-            return report.outputs["staging"]["unchanged"]
+            outputs: Any = report.outputs
+            return outputs["staging"]["unchanged"]
 
         assert False in map(unchanged, pool.map(one, ["one", "other"]))
         assert unchanged(one("next")) is True
