@@ -54,6 +54,7 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[  # noqa: ARG001 - its callback has done it
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
@@ -63,6 +64,7 @@ def _options(
     ] = None,
 ) -> None:
     use_stages(stages or ())
+    context.call_on_close(lambda: use_stages(()))
 
 
 @app.command()

@@ -26,7 +26,7 @@ _stage_modules: list[str] = []
 
 
 def use_stages(modules: Sequence[str]) -> None:
-    """Take the modules of further kinds of stages, for all pipelines that are loaded next."""
+    """Take the modules of further kinds of stages, for the pipelines of one command."""
     _stage_modules[:] = modules
 
 

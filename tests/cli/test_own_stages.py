@@ -13,6 +13,7 @@ import yaml
 
 from orchestration.backends.airflow.locking import specification
 from orchestration.backends.airflow.spec import DagSpec
+from orchestration.cli.naming import stage_modules
 from tests import guides
 from tests.cli.conftest import Command
 
@@ -29,6 +30,14 @@ def test_the_command_line_takes_modules_of_stages(folder: Path, orchestrate: Com
     sys.modules.pop("my_stages", None)
     assert orchestrate("--stages", "my_stages", "validate", str(path)).status == 0
     assert orchestrate("--stages", "your_stages", "validate", str(path)).status == 2
+
+
+def test_modules_of_stages_are_those_of_one_command(folder: Path, orchestrate: Command) -> None:
+    path = folder / "features.yaml"
+    for status in (2, 1):
+        options = ("--stages", "your_stages") if status == 2 else ()
+        assert orchestrate(*options, "validate", str(path)).status == status
+        assert stage_modules() == []
 
 
 def test_the_schema_has_modules_of_stages(
