@@ -26,12 +26,6 @@ DRIVERS = pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])
 QUESTION = "Deploy {{ ds }} für {% $x %}?"
 
 
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
-
-
 def pipeline(**fields: Any) -> Pipeline:
     ask = {"kind": "approval", "question": QUESTION, "answer_within_h": 1, **fields}
     request = {"QueueName": {"join": ["deployed-", {"ref": "ok.comment"}]}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -56,12 +55,6 @@ PIPELINE: dict[str, Any] = {
         },
     },
 }
-
-
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
 
 
 def topic_of(aws: EmbeddedAws) -> str:

@@ -52,12 +52,6 @@ def _packed(files: dict[str, bytes]) -> bytes:
     return packed.getvalue()
 
 
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
-
-
 def scored(folder: str = "rows", **fields: Any) -> BatchTransform:
     given: dict[str, Any] = {
         "name": "score",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -22,12 +21,6 @@ pytestmark = [pytest.mark.slow]
 
 DENIED = "User: arn:aws:iam::123456789012:user/me is not authorized"
 STOPPED = "; it was told to stop"
-
-
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
 
 
 def job(**outputs: Output) -> Call:

@@ -118,12 +118,6 @@ def pipeline(stages: dict[str, Any]) -> Pipeline:
 
 
 @pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def aws() -> Iterator[EmbeddedAws]:
     with EmbeddedAws(time_scale=0.001) as started:
         yield started

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -76,12 +76,6 @@ def perform(
 
 
 Compare = Callable[..., dict[Backend, Outcome]]
-
-
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,6 @@ CHANGES = (
 )
 READS = ("ListTaskExecutions", "DescribeTask", "DescribeTaskExecution", "ListTasks")
 Stage = Callable[..., dict[Backend, Outcome]]
-
-
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
 
 
 @pytest.fixture

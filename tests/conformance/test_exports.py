@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -25,12 +24,6 @@ STANDS = (
     "; file system <id> stands while its tag orchestration:keep-for-h is not 0: export its files "
     "by a data repository task, and delete it; a deployed sweep deletes it 24 h after the run"
 )
-
-
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
 
 
 def everywhere(folder: Path, airflow: LocalAirflow, *faults: Fault) -> dict[Backend, Outcome]:

@@ -6,7 +6,7 @@ import json
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -68,12 +68,6 @@ def throttled(service: str, operation: str, times: int = 2) -> Fault:
 
 def all_lost() -> list[Fault]:
     return [lost(service, operation) for service in CREATIONS for operation in CREATIONS[service]]
-
-
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
 
 
 @pytest.fixture

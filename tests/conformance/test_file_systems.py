@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,12 +16,6 @@ from tests.conformance.test_faults import endure, failed
 pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 
 CODE = "AccessDeniedException"
-
-
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
 
 
 def denied(operation: str, **matching: None) -> Fault:

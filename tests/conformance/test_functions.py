@@ -37,12 +37,6 @@ def handler(event, context):
 
 
 @pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def aws() -> Iterator[EmbeddedAws]:
     with EmbeddedAws(time_scale=0.003) as started:
         statement = {

@@ -104,12 +104,6 @@ def account() -> Iterator[Listener]:
         yield listener
 
 
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
-
-
 @pytest.fixture
 def listener(account: Listener) -> Listener:
     account.read()

@@ -25,12 +25,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield tmp_path
 
 
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
-
-
 @pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])
 def test_the_guide_s_stage_runs_on_every_backend(
     folder: Path, on: On, airflow: LocalAirflow

@@ -47,12 +47,6 @@ def aws() -> Iterator[EmbeddedAws]:
         yield embedded
 
 
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
-
-
 def split(
     *arguments: str, hosts: int = 1, threshold: float = 10, on_miss: Any = "fail"
 ) -> ProcessingJob:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,12 +23,6 @@ ATTEMPTS = Retry().attempts
 DENIED = "User: arn:aws:iam::123456789012:user/me is not authorized"
 WAYS = pytest.mark.parametrize("stopping", [{}, POLLED], ids=["followed", "polled"])
 Suffer = Callable[..., dict[Backend, Ended]]
-
-
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
 
 
 @pytest.fixture

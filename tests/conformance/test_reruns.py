@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -35,12 +35,6 @@ JOBS = ("CreateTrainingJob", "CreateProcessingJob", "CreateEndpoint")
 Prepare = Callable[[EmbeddedAws], object]
 """What is done before an attempt: a fault is injected, say."""
 Suffer = Callable[..., dict[Backend, Outcome]]
-
-
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
 
 
 @pytest.fixture

@@ -32,12 +32,6 @@ def aws() -> Iterator[EmbeddedAws]:
         yield embedded
 
 
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
-
-
 SIZES = {"few": 100, "many": 300}
 """Objects under a prefix; each has 903 characters in its key, and as many bytes around it."""
 

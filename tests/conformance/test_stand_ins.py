@@ -28,12 +28,6 @@ def aws() -> Iterator[EmbeddedAws]:
         yield embedded
 
 
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
-
-
 def boosted(rounds: int, *command: str) -> TrainingJob:
     """A built-in algorithm, in the image of its framework."""
     return TrainingJob(

@@ -18,12 +18,6 @@ BACKENDS = ("direct", "step-functions", "airflow")
 
 
 @pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def aws() -> Iterator[EmbeddedAws]:
     with EmbeddedAws(time_scale=0.003) as started:
         started.client("s3").create_bucket(Bucket="tries")

@@ -25,12 +25,6 @@ COPY = "s3://lasting/copy"
 DENIED = Fault("datasync", "StartTaskExecution", "InvalidRequestException", "no")
 
 
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
-
-
 class Accounts:
     """An account for each driver, in which runs follow each other."""
 
