@@ -13,13 +13,16 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import psutil
 import pytest
 
 from tests import oracles
+
+if TYPE_CHECKING:
+    from orchestration.local.airflow import LocalAirflow
 
 _FAKE_AWS = {
     "AWS_ACCESS_KEY_ID": "testing",
@@ -155,6 +158,15 @@ def _leaves_no_process(_fake_credentials: None) -> Iterator[None]:
             except psutil.NoSuchProcess:
                 continue
         pytest.fail(f"left {len(commands)} processes running: {commands}", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def airflow() -> Iterator[LocalAirflow]:
+    """One Airflow for all that runs DAGs, since its start takes eight seconds of a processor."""
+    from orchestration.local.airflow import LocalAirflow
+
+    with LocalAirflow() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from airflow.sdk.bases.operator import ExecutorSafeguard
 from orchestration.airflow import dag
 from orchestration.checks.references import outputs_of
 from orchestration.expressions import Result
-from orchestration.graph import Step, Wait, Workflow
+from orchestration.graph import Step, Workflow
 from orchestration.local.airflow import AirflowRun, LocalAirflow, TaskState
 from tests.airflow.scripted_aws import ScriptedAws
 from tests.airflow.workflows import workflow
@@ -23,14 +23,6 @@ Attempt = Callable[..., Any]
 def server() -> Iterator[ScriptedAws]:
     with ScriptedAws() as aws:
         yield aws
-
-
-@pytest.fixture(scope="session")
-def airflow(server: ScriptedAws) -> Iterator[LocalAirflow]:
-    with LocalAirflow() as airflow:
-        started = airflow.run(workflow(Wait(name="wait.one", seconds=0)), aws=server)
-        assert started.state == "success", started.log
-        yield airflow
 
 
 @pytest.fixture

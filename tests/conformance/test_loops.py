@@ -65,27 +65,27 @@ def _silent(_: object) -> None:
     """Nobody watches."""
 
 
-def test_loops_nest_on_every_driver(aws: EmbeddedAws) -> None:
+def test_loops_nest_on_every_driver(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
     made, calls = _nested(), []
     expected = [
         {"name": "a", "parts": [{"key": "1"}, {"key": "2"}]},
         {"name": "b", "parts": []},
         {"name": "c", "parts": [{"key": "3"}]},
     ]
-    with LocalAirflow() as airflow:
-        runs: list[Callable[[], Followed]] = [
-            lambda: direct_runs.follow(
-                aws, made, {}, "direct", _silent, workspace=f"s3://{BUCKET}/work"
-            ),
-            lambda: executions.follow(aws, made, {}, "states", _silent),
-            lambda: dag_runs.follow(aws, made, {}, "dag", _silent, airflow),
-        ]
-        for run in runs:
-            before = len(aws.calls())
-            followed = run()
-            assert followed.state == "succeeded", followed.cause
-            assert followed.outputs == {"items": expected}
-            keys = (c.request["Key"] for c in aws.calls()[before:] if c.operation == "PutObject")
-            calls.append(Counter(key for key in keys if not key.startswith("work/")))
+    runs: list[Callable[[], Followed]] = [
+        lambda: direct_runs.follow(
+            aws, made, {}, "direct", _silent, workspace=f"s3://{BUCKET}/work"
+        ),
+        lambda: executions.follow(aws, made, {}, "states", _silent),
+        lambda: dag_runs.follow(aws, made, {}, "dag", _silent, airflow),
+    ]
+    for run in runs:
+        before = len(aws.calls())
+        followed = run()
+        assert followed.state == "succeeded", followed.cause
+        assert followed.outputs == {"items": expected}
+        keys = (c.request["Key"] for c in aws.calls()[before:] if c.operation == "PutObject")
+        calls.append(Counter(key for key in keys if not key.startswith("work/")))
+
     assert calls[0] == calls[1] == calls[2]
     assert sum(calls[0].values()) == 2 * 3 + 3

@@ -147,12 +147,11 @@ def test_a_report_ends_alike_directly_and_as_a_state_machine(aws: EmbeddedAws, k
         assert (direct.state, direct.outputs) == ("succeeded", {"score": expected})
 
 
-def test_what_airflow_makes_of_reports_is_the_same(aws: EmbeddedAws) -> None:
+def test_what_airflow_makes_of_reports_is_the_same(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
     made = _workflow()
-    with LocalAirflow() as airflow:
-        for key in ON_AIRFLOW:
-            followed = dag_runs.follow(aws, made, {"key": key}, f"dag-{key}", _silent, airflow)
-            assert _ended(followed) == _directly(aws, made, key)
+    for key in ON_AIRFLOW:
+        followed = dag_runs.follow(aws, made, {"key": key}, f"dag-{key}", _silent, airflow)
+        assert _ended(followed) == _directly(aws, made, key)
 
 
 @pytest.mark.parametrize("key", ["nan", "infinity"])

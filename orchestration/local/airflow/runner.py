@@ -195,6 +195,7 @@ class LocalAirflow:
                 raise LocalError(event["refused"])
             elif "end" in event:
                 return _ended(event["end"], _tail(log, offset))
+        self._process = None
         process.wait(_STOP_TIMEOUT_S)
         _close_pipes(process)
         raise LocalError(f"Airflow ended before the run:\n{_tail(log, offset)}")

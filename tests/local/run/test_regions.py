@@ -39,12 +39,6 @@ def aws() -> Iterator[EmbeddedAws]:
         yield embedded
 
 
-@pytest.fixture(scope="module")
-def airflow() -> Iterator[LocalAirflow]:
-    with LocalAirflow() as started:
-        yield started
-
-
 @pytest.mark.slow
 @pytest.mark.toolkit
 @pytest.mark.parametrize("on", ["direct", "airflow", "step-functions"])

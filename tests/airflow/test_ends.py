@@ -1,0 +1,27 @@
+"""An Airflow that ended in the middle of a run is said to have, and the next run has another."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestration.errors import LocalError
+from orchestration.graph import Wait
+from orchestration.local.airflow import LocalAirflow, TaskState
+from tests.airflow.scripted_aws import ScriptedAws
+from tests.airflow.workflows import workflow
+
+pytestmark = [pytest.mark.slow]
+
+
+def test_a_run_after_airflows_end_starts_it_again(aws: ScriptedAws) -> None:
+    made = workflow(Wait(name="wait.one", seconds=0))
+    with LocalAirflow() as own:
+
+        def end(_: TaskState) -> None:
+            process = own._process
+            assert process is not None
+            process.terminate()
+
+        with pytest.raises(LocalError, match="Airflow ended before the run"):
+            own.run(made, aws=aws, run_id="first", on_progress=end)
+        assert own.run(made, aws=aws, run_id="second").state == "success"
