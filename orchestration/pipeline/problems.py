@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -17,6 +18,7 @@ from orchestration.stages import Stage
 from orchestration.stages.assuming import assuming
 from orchestration.stages.values import Scalar, Source, s3_problem
 
+_ECR = re.compile(r"\d{12}\.dkr\.ecr(?:-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com")
 _MOST_IN_NAMES = 63 - len("--") - 12 - len("-b") - len("-99")
 """Characters of the pipeline's and a stage's name together: SageMaker's names have 63 at the most,
 12 are the run's identity, a fallback cluster's job gets a letter, and one that a person starts anew
@@ -71,15 +73,33 @@ def _of_stage(written: Written, stages: Mapping[str, Written], draft: Draft) -> 
             yield from _source(field, source)
 
 
+def _image(stage: Stage, region: str | None) -> Iterator[Problem]:
+    """Yield the error of an image in another region's ECR, which SageMaker refuses to pull.
+
+    botocore's `ContainerDefinition.Image` documents it for models, and CreateModel answers "Cross
+    region ECR image pulls are not allowed" (aws/sagemaker-pytorch-inference-toolkit#7); for
+    CreateTrainingJob see aws-samples/mlops-amazon-sagemaker#9.
+    """
+    image = getattr(stage, "image", None)
+    place = _ECR.match(image) if isinstance(image, str) else None
+    if place is not None and region is not None and place["region"] != region:
+        yield Problem(
+            "image",
+            f"is in {place['region']}, but the pipeline runs in {region}, and SageMaker pulls "
+            f"images from its own region only; copy the image there, or change the pipeline's "
+            f"region",
+        )
+
+
 def _checked(stage: Stage, draft: Draft) -> Iterator[Problem]:
     """Yield the errors of a stage, also with the parameters at their defaults."""
     context = draft.context()
-    found = list(stage.check(context))
+    found = [*stage.check(context), *_image(stage, draft.region)]
     yield from found
     by_default = assuming(stage, draft.defaults())
     if by_default is stage:
         return
-    for problem in by_default.check(context):
+    for problem in [*by_default.check(context), *_image(by_default, draft.region)]:
         if problem not in found:
             yield replace(problem, message=f"{problem.message} (so by the parameters' defaults)")
 

@@ -39,6 +39,35 @@ def test_a_file_with_many_mistakes_has_all_of_them_reported_in_words() -> None:
     assert f"{error.value}\n" == expected
 
 
+HERE, ELSEWHERE = (
+    f"111122223333.dkr.ecr.{region}.amazonaws.com/training:1"
+    for region in ("eu-west-1", "us-east-1")
+)
+
+
+def test_an_image_of_another_region_is_refused_before_anything_is_paid_for() -> None:
+    by_default = {**job("later"), "image": {"parameter": "image"}}
+    problems = found(
+        job("train", image=ELSEWHERE),
+        by_default,
+        region="eu-west-1",
+        parameters={"image": {"default": ELSEWHERE}},
+    )
+    message = (
+        "is in us-east-1, but the pipeline runs in eu-west-1, and SageMaker pulls images from its "
+        "own region only; copy the image there, or change the pipeline's region"
+    )
+    assert problems == {
+        "stages.train.image": message,
+        "stages.later.image": f"{message} (so by the parameters' defaults)",
+    }
+
+
+@pytest.mark.parametrize("image", [HERE, "registry.example.com/training:1"])
+def test_an_image_of_the_region_or_of_a_registry_of_ones_own_is_taken(image: str) -> None:
+    assert pipeline(job("train", image=image), region="eu-west-1").region == "eu-west-1"
+
+
 BOTH = {"entry_point": "a.py", "directory": "src", "archive": "a.tar.gz"}
 
 

@@ -10,8 +10,8 @@ from orchestration import Pipeline, PipelineError
 from orchestration.expressions import Tree, evaluate
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import Call
-from tests.pipeline.building import IMAGE
 
+IMAGE = "111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1"
 CODE = {"entry_point": "train.py", "uri": "s3://code/sourcedir.tar.gz"}
 ROLE = "arn:aws:iam::111122223333:role/training"
 
