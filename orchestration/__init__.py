@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         StartError,
         UnsupportedError,
     )
-    from orchestration.expressions import each_item, first_of, join, parameter, run_id
+    from orchestration.expressions import each_item, first_of, join, parameter, run_id, run_outcome
     from orchestration.pipeline import Notify, Parameter, Pipeline, Schedule, Topics
     from orchestration.refs import Expression, Ref
     from orchestration.stages import (
@@ -158,6 +158,7 @@ _MODULES = {
     "parameter": "orchestration.expressions",
     "run": "orchestration.direct",
     "run_id": "orchestration.expressions",
+    "run_outcome": "orchestration.expressions",
 }
 """The module of each public name, loaded on first use."""
 
@@ -254,4 +255,5 @@ __all__ = [
     "parameter",
     "run",
     "run_id",
+    "run_outcome",
 ]

@@ -35,6 +35,8 @@ class Problem:
     """The stage of a pipeline."""
     step: str | None = None
     """The step of a graph."""
+    section: str = "stages"
+    """The field of the pipeline that the stage stands in."""
 
     @property
     def path(self) -> str:
@@ -43,7 +45,8 @@ class Problem:
             return f"{self.step}: {self.field}" if self.field else self.step
         if self.stage is None:
             return self.field
-        return f"stages.{self.stage}.{self.field}" if self.field else f"stages.{self.stage}"
+        place = f"{self.section}.{self.stage}"
+        return f"{place}.{self.field}" if self.field else place
 
     def within(self, field: str) -> Problem:
         """Return the same problem, of the object that holds this one as a field."""

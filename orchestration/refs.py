@@ -17,7 +17,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    NoReturn,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 from orchestration.errors import ExpressionError, ReferenceUseError, near
 
@@ -32,6 +42,10 @@ STAGE_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 """Names of stages, steps, outputs and parameters: snake case, no double underscore, so that they
 can be joined without collisions in Step Functions states, JSONata variables and Airflow task
 ids."""
+
+
+OutcomeField: TypeAlias = Literal["state", "error", "cause"]
+OUTCOME_FIELDS: Final[tuple[OutcomeField, ...]] = ("state", "error", "cause")
 
 
 class Expression(Generic[T_co]):
@@ -168,6 +182,25 @@ class Each(Expression[Any]):
     """The element that a stage with ``for_each`` is at; in YAML ``{each: item}``."""
 
 
+@dataclass(frozen=True, slots=True)
+class RunOutcome(Expression[str]):
+    """The state, error or cause of the run, once it has ended; in YAML ``{outcome: error}``."""
+
+    field: OutcomeField
+
+
+def run_outcome(field: OutcomeField) -> Expression[str]:
+    """Refer to how the run ended: its ``state``, ``error`` or ``cause``.
+
+    The state is ``succeeded`` or ``failed``; error and cause are empty texts where it succeeded.
+    In YAML ``{outcome: error}``. Only the stages of ``on_failure``, ``on_success`` and ``always``
+    can read it.
+    """
+    if field not in OUTCOME_FIELDS:
+        raise ExpressionError(f"a run's outcome has no {field!r}{near(str(field), OUTCOME_FIELDS)}")
+    return RunOutcome(field)
+
+
 def each_item() -> Expression[Any]:
     """Refer to the element that a stage with ``for_each`` is at; in YAML ``{each: item}``."""
     return Each()
@@ -221,18 +254,26 @@ def parse(value: object) -> Expression[object]:
             return _ref(argument)
         case "parameter", str():
             return parameter(argument)
-        case "run", "id":
-            return run_id()
-        case "each", "item":
-            return each_item()
+        case ("run", "id") | ("each", "item") | ("outcome", "state" | "error" | "cause"):
+            return _of_run(form, argument)
         case "join", list() | tuple():
             return join(*(part if isinstance(part, str) else parse(part) for part in argument))
         case "first_of", list() | tuple():
             return first_of(*(parse(p) if isinstance(p, Mapping) else p for p in argument))
-    forms = ("ref", "parameter", "run", "join", "first_of", "each")
+    forms = ("ref", "parameter", "run", "join", "first_of", "each", "outcome")
     if form not in forms and get_close_matches(str(form), forms, n=1):
         raise ValueError(f"expected a reference, got {dict(value)!r}{near(str(form), forms)}")
     raise ValueError(f"expected a reference, got {dict(value)!r}; write one of {_FORMS}")
+
+
+def _of_run(form: object, argument: Any) -> Expression[object]:
+    match form:
+        case "run":
+            return run_id()
+        case "each":
+            return each_item()
+        case _:
+            return run_outcome(argument)
 
 
 def _ref(text: str) -> Ref[object]:
@@ -253,6 +294,8 @@ def written(node: Expression[object]) -> object:
             return {"run": "id"}
         case Each():
             return {"each": "item"}
+        case RunOutcome(field):
+            return {"outcome": field}
         case Join(parts):
             return {"join": [p if isinstance(p, str) else written(p) for p in parts]}
         case FirstOf(parts):
@@ -280,6 +323,7 @@ def json_schema() -> dict[str, Any]:
             form("parameter", {"type": "string", "pattern": f"^{name}$"}),
             form("run", {"const": "id"}),
             form("each", {"const": "item"}),
+            form("outcome", {"enum": list(OUTCOME_FIELDS)}),
             form("join", {"type": "array", "items": {"type": ["string", "object"]}}),
             form("first_of", {"type": "array", "minItems": 2}),
         ],

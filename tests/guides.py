@@ -10,6 +10,7 @@ from pathlib import Path
 
 OWN_STAGES = Path(__file__).parents[1] / "docs" / "own_stages.md"
 FOR_EACH = Path(__file__).parents[1] / "docs" / "for_each.md"
+AFTER_THE_END = Path(__file__).parents[1] / "docs" / "after_the_end.md"
 CONDITIONS = Path(__file__).parents[1] / "docs" / "conditions.md"
 
 

@@ -100,6 +100,12 @@ def attempt(context: Context) -> Attempt:
     )
 
 
+def attempt_number(context: Context) -> int:
+    """Return a number that is larger after each time that a person has cleared the task."""
+    cleared: int = context["ti"].max_tries - (context["task"].retries or 0)
+    return 1 + max(cleared, 0)
+
+
 def another_follows(context: Context) -> bool:
     """Return whether another attempt goes on with what a task that is being ended has started.
 

@@ -7,22 +7,22 @@ there, and changes no run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from airflow.providers.amazon.aws.notifications.sns import SnsNotifier
 from airflow.providers.common.compat.sdk import conf
 from typing_extensions import override
 
-from orchestration.airflow.context import ERROR_KEY
+from orchestration.airflow.ending.failures import failures
 from orchestration.airflow.leftovers import ABORTED
-from orchestration.backends.airflow.spec import INPUTS, LEFTOVERS, OUTPUTS
+from orchestration.backends.airflow.spec import INPUTS, LEFTOVERS, OUTCOME, OUTPUTS
 from orchestration.notices import Notice, State
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-_NO_STAGE: Final = frozenset({INPUTS, OUTPUTS, LEFTOVERS})
+_NO_STAGE: Final = frozenset({INPUTS, OUTPUTS, LEFTOVERS, OUTCOME})
 
 
 class RunNotifier(SnsNotifier):
@@ -86,22 +86,4 @@ def _failures(context: Context, last: Any) -> Iterator[tuple[str, Mapping[str, s
     except Exception:
         # Its answer only adds to the message; the API server may be what is gone.
         states = {last.task_id: "failed"}
-    for task_id in context["dag"].task_dict:
-        instances = [name for name in states if name == task_id or _mapped(name, task_id)]
-        if any(states[name] == "failed" for name in instances):
-            yield task_id, _left(last, task_id)
-
-
-def _mapped(name: str, task_id: str) -> bool:
-    """Return whether this names an instance of a mapped task: ``task_0``."""
-    start, _, index = name.rpartition("_")
-    return start == task_id and index.isdigit()
-
-
-def _left(last: Any, task_id: str) -> Mapping[str, str]:
-    try:
-        left = last.xcom_pull(task_ids=task_id, key=ERROR_KEY, map_indexes=None)
-    except Exception:
-        return {}
-    several = left if isinstance(left, Sequence) else [left]
-    return cast("Mapping[str, str]", next((each for each in several if each), {}))
+    yield from failures(context, last, [name for name in states if states[name] == "failed"])

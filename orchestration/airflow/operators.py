@@ -10,6 +10,7 @@ from airflow.providers.amazon.aws.operators.base_aws import AwsBaseOperator
 from airflow.providers.amazon.aws.utils.mixins import aws_template_fields
 
 from orchestration.airflow.control import ChooseOperator, InputsOperator, JoinOperator
+from orchestration.airflow.ending.outcome import OutcomeOperator
 from orchestration.airflow.leftovers import LeftoversOperator
 from orchestration.airflow.links import FileSystemLink
 from orchestration.airflow.sagemaker import (
@@ -32,6 +33,7 @@ __all__ = [
     "JoinOperator",
     "LeftoversOperator",
     "ModelOperator",
+    "OutcomeOperator",
     "ProcessingOperator",
     "StepsOperator",
     "TrainingOperator",

@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 from orchestration.graph import (
     Call,
     Choose,
+    Concluded,
     Fail,
     ForEach,
     Graph,
@@ -123,13 +124,16 @@ class _Drawing:
             for source in (steps[other] for other in sorted(sources)):
                 label = "yes" if isinstance(source, Require) else ""
                 self.edges.append(_Edge(_leave(source), _enter(steps[name]), label))
+        concluded = [_stage(step) for step in graph.steps if isinstance(step, Concluded)]
         drawn: dict[str, list[_Node | _Box]] = {}
         for step in steps.values():
             drawn.setdefault(_stage(step), []).extend(self._step(step))
         return tuple(
             child
             for name, inner in drawn.items()
-            for child in (inner if name == stage else [self._stage_box(name, tuple(inner))])
+            for child in (
+                inner if name in (stage, *concluded) else [self._stage_box(name, tuple(inner))]
+            )
         )
 
     def _stage_box(self, stage: str, children: tuple[_Node | _Box, ...]) -> _Box:
@@ -137,7 +141,9 @@ class _Drawing:
         number = self.stages[stage]
         return _Box(_id("stage", stage if number == 1 else f"{stage}.{number}"), stage, children)
 
-    def _step(self, step: Step) -> tuple[_Node | _Box, ...]:
+    def _step(  # noqa: C901 - one arm for each kind of step
+        self, step: Step
+    ) -> tuple[_Node | _Box, ...]:
         match step:
             case Call(until=until):
                 shape: _Shape = "call" if until is None else "job"
@@ -161,6 +167,8 @@ class _Drawing:
                 return self._box(step, f"{step.name}: in parallel", branches)
             case Guarded():
                 return self._guarded(step)
+            case Concluded():
+                return self._concluded(step)
             case _:
                 assert_never(step)
 
@@ -186,6 +194,15 @@ class _Drawing:
         return (
             _Box(_id("box", step.name), f"{step.name}: always released", children, dashed=True),
         )
+
+    def _concluded(self, step: Concluded) -> tuple[_Node | _Box, ...]:
+        body, conclusion = self.graph(step.body, ""), self.graph(step.conclusion, "")
+        for inner in _roots(step.conclusion):
+            self.edges += [
+                _Edge(_leave(before), _enter(inner), "at the end") for before in _leaves(step.body)
+            ]
+        label = "after the end, whether it succeeded or failed"
+        return (*body, _Box(_id("box", step.name), label, conclusion, dashed=True))
 
     def _box(self, step: Step, label: str, graphs: Mapping[str, Graph]) -> tuple[_Node | _Box, ...]:
         children: list[_Node | _Box] = []

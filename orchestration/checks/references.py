@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from orchestration.errors import Problem, near
 from orchestration.expressions import Item, Parameter, Result, Tree, walk
 from orchestration.graph import (
+    CONCLUDED,
     Call,
     Choose,
+    Concluded,
     ForEach,
     Graph,
     Guarded,
@@ -40,6 +42,8 @@ def outputs_of(step: Step) -> frozenset[str]:
             return frozenset(["items"])
         case Choose():
             return frozenset(step.collect)
+        case Concluded():
+            return frozenset(CONCLUDED)
         case _:
             return frozenset()
 
@@ -92,6 +96,9 @@ def _bodies(step: Step) -> Iterator[tuple[Graph, frozenset[str]]]:
         # The body may have failed anywhere, so the clean-up can't read it.
         yield step.body, acquired
         yield step.cleanup, acquired
+    elif isinstance(step, Concluded):
+        yield step.body, frozenset()
+        yield step.conclusion, frozenset([step.name]) | _visible(step.body)
     else:
         for body in bodies(step):
             yield body, frozenset()

@@ -14,6 +14,7 @@ from orchestration.expressions import Parameter
 from orchestration.graph import (
     Call,
     Choose,
+    Concluded,
     ForEach,
     Graph,
     Guarded,
@@ -156,6 +157,8 @@ def shapes(workflow: Workflow) -> Iterator[Problem]:
                 yield Problem("", "the loop's body is empty", step=step.name)
             case Guarded(cleanup=Graph(steps=())):
                 yield Problem("", "the clean-up is empty", step=step.name)
+            case Concluded(conclusion=Graph(steps=())):
+                yield Problem("", "nothing is done after the end", step=step.name)
             case Parallel(branches=()):
                 yield Problem("", "there is no branch", step=step.name)
             case Call(until=Until(success=success, failure=failure)) if success & failure:

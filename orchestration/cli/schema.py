@@ -120,9 +120,10 @@ def _require_kind(definition: Schema) -> None:
 
 def _name_stages(schema: Schema, definitions: dict[str, Schema], stages: Mapping[str, str]) -> None:
     """Describe stages as a list of named ones, or as a mapping from names to stages."""
+    from orchestration.pipeline.afterwards.sections import SECTIONS
+
     properties = schema["properties"]
     name = definitions[next(iter(stages.values()))]["properties"]["name"]
-    about = {k: v for k, v in properties["stages"].items() if k in ("title", "description")}
     for stage in stages.values():
         definition = deepcopy(definitions[stage])
         definition["required"] = [field for field in definition["required"] if field != "name"]
@@ -133,7 +134,10 @@ def _name_stages(schema: Schema, definitions: dict[str, Schema], stages: Mapping
         "minProperties": 1,
     }
     listed = {"items": _by_kind(stages, ""), "minItems": 1}
-    properties["stages"] = {**about, "type": ["object", "array"], **mapped, **listed}
+    for section in SECTIONS:
+        old = properties[section]
+        about = {key: old[key] for key in ("title", "description") if key in old}
+        properties[section] = {**about, "type": ["object", "array"], **mapped, **listed}
     properties["role"]["default"] = {"parameter": "role"}
 
 

@@ -104,7 +104,7 @@ def _check(
     why: dict[str, list[str]] = {}
     for name in permissions.needed(workflow, account) - values - set(unrestricted):
         why.setdefault(name, []).append("the role's permissions depend on it")
-    if any(source.uri is None for stage in pipeline.stages for _, source in stage.sources()):
+    if any(source.uri is None for stage in pipeline.every_stage for _, source in stage.sources()):
         for node in walk(pipeline.workspace):
             if isinstance(node, Parameter) and node.name not in values:
                 why.setdefault(node.name, []).append("code is uploaded to the workspace")

@@ -82,7 +82,7 @@ class Uploaded:
 def folders(pipeline: Pipeline, parameters: Mapping[str, Json]) -> tuple[SourceFolder, ...]:
     """List the folders of a pipeline, each once, except code that a stage names by ``uri``."""
     by_digest: dict[str, list[tuple[str, Source]]] = {}
-    for stage in pipeline.stages:
+    for stage in pipeline.every_stage:
         for name, source in stage.sources():
             if source.uri is None and source.sha256 is not None:
                 by_digest.setdefault(source.sha256, []).append((f"{stage.name}.{name}", source))

@@ -35,6 +35,7 @@ from orchestration.expressions import Json, Tree, evaluate
 from orchestration.graph import (
     Call,
     Choose,
+    Concluded,
     Fail,
     ForEach,
     Graph,
@@ -92,6 +93,10 @@ class _Performing:
 
 def performed_step(step: Step, scope: Scope, attempt: Attempt) -> Performance[None]:
     """Perform one step, and tell when it began and how it ended."""
+    if isinstance(step, Concluded):
+        # It is a part of no stage: only what is inside of it begins and ends.
+        yield from _concluded(step, scope, attempt)
+        return
     path = scope.path(step.name)
     yield Begun(path)
     try:
@@ -150,6 +155,9 @@ def _step(step: Step, scope: Scope, attempt: Attempt) -> Performance[None]:  # n
             )
         case Guarded():
             yield from _guarded(step, scope, attempt)
+        case Concluded():
+            yield from _concluded(step, scope, attempt)
+            return
         case Wait():
             if (yield Recall(path)) is None:
                 yield Rest(path, seconds(step.seconds, scope))
@@ -282,3 +290,22 @@ def _guarded(step: Guarded, scope: Scope, attempt: Attempt) -> Performance[None]
     if ending is not None:
         raise ending
     scope.adopt({**inner.results, **cleaning.results})
+
+
+def _concluded(step: Concluded, scope: Scope, attempt: Attempt) -> Performance[None]:
+    """Perform a body and what follows its end; a failure of the body is the one that counts."""
+    inner, failure = scope.inner(), cast("RunError | None", None)
+    try:
+        yield from performed(step.body, inner, attempt)
+    except RunError as error:
+        failure = error
+    else:
+        scope.adopt(inner.results)
+    ending = wording.ending(None if failure is None else (failure.error, failure.cause))
+    scope.results[step.name] = {**ending, "attempt": scope.attempt()}
+    try:
+        yield from performed(step.conclusion, scope.inner(), attempt)
+    except RunError as error:
+        failure = failure or error
+    if failure is not None:
+        raise failure

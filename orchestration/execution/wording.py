@@ -11,7 +11,15 @@ from collections.abc import Iterator
 from string import Formatter
 from typing import Final, TypeVar
 
-from orchestration.graph import JOB_FAILED, MAX_REPORT_BYTES, NO_CAPACITY, TIMED_OUT, Until
+from orchestration.graph import (
+    JOB_FAILED,
+    MAX_REPORT_BYTES,
+    NO_CAPACITY,
+    RUN_FAILED,
+    RUN_SUCCEEDED,
+    TIMED_OUT,
+    Until,
+)
 
 __all__ = ["JOB_FAILED", "NO_CAPACITY", "TIMED_OUT", "filled", "parts"]
 
@@ -108,6 +116,14 @@ UNUSABLE_REPORT: Final = f"is not a JSON object in UTF-8 of at most {MAX_REPORT_
 ABSENT_VALUE: Final = "has no {path}"
 WRONG_VALUE: Final = "has no {kind} at {path}"
 NOT_FINITE_VALUE: Final = "has NaN or infinity at {path}"
+
+
+def ending(failure: tuple[str, str] | None) -> dict[str, str]:
+    """Return how a run ended, as the stages after its end read it: state, error and cause."""
+    if failure is None:
+        return {"state": RUN_SUCCEEDED, "error": "", "cause": ""}
+    error, cause = failure
+    return {"state": RUN_FAILED, "error": error, "cause": cause}
 
 
 def late(until: Until) -> str:

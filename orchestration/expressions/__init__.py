@@ -32,12 +32,14 @@ from orchestration.refs import (
     Parameter,
     Run,
     RunAttempt,
+    RunOutcome,
     each_item,
     first_of,
     join,
     parameter,
     run_attempt,
     run_id,
+    run_outcome,
 )
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "Result",
     "Run",
     "RunAttempt",
+    "RunOutcome",
     "Tree",
     "apply",
     "children",
@@ -71,6 +74,7 @@ __all__ = [
     "parameter",
     "run_attempt",
     "run_id",
+    "run_outcome",
     "substitute",
     "walk",
 ]

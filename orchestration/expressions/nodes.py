@@ -18,6 +18,7 @@ from orchestration.refs import (
     Ref,
     Run,
     RunAttempt,
+    RunOutcome,
     join,
 )
 
@@ -165,7 +166,7 @@ def field(of: Tree, key: str) -> Tree:
 def children(node: Expression[object]) -> tuple[Tree, ...]:
     """The parts of a node, in order."""
     match node:
-        case Result() | Parameter() | Run() | RunAttempt() | Item() | Each() | Ref():
+        case Result() | Parameter() | Run() | RunAttempt() | Item() | Each() | Ref() | RunOutcome():
             return ()
         case Join(parts) | FirstOf(parts):
             return parts

@@ -33,8 +33,12 @@ from orchestration.graph.calls import (
 )
 from orchestration.graph.changing import with_calls
 from orchestration.graph.steps import (
+    CONCLUDED,
+    RUN_FAILED,
+    RUN_SUCCEEDED,
     Call,
     Choose,
+    Concluded,
     Fail,
     ForEach,
     Graph,
@@ -69,14 +73,18 @@ from orchestration.graph.walking import (
 
 __all__ = [
     "ANY_ERROR",
+    "CONCLUDED",
     "JOB_FAILED",
     "MAX_REPORT_BYTES",
     "NO_CAPACITY",
+    "RUN_FAILED",
+    "RUN_SUCCEEDED",
     "TIMED_OUT",
     "Adopt",
     "Alternative",
     "Call",
     "Choose",
+    "Concluded",
     "ErrorPattern",
     "Fail",
     "Failure",

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from orchestration.graph.steps import Call, Choose, ForEach, Graph, Guarded, Parallel, Step
+from orchestration.graph.steps import (
+    Call,
+    Choose,
+    Concluded,
+    ForEach,
+    Graph,
+    Guarded,
+    Parallel,
+    Step,
+)
 
 
 def with_calls(step: Step, change: Callable[[Call], Call]) -> Step:
@@ -26,5 +35,7 @@ def with_calls(step: Step, change: Callable[[Call], Call]) -> Step:
         case Guarded():
             acquire, body = change(step.acquire), graph(step.body)
             return replace(step, acquire=acquire, body=body, cleanup=graph(step.cleanup))
+        case Concluded():
+            return replace(step, body=graph(step.body), conclusion=graph(step.conclusion))
         case _:
             return step

@@ -33,6 +33,7 @@ from orchestration.graph.calls import (
 from orchestration.graph.steps import (
     Call,
     Choose,
+    Concluded,
     Fail,
     ForEach,
     Graph,
@@ -51,6 +52,7 @@ _KINDS: Final[Mapping[str, type[Any]]] = {
         Alternative,
         Call,
         Choose,
+        Concluded,
         ErrorPattern,
         Fail,
         Failure,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from orchestration.expressions import Json, Tree
 from orchestration.graph.calls import (
@@ -136,6 +136,23 @@ class Guarded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Concluded:
+    """A body, and what is done after its end, whether it succeeded or failed.
+
+    The conclusion reads how the body ended as outputs of this step: ``state`` (``succeeded`` or
+    ``failed``), ``error`` and ``cause`` (empty texts where it succeeded), and ``attempt``, the
+    number of the attempt at the run. Where it succeeded, it may read results of the body. A failure
+    of the body is the step's own after the conclusion, whatever becomes of that; a conclusion that
+    fails after a body that succeeded fails the step. Nothing is concluded after an abort.
+    """
+
+    name: str
+    body: Graph
+    conclusion: Graph
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
     """A pause."""
 
@@ -156,7 +173,14 @@ class Fail:
 
 ParameterValue: TypeAlias = str | float | bool | Sequence[str | float | bool]
 """The value of a parameter: a scalar, or a list of scalars."""
-Step: TypeAlias = Call | Read | Choose | Require | ForEach | Parallel | Guarded | Wait | Fail
+Step: TypeAlias = (
+    Call | Read | Choose | Require | ForEach | Parallel | Guarded | Concluded | Wait | Fail
+)
+RUN_SUCCEEDED: Final = "succeeded"
+RUN_FAILED: Final = "failed"
+"""The state of a run at its end, as what follows the end reads it."""
+CONCLUDED: Final = ("state", "error", "cause", "attempt")
+"""The outputs of :class:`Concluded` that its conclusion reads."""
 
 
 @dataclass(frozen=True, slots=True)

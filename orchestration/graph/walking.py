@@ -13,6 +13,7 @@ from orchestration.graph.ordering import circle, layered
 from orchestration.graph.steps import (
     Call,
     Choose,
+    Concluded,
     Fail,
     ForEach,
     Graph,
@@ -36,6 +37,8 @@ def bodies(step: Step) -> tuple[Graph, ...]:
             return step.branches
         case Guarded():
             return (Graph((step.acquire,)), step.body, step.cleanup)
+        case Concluded():
+            return (step.body, step.conclusion)
         case Call() | Read() | Require() | Wait() | Fail():
             return ()
 
@@ -92,7 +95,7 @@ def trees(step: Step) -> Iterator[Tree]:
             yield step.seconds
         case Fail():
             yield step.cause
-        case Parallel() | Guarded():
+        case Parallel() | Guarded() | Concluded():
             pass
 
 
@@ -167,6 +170,8 @@ def rewrite(  # noqa: C901 - one arm for each kind of step
                 body=graph(step.body),
                 cleanup=graph(step.cleanup),
             )
+        case Concluded():
+            return replace(step, body=graph(step.body), conclusion=graph(step.conclusion))
         case Wait():
             return replace(step, seconds=tree(step.seconds))
         case Fail():
@@ -227,7 +232,7 @@ def reads(step: Step) -> frozenset[str]:
 def visible(step: Step) -> frozenset[str]:
     """The names under which a step's results are read from outside of it."""
     names = {step.name}
-    if isinstance(step, Parallel | Guarded):
+    if isinstance(step, Parallel | Guarded | Concluded):
         names |= {n for body in bodies(step) for inner in body.steps for n in visible(inner)}
     return frozenset(names)
 

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from orchestration.expressions import Json, parameter
 from orchestration.graph import Integration, ParameterSpec, ScheduleSpec
+from orchestration.pipeline.afterwards.sections import SECTIONS
 from orchestration.pipeline.notifying import Notify
 from orchestration.stages import Context, Stage
 from orchestration.stages.kinds import Kinds
@@ -101,12 +102,24 @@ class Description(Model):
     it is sure to know every field."""
     stages: tuple[AnyStage, ...] = Field(min_length=1)
     """A list, or a mapping from names to stages."""
+    on_failure: tuple[AnyStage, ...] = ()
+    """Stages after the end of a run that failed: to notify, to clean up, to record. They read
+    ``{outcome: error}``, ``{outcome: cause}`` and ``{outcome: state}``."""
+    on_success: tuple[AnyStage, ...] = ()
+    """Stages after the end of a run that succeeded; they read the outputs of others as well."""
+    always: tuple[AnyStage, ...] = ()
+    """Stages after the end of every run, whether it failed or succeeded."""
     tags: dict[str, str] = Field(default={}, max_length=40)
     schedule: Schedule | None = None
     notify: Notify | None = None
     """The topics of SNS that hear how runs end."""
     airflow: AirflowOptions | None = None
     """Settings of all tasks on Airflow; other backends ignore them."""
+
+    @property
+    def every_stage(self) -> tuple[Stage, ...]:
+        """All stages, those after the end of a run included."""
+        return tuple(stage for section in SECTIONS for stage in getattr(self, section))
 
     def context(self) -> Context:
         """Return the context that stages are lowered in."""
@@ -141,7 +154,7 @@ class Description(Model):
 
     def airflow_settings(self) -> dict[str, Mapping[str, Json]]:
         """The settings of Airflow's tasks by stage; of all tasks under an empty name."""
-        options = {"": self.airflow, **{stage.name: stage.airflow for stage in self.stages}}
+        options = {"": self.airflow, **{stage.name: stage.airflow for stage in self.every_stage}}
         return {name: each.settings() for name, each in options.items() if each is not None}
 
     def schedule_spec(self) -> ScheduleSpec | None:

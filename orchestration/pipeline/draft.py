@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 from orchestration.expressions import Json, parameter, walk
 from orchestration.graph import Integration
+from orchestration.pipeline.afterwards.sections import SECTIONS, STAGES, in_section
 from orchestration.pipeline.description import Description, Parameter, Schedule
 from orchestration.pipeline.notifying import Notify
 from orchestration.refs import Expression, parse
@@ -35,6 +36,8 @@ class Written:
     kind: type[Stage] | None
     references: tuple[tuple[str, Expression[object]], ...]
     after: tuple[str, ...]
+    section: str = STAGES
+    """The field of the pipeline that it stands in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +83,11 @@ class Draft:
             parameters=pipeline.declared_parameters(),
             schedule=pipeline.schedule,
             notify=pipeline.notify,
-            stages=tuple(_whole(stage) for stage in pipeline.stages),
+            stages=tuple(
+                replace(_whole(stage), section=section)
+                for section in SECTIONS
+                for stage in getattr(pipeline, section)
+            ),
         )
 
     @classmethod
@@ -93,8 +100,6 @@ class Draft:
         }
         if data.get("role", parameter("role")) == parameter("role"):
             parameters.setdefault("role", Parameter())
-        stages = data.get("stages")
-        listed = stages if isinstance(stages, Sequence) and not isinstance(stages, str) else ()
         return cls(
             # What can't be read is reported already; a sample that is right stands for it.
             name=_read("name", data, "pipeline"),
@@ -106,7 +111,12 @@ class Draft:
             parameters=parameters,
             schedule=_read("schedule", data, None),
             notify=_read("notify", data, None),
-            stages=tuple(_written(stage, kinds) for stage in listed if _has_name(stage)),
+            stages=tuple(
+                replace(_written(stage, kinds), section=section)
+                for section in SECTIONS
+                for _, stage in in_section(data, section)
+                if _has_name(stage)
+            ),
         )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from orchestration.errors import PipelineError, Problem, near
 from orchestration.pipeline import plans
+from orchestration.pipeline.afterwards.sections import all_stages
 from orchestration.pipeline.unusable import of_path, unusable
 from orchestration.stages.packing import contents, digest
 
@@ -44,8 +45,7 @@ def read(
 
 def _place_stand_ins(data: Mapping[str, Any], directory: Path) -> None:
     """Make the folders of stand-ins absolute; they need not exist until a run starts."""
-    stages = data.get("stages")
-    for stage in stages.values() if isinstance(stages, dict) else ():
+    for _, stage in all_stages(data):
         local = stage.get("local") if isinstance(stage, dict) else None
         if isinstance(local, dict) and isinstance(local.get("directory"), str):
             local["directory"] = str((directory / local["directory"]).resolve())
@@ -214,14 +214,7 @@ def model_files(path: Path, content: Mapping[str, Any]) -> dict[str, str]:
 
 def _codes(data: Mapping[str, Any]) -> Iterator[_Code]:
     """The fields of stages that name code on this machine."""
-    stages = data.get("stages")
-    if isinstance(stages, Mapping):
-        pairs = list(stages.items())
-    elif isinstance(stages, list):
-        pairs = [(s.get("name"), s) for s in stages if isinstance(s, dict)]
-    else:
-        pairs = []
-    for name, stage in pairs:
+    for name, stage in all_stages(data):
         if isinstance(stage, dict):
             for field, value in stage.items():
                 if isinstance(value, dict) and "entry_point" in value:

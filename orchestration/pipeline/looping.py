@@ -43,7 +43,9 @@ _REQUESTS: Final = ("request", "extra_request", "poll")
 
 def inside(context: Context) -> Context:
     """Return the context of one element."""
-    return replace(context, element=apply(Function.TEXT, Item()))
+    item = apply(Function.TEXT, Item())
+    element = item if context.element is None else join(context.element, "/", item)
+    return replace(context, element=element)
 
 
 def looped(

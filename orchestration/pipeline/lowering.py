@@ -10,11 +10,13 @@ from orchestration.errors import PipelineError, Problem
 from orchestration.graph import Graph, Workflow, all_steps, stage_of, upstream
 from orchestration.graph.ordering import circle, layered
 from orchestration.pipeline import looping
+from orchestration.pipeline.afterwards import concluding
+from orchestration.pipeline.afterwards.concluding import Conclusion
 from orchestration.pipeline.conditions.inheriting import inherited, needed
 from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.placing.lowered import Lowered
-from orchestration.pipeline.placing.placement import Placement, leaves
+from orchestration.pipeline.placing.placement import Placement, Settled, leaves
 from orchestration.pipeline.problems import problems
 from orchestration.pipeline.unchanged import Ending
 from orchestration.refs import Ref
@@ -37,8 +39,13 @@ def lower(pipeline: Description) -> Workflow:
     if members := circle(direct):
         message = f"stages wait for each other: {' -> '.join(members)}"
         raise PipelineError([Problem("stages", message)])
+    conditions = inherited(
+        {stage.name: stage.when for stage in pipeline.every_stage},
+        {s.name: [ref.stage for _, ref in needed(s.references())] for s in pipeline.every_stage},
+    )
+    read = looping.outputs_read(pipeline.every_stage)
     lowered = Lowered(
-        fragments=_fragments(pipeline, direct),
+        fragments=_fragments(pipeline.stages, pipeline.context(), direct, read),
         direct=direct,
         readers=_inverted(reading),
         shown={stage.name: type(stage).outputs.shown(stage) for stage in pipeline.stages},
@@ -47,17 +54,19 @@ def lower(pipeline: Description) -> Workflow:
             stage.name: type(stage).outputs.written(stage) if stage.for_each is None else ()
             for stage in pipeline.stages
         },
-        conditions=inherited(
-            {stage.name: stage.when for stage in pipeline.stages},
-            {s.name: [ref.stage for _, ref in needed(s.references())] for s in pipeline.stages},
-        ),
+        conditions={stage.name: conditions[stage.name] for stage in pipeline.stages},
     )
     if wrong := list(_skipped_looks(lowered)):
         raise PipelineError(wrong)
-    settled = Placement.of(lowered).settled()
+    settled = Placement.of(lowered).settled(concluding.outputs_read(pipeline, conditions))
     graph, outputs = settled.graph, settled.outputs
     if ending := Ending.of(graph, outputs, lowered.fragments, pipeline.parameter_specs()):
         graph, outputs = ending.whole(), ending.outputs()
+    permissions = settled.permissions
+    if concluding.last_stages(pipeline):
+        conclusion = Conclusion(pipeline, lowered, conditions, settled.read)
+        whole = _concluded(conclusion, graph, read)
+        graph, permissions = whole.graph, {**permissions, **whole.permissions}
     workflow = Workflow(
         name=pipeline.name,
         description=pipeline.description,
@@ -71,11 +80,26 @@ def lower(pipeline: Description) -> Workflow:
         airflow=pipeline.airflow_settings(),
         region=pipeline.region,
         written=settled.written,
-        permissions=settled.permissions,
+        permissions=permissions,
     )
     if wrong := rules.problems(workflow):
         raise PipelineError([_in_stage(problem) for problem in wrong])
     return workflow
+
+
+def _concluded(conclusion: Conclusion, graph: Graph, read: Mapping[str, frozenset[str]]) -> Settled:
+    """Return a graph with the stages after its end."""
+    stages = concluding.last_stages(conclusion.pipeline)
+    names = {stage.name for stage in stages}
+    direct = {stage.name: needs(stage) & names for stage in stages}
+    if members := circle(direct):
+        message = f"stages wait for each other: {' -> '.join(members)}"
+        raise PipelineError([Problem("", message, stage=members[0])])
+    context = concluding.context(conclusion.pipeline.context())
+    fragments = _fragments(stages, context, direct, read)
+    if wrong := list(conclusion.problems(fragments)):
+        raise PipelineError(wrong)
+    return conclusion.around(graph, fragments, direct)
 
 
 def _skipped_looks(lowered: Lowered) -> Iterator[Problem]:
@@ -133,11 +157,14 @@ def _inverted(reading: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]
     return {name: frozenset(names) for name, names in readers.items()}
 
 
-def _fragments(pipeline: Description, direct: Mapping[str, frozenset[str]]) -> dict[str, Fragment]:
+def _fragments(
+    listed: Sequence[Stage],
+    context: Context,
+    direct: Mapping[str, frozenset[str]],
+    read: Mapping[str, frozenset[str]],
+) -> dict[str, Fragment]:
     """The stages lowered, each after those that it waits for."""
-    stages = {stage.name: stage for stage in pipeline.stages}
-    context = pipeline.context()
-    read = looping.outputs_read(pipeline.stages)
+    stages = {stage.name: stage for stage in listed}
     fragments: dict[str, Fragment] = {}
     ends: dict[str, tuple[str, ...]] = {}
     wrong: list[Problem] = []

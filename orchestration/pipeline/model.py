@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from orchestration.errors import PipelineError, Problem
 from orchestration.graph import Workflow
+from orchestration.pipeline.afterwards.sections import SECTIONS, placed
 from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.lowering import lower, of_requests
@@ -48,9 +49,10 @@ class Pipeline(Description):
         except ValidationError as error:
             draft = Draft.read(named, kinds)
             found = [*from_validation(error, named, kinds), *problems(draft), *misnamed]
-            raise PipelineError(_grouped([*found, *of_requests(draft, found)])) from error
+            wrong = _grouped([*found, *of_requests(draft, found)])
+            raise PipelineError(placed(wrong, named)) from error
         if misnamed:
-            raise PipelineError(misnamed)
+            raise PipelineError(placed(misnamed, named))
         self.lower()  # What is wrong with the whole is said at once, not when a backend asks.
 
     @classmethod
@@ -71,6 +73,7 @@ class Pipeline(Description):
 
         kinds = Kinds.of(stages)
         data, found = read(Path(path), lock)
+        found = placed(found, data)
         try:
             pipeline = cls._of(data, kinds)
         except PipelineError as error:
@@ -96,19 +99,26 @@ class Pipeline(Description):
             return self._workflow
         except AttributeError:
             # No model is assigned to, so what it is lowered to stays right.
-            object.__setattr__(self, "_workflow", lower(self))
+            object.__setattr__(self, "_workflow", self._lowered())
             return self._workflow
+
+    def _lowered(self) -> Workflow:
+        try:
+            return lower(self)
+        except PipelineError as error:
+            raise PipelineError(placed(error.problems, self._sections())) from error
+
+    def _sections(self) -> dict[str, Sequence[Stage]]:
+        return {section: getattr(self, section) for section in SECTIONS}
 
     def warnings(self) -> list[Problem]:
         """Return probable mistakes, and what is not known to work."""
-        return [
-            *self._scheduled_without(),
-            *(
-                replace(found, stage=stage.name)
-                for stage in self._by_default()
-                for found in stage.warnings()
-            ),
-        ]
+        of_stages = (
+            replace(warning, stage=stage.name)
+            for stage in self._by_default()
+            for warning in stage.warnings()
+        )
+        return [*self._scheduled_without(), *placed(of_stages, self._sections())]
 
     def unscheduled(self) -> tuple[str, ...]:
         """Return the parameters that a scheduled run has no value for, unless others give one."""
@@ -140,14 +150,22 @@ class Pipeline(Description):
 
     def _by_default(self) -> list[Stage]:
         defaults = Draft.of(self).defaults()
-        return [assuming(stage, defaults) for stage in self.stages]
+        return [assuming(stage, defaults) for stage in self.every_stage]
 
 
 def _named(data: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
-    """The data with its stages as a list of named ones, and what can't be brought into it."""
-    stages = data.get("stages")
-    if not isinstance(stages, Mapping):
-        return data, []
+    """The data with its stages as lists of named ones, and what can't be brought into them."""
+    wrong: list[Problem] = []
+    named = dict(data)
+    for section in SECTIONS:
+        stages = data.get(section)
+        if isinstance(stages, Mapping):
+            named[section], misnamed = _listed(stages)
+            wrong += [replace(problem, section=section) for problem in misnamed]
+    return named, wrong
+
+
+def _listed(stages: Mapping[Any, Any]) -> tuple[list[Any], list[Problem]]:
     named: list[Any] = []
     found: list[Problem] = []
     for name, stage in stages.items():
@@ -167,7 +185,7 @@ def _named(data: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
             found.append(
                 Problem("", f"has another name in it: {own!r}; leave that out", stage=place)
             )
-    return {**data, "stages": named}, found
+    return named, found
 
 
 def _grouped(problems: Sequence[Problem]) -> list[Problem]:

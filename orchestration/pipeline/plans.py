@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from orchestration.errors import PipelineError, Problem
+from orchestration.pipeline.afterwards.sections import all_stages
 
 if TYPE_CHECKING:
     from orchestration.planning.search.answers.plans import Plan, Plans
@@ -21,18 +22,11 @@ Pinned = Mapping[str, Any]
 
 def automatic(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The stages of a pipeline's data whose strategy is to be planned, by name."""
-    stages = data.get("stages")
-    pairs = stages.items() if isinstance(stages, Mapping) else _named(stages)
-    for name, stage in pairs:
+    for name, stage in all_stages(data):
         if isinstance(stage, dict):
             strategy = stage.get("strategy")
             if isinstance(strategy, dict) and strategy.get("kind") == "auto":
                 yield str(name), stage
-
-
-def _named(stages: object) -> list[tuple[Any, Any]]:
-    listed = stages if isinstance(stages, list) else []
-    return [(stage.get("name"), stage) for stage in listed if isinstance(stage, dict)]
 
 
 def settle(data: Mapping[str, Any], directory: Path, pins: Mapping[str, Pinned]) -> list[Problem]:

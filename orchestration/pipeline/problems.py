@@ -11,6 +11,7 @@ from pathlib import Path
 from orchestration.errors import Problem, near
 from orchestration.expressions import Item, Parameter, Result, walk
 from orchestration.pipeline import looping
+from orchestration.pipeline.afterwards import checking as afterwards
 from orchestration.pipeline.conditions import checking as conditions
 from orchestration.pipeline.draft import Draft, Written
 from orchestration.refs import Ref
@@ -27,7 +28,7 @@ a number."""
 
 def problems(draft: Draft) -> list[Problem]:
     """Everything that is wrong with what could be read."""
-    parts = (_of_pipeline, _of_stages, conditions.problems, looping.problems)
+    parts = (_of_pipeline, _of_stages, conditions.problems, looping.problems, afterwards.problems)
     return [problem for part in parts for problem in part(draft)]
 
 

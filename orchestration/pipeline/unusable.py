@@ -11,6 +11,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from orchestration.errors import Problem
+from orchestration.pipeline.afterwards.sections import SECTIONS
 from orchestration.refs import Expression, written
 
 MOST_DIGITS: Final = 300
@@ -22,18 +23,17 @@ _CHARACTERS: Final = re.compile("[\0\ud800-\udfff]")
 
 def unusable(data: Mapping[str, Any]) -> list[Problem]:
     """List the texts and numbers anywhere in a description that nothing can take."""
-    stages = data.get("stages")
-    top = {key: value for key, value in data.items() if key != "stages"}
+    top = {key: value for key, value in data.items() if key not in SECTIONS}
     found = [Problem(path, message) for path, message in _walk(top, "")]
-    pairs: Iterator[tuple[object, object]] = iter(())
-    if isinstance(stages, Mapping):
-        pairs = iter(stages.items())
-    elif isinstance(stages, list | tuple):
-        pairs = ((_name(stage, index), stage) for index, stage in enumerate(stages))
-    for name, stage in pairs:
-        found += [Problem("stages", f"the name of a stage {m}") for _, m in _text(str(name), "")]
-        shown = ascii(str(name))[1:-1]
-        found += [Problem(path, message, stage=shown) for path, message in _walk(stage, "")]
+    for section in SECTIONS:
+        for name, stage in _pairs(data.get(section)):
+            wrong = (f"the name of a stage {message}" for _, message in _text(str(name), ""))
+            found += [Problem(section, message) for message in wrong]
+            shown = ascii(str(name))[1:-1]
+            found += [
+                Problem(path, message, stage=shown, section=section)
+                for path, message in _walk(stage, "")
+            ]
     return found
 
 
@@ -44,6 +44,13 @@ def of_path(text: str) -> str | None:
     if any(len(part) > _LONGEST_NAME for part in Path(text).parts):
         return f"holds a name of more than {_LONGEST_NAME} characters"
     return next((message for _, message in _text(text, "")), None)
+
+
+def _pairs(stages: object) -> Iterator[tuple[object, object]]:
+    if isinstance(stages, Mapping):
+        yield from stages.items()
+    elif isinstance(stages, list | tuple):
+        yield from ((_name(stage, index), stage) for index, stage in enumerate(stages))
 
 
 def _name(stage: object, index: int) -> object:

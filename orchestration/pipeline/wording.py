@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel
 
 from orchestration.errors import Problem, near
+from orchestration.pipeline.afterwards.sections import SECTIONS
 from orchestration.pipeline.description import PIPELINE_NAME, REGION, Description
 from orchestration.pipeline.documentation import documented
 from orchestration.refs import STAGE_NAME
@@ -61,7 +62,7 @@ def _place(location: Location, data: Mapping[str, Any], *, missing: bool) -> tup
         is_entry = isinstance(part, int) and isinstance(here, list | tuple) and part < len(here)
         if is_entry:
             here = here[part]
-            if stage is None and field == "stages" and (name := _name(here)) is not None:
+            if stage is None and field in SECTIONS and (name := _name(here)) is not None:
                 stage, field = name, ""
             else:
                 field += f"[{part}]"
@@ -97,8 +98,8 @@ class _Models:
         """Return the models that may stand at a location."""
         models: tuple[type[BaseModel], ...] = (Description,)
         for position, part in enumerate(location):
-            if location[:position] == ("stages",):
-                models = self._stage(part)
+            if position == 1 and location[0] in SECTIONS:
+                models = self._stage(str(location[0]), part)
                 continue
             fields = [m.model_fields[str(part)] for m in models if part in m.model_fields]
             if fields:
@@ -107,8 +108,8 @@ class _Models:
                 models = tuple(m for m in models if _kind(m) == part) or models
         return models
 
-    def _stage(self, index: str | int) -> tuple[type[BaseModel], ...]:
-        stage = self.data["stages"][index]
+    def _stage(self, section: str, index: str | int) -> tuple[type[BaseModel], ...]:
+        stage = self.data[section][index]
         name = stage.get("kind") if isinstance(stage, Mapping) else None
         kind = self.kinds.get(name) if isinstance(name, str) else None
         return () if kind is None else (kind,)

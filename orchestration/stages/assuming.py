@@ -19,7 +19,7 @@ from orchestration.expressions import (
     walk,
 )
 from orchestration.expressions.evaluate import Values, evaluate
-from orchestration.refs import Each, Expression, FirstOf, Ref
+from orchestration.refs import Each, Expression, FirstOf, Ref, RunOutcome
 from orchestration.stages.stage import Stage
 from orchestration.stages.values import Model
 
@@ -59,7 +59,7 @@ def _value(value: Anything, values: Values) -> Anything:
 
 def _is_known(expression: Expression[Anything], values: Values) -> bool:
     return not any(
-        isinstance(node, Ref | FirstOf | Each | Result | Item | Run)
+        isinstance(node, Ref | FirstOf | Each | RunOutcome | Result | Item | Run)
         or (isinstance(node, Parameter) and node.name not in values.parameters)
         for node in walk(expression)
     )

@@ -137,3 +137,15 @@ def waiting(wait_s: float, **fields: Any) -> Call:
     assert call.fallback is not None
     pause_s = max(900, wait_s / 96)
     return replace(call, fallback=replace(call.fallback, wait_s=wait_s, pause_s=pause_s))
+
+
+def test_what_follows_the_end_of_a_run_is_counted() -> None:
+    stage = DataStaging(name="copy", source="s3://source/1")
+    late = stage.model_copy(update={"name": "late"})
+    made = Pipeline(
+        name="copies", workspace="s3://bucket", role=ROLE, stages=[stage], always=[late]
+    ).lower()
+    count = counted(stepfunctions.render(made), made)
+    assert count.loops["late.copy"] == count.loops["copy.copy"]
+    alone = stagings(1)
+    assert count.once > 2 * counted(stepfunctions.render(alone), alone).once - 2

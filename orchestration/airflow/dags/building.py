@@ -25,7 +25,7 @@ from orchestration.graph import ParameterSpec
 
 _log = logging.getLogger(__name__)
 
-_PLAIN = frozenset({"InputsOperator", "ChooseOperator", "JoinOperator"})
+_PLAIN = frozenset({"InputsOperator", "ChooseOperator", "JoinOperator", "OutcomeOperator"})
 
 # A worker that dies is what retries are for: a second attempt adopts what the first one started.
 # What ended badly fails for good, whatever this says.

@@ -20,6 +20,7 @@ from orchestration.expressions import Result, Tree, substitute
 from orchestration.graph import (
     Call,
     Choose,
+    Concluded,
     ForEach,
     Graph,
     Guarded,
@@ -94,6 +95,8 @@ class Cutter:
                 return self._for_each(step, waits, around, entry)
             case Guarded():
                 return self._guarded(step, entry)
+            case Concluded():
+                return self._concluded(step, entry)
             case _:
                 raise TypeError(f"{step.name} holds no job")
 
@@ -234,6 +237,24 @@ class Cutter:
         )
         self._add(teardown, body or [setup], place)
         return (*(exits if body else ()), teardown)
+
+    def _concluded(self, step: Concluded, place: Place) -> tuple[Draft, ...]:
+        at = len(self.tasks)
+        exits = self.graph(step.body, place)
+        ended = Draft(
+            stage=stage_of(step),
+            kind="outcome",
+            named_by=step.name,
+            trigger_rule="all_done",
+            open=False,
+        )
+        # It waits for every task: a failure marks what follows it at once, while others still run.
+        # Airflow lets no such rule follow a setup directly; what the setup is for stands for it.
+        body = [task for task in self.tasks[at:] if not task.setup]
+        self._add(ended, body or place.entry, place)
+        # It succeeds after a body that failed, so that it stands for none of these tasks.
+        ended.ancestors = 0
+        return (*exits, *self.graph(step.conclusion, replace(place, entry=(ended,))))
 
 
 def _waited_for_inside(step: Guarded) -> tuple[Call, Guarded]:

@@ -12,6 +12,7 @@ from orchestration.expressions import Json, Result, Tree, walk
 from orchestration.graph import (
     Call,
     Choose,
+    Concluded,
     ForEach,
     Graph,
     Guarded,
@@ -22,7 +23,9 @@ from orchestration.graph import (
     visible,
 )
 
-Kind: TypeAlias = Literal["inputs", "outputs", "steps", "mapped", "choose", "join", "leftovers"]
+Kind: TypeAlias = Literal[
+    "inputs", "outputs", "steps", "mapped", "choose", "join", "outcome", "leftovers"
+]
 
 _OVERWRITES: Final = frozenset({"CopyObject", "PutObject", "TagResource"})
 """Calls that do the same however often they are sent."""
@@ -87,6 +90,8 @@ class Draft:
             names.add(self.loop_step.name)
         if self.collects is not None:
             names.add(self.collects.name)
+        if self.kind == "outcome":
+            names.add(self.named_by)
         return frozenset(names)
 
     @property
@@ -152,7 +157,7 @@ def starts_job(call: Call) -> bool:
 def has_job(step: Step) -> bool:
     """Return whether a step starts a job, itself or inside, or acquires what must be released."""
     return any(
-        isinstance(inner, Guarded) or (isinstance(inner, Call) and starts_job(inner))
+        isinstance(inner, Guarded | Concluded) or (isinstance(inner, Call) and starts_job(inner))
         for inner in all_steps(Graph((step,)))
     )
 

@@ -121,7 +121,7 @@ def _digest(path: Path) -> str:
 def _modules(pipeline: Pipeline) -> dict[str, str]:
     """Return the digests of the code that stages of other packages are made of."""
     own = ("builtins", "orchestration", "pydantic")
-    modules = {kind.__module__ for stage in pipeline.stages for kind in type(stage).__mro__}
+    modules = {kind.__module__ for stage in pipeline.every_stage for kind in type(stage).__mro__}
     others = {name for name in modules if name.partition(".")[0] not in own}
     return {name: _code(name) for name in sorted(others)}
 

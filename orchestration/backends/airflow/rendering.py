@@ -297,6 +297,8 @@ def _operator(draft: Draft) -> OperatorName:
             return "JoinOperator"
         case "leftovers":
             return "LeftoversOperator"
+        case "outcome":
+            return "OutcomeOperator"
         case _:
             call = _shown(draft)
             if call is None:

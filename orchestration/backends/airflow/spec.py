@@ -17,6 +17,9 @@ OUTPUTS: Final = "outputs"
 LEFTOVERS: Final = "leftovers"
 """The task that stops jobs which still run when the tasks that started them have ended."""
 
+OUTCOME: Final = "outcome"
+"""The task that says how the run ended, where stages follow its end."""
+
 OperatorName: TypeAlias = Literal[
     "InputsOperator",
     "StepsOperator",
@@ -29,6 +32,7 @@ OperatorName: TypeAlias = Literal[
     "FileSystemOperator",
     "ChooseOperator",
     "JoinOperator",
+    "OutcomeOperator",
     "LeftoversOperator",
 ]
 """The classes in ``orchestration.airflow.operators``."""
@@ -36,7 +40,7 @@ OperatorName: TypeAlias = Literal[
 CHOICE_PARTS: Final = ("name", "condition", "collect", "absent")
 """The parts of a choice whose outputs a task leaves."""
 
-TriggerRule: TypeAlias = Literal["all_success", "none_failed_min_one_success"]
+TriggerRule: TypeAlias = Literal["all_success", "none_failed_min_one_success", "all_done"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

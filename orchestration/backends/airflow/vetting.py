@@ -27,6 +27,7 @@ _ARGUMENTS: Final[Mapping[str, frozenset[str]]] = {
     "InputsOperator": frozenset(),
     "ChooseOperator": frozenset({"condition", "otherwise", "reads", "then"}),
     "JoinOperator": frozenset(),
+    "OutcomeOperator": frozenset({"keeps"}),
     "LeftoversOperator": frozenset({"jobs"}),
 }
 """The arguments that a specification gives to each operator."""

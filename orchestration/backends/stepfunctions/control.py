@@ -14,6 +14,8 @@ from orchestration.backends.stepfunctions.calls import reports, sending
 from orchestration.backends.stepfunctions.facts import exported, row_fields
 from orchestration.backends.stepfunctions.names import Scope, Value, state, variable
 from orchestration.backends.stepfunctions.nesting import (
+    ENDED_BADLY,
+    ENDED_WELL,
     ERROR,
     FIRST_ERROR,
     Together,
@@ -27,6 +29,7 @@ from orchestration.expressions import Json, Tree
 from orchestration.graph import (
     Call,
     Choose,
+    Concluded,
     Fail,
     ForEach,
     Graph,
@@ -132,6 +135,9 @@ def _after(step: Step, scope: Scope) -> Scope:
             after = carried(body, results, _after(step.acquire, scope))
             cleaned = exported(step.cleanup.steps, scope.facts)
             return carried(variable(step.name, "Cleanup"), cleaned, after)
+        case Concluded():
+            body = f"{variable(step.name, 'Body')}.results"
+            return carried(body, exported(step.body.steps, scope.facts), scope)
         case Choose() if step.collect:
             return scope.extended({step.name: f"${variable(step.name)}"})
         case Choose() | Require() | Wait() | Fail():
@@ -155,7 +161,7 @@ class _Here:
     def _assigned(self) -> dict[str, Json]:
         return self.after.assigned(self.entering)
 
-    def step(self, step: Step, following: str) -> str:
+    def step(self, step: Step, following: str) -> str:  # noqa: C901 - one arm for each kind
         """Write a step; the name of its first state comes back."""
         match step:
             case Call():
@@ -174,6 +180,8 @@ class _Here:
                 return self.side_by_side(Together.named(step), step.branches, following)
             case Guarded():
                 return self._guarded(step, following)
+            case Concluded():
+                return self._concluded(step, following)
             case Wait():
                 wait: State = {"Type": "Wait", "Seconds": self._seconds(step.seconds)}
                 wait |= {"Assign": self._assigned} if self.entering else {}
@@ -275,6 +283,30 @@ class _Here:
         }
         here = self.states.add(label, work, cleanup)
         return sending.call(step.acquire, self.scope, self.states, here)
+
+    def _concluded(self, step: Concluded, following: str) -> str:
+        name, ending = state(step.name), variable(step.name)
+        body = variable(step.name, "Body")
+        after, label = self._checked(name, following), f"{name}-Afterwards"
+        scope = _after(step, self.scope).extended({step.name: f"${ending}"})
+        conclusion: State = {
+            "Type": "Parallel",
+            "Branches": [_machine(label, step.conclusion, scope, ())],
+            # The body's failure comes first.
+            "Output": f"{{% $exists(${body}.Error) ? ${body} : {{}} %}}",
+            "Catch": [caught(after, f"$exists(${body}.Error) ? ${body} : ")],
+        }
+        afterwards = self.states.add(label, conclusion, after)
+        label = f"{name}-Body"
+        results = exported(step.body.steps, self.scope.facts)
+        failed: State = {body: ERROR, ending: ENDED_BADLY}
+        work: State = {
+            "Type": "Parallel",
+            "Branches": [_machine(label, step.body, self.scope, results)],
+            "Catch": [{"ErrorEquals": ["States.ALL"], "Assign": failed, "Next": afterwards}],
+            "Assign": {body: "{% $states.result[0] %}", ending: ENDED_WELL},
+        }
+        return self.states.add(label, work, afterwards)
 
     def _checked(self, name: str, following: str) -> str:
         """Fail with the error in a state's input, or go on."""

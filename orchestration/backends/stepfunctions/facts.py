@@ -28,6 +28,7 @@ from orchestration.expressions import (
 )
 from orchestration.graph import (
     Call,
+    Concluded,
     ForEach,
     Graph,
     Output,
@@ -178,6 +179,10 @@ def _kinds(graph: Graph) -> Iterator[tuple[tuple[str, str], Kind]]:
                     yield (step.name, name), kind if same else "any"
             case ForEach():
                 yield (step.name, "items"), "array"
+            case Concluded():
+                yield (step.name, "attempt"), "number"
+                for name in ("state", "error", "cause"):
+                    yield (step.name, name), "string"
             case _:
                 pass
 

@@ -13,16 +13,24 @@ from typing import Final
 
 from orchestration.backends.stepfunctions.names import Scope, state, variable
 from orchestration.backends.stepfunctions.states import State, States
+from orchestration.execution import wording
 from orchestration.expressions import Json
 from orchestration.graph import Parallel
 from orchestration.graph.composition import Part, leaves, spine
 
 # A task that timed out has no cause.
-ERROR: Final[Json] = {
-    "Error": "{% $states.errorOutput.Error %}",
-    "Cause": "{% '' & $states.errorOutput.Cause %}",
-}
+_CAUSE: Final = "{% '' & $states.errorOutput.Cause %}"
+ERROR: Final[Json] = {"Error": "{% $states.errorOutput.Error %}", "Cause": _CAUSE}
 """The part of a caught error that is kept."""
+_ATTEMPT: Final = {"attempt": "{% $attempt %}"}
+ENDED_WELL: Final[Json] = {**wording.ending(None), **_ATTEMPT}
+"""The end of a run that succeeded, for what is done after it."""
+ENDED_BADLY: Final[Json] = {
+    # Names that begin with "States." are the language's own, and the run fails without that.
+    **wording.ending(("{% $replace($states.errorOutput.Error, /^States[.]/, '') %}", _CAUSE)),
+    **_ATTEMPT,
+}
+"""The end of a run that failed with the error that was caught."""
 FIRST_ERROR: Final = "{% $exists($states.result.Error) ? $states.result[$exists(Error)][0] : {} %}"
 """The first error that branches or iterations gave back, if there is one."""
 

@@ -20,6 +20,7 @@ from orchestration.expressions import Item, Join, Parameter, Result, Run, Tree, 
 from orchestration.graph import (
     Call,
     Choose,
+    Concluded,
     Fail,
     ForEach,
     Graph,
@@ -276,9 +277,9 @@ def _uses(step: Step, certain: bool, looping: bool) -> Iterator[Use]:
             yield Use(tree, None, certain, looping)
         case Fail(cause=tree):
             yield Use(tree, None, False, looping)
-        case Parallel() | Guarded():
+        case Parallel() | Guarded() | Concluded():
             pass
-    inside = isinstance(step, Parallel | Guarded)
+    inside = isinstance(step, Parallel | Guarded | Concluded)
     for body in bodies(step):
         yield from _in_series(
             body.steps,

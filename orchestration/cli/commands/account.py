@@ -71,7 +71,7 @@ def run(
 
     name = run_id or new_run_id()
     title = f"{loaded.name}, run {name}"
-    stages = [stage.name for stage in loaded.stages]
+    stages = [stage.name for stage in loaded.every_stage]
     person = replies.person(loaded.lower(), alone=False)
     with terminable(), following(title, stages, live=person is None) as on_progress:
         outcome = outcome_of(

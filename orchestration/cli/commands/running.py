@@ -48,7 +48,7 @@ def run(
     from orchestration.local.run import run as run_locally
 
     title = f"{loaded.name} on {driver.value}"
-    stages = [stage.name for stage in loaded.stages]
+    stages = [stage.name for stage in loaded.every_stage]
     person = replies.person(loaded.lower(), alone=True)
     with terminable(), following(title, stages, live=person is None) as on_progress:
         report = run_locally(

@@ -78,7 +78,7 @@ def run(
             airflow=airflow,
         )
         with asking(on_question, workflow, attempt.places, account):
-            return attempt.run(on, [stage.name for stage in pipeline.stages])
+            return attempt.run(on, [stage.name for stage in pipeline.every_stage])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,7 @@ def prepare(
 
 def stand_ins(pipeline: Pipeline) -> Iterator[StandIn]:
     """Yield the programs that run in the place of images; raise where a folder is missing."""
-    for stage in pipeline.stages:
+    for stage in pipeline.every_stage:
         local = getattr(stage, "local", None)
         if local is None:
             continue

@@ -12,7 +12,7 @@ from orchestration.expressions import All, Any, Compare, FirstOf, Join, Not, Par
 from orchestration.expressions.conditions import COMPARISONS
 from orchestration.pipeline.conditions.inheriting import Conditions, inherited, needed
 from orchestration.pipeline.conditions.logic import always_holds
-from orchestration.refs import Expression, Ref, Run
+from orchestration.refs import Expression, Ref, Run, RunOutcome
 
 if TYPE_CHECKING:
     from orchestration.pipeline.draft import Draft, Written
@@ -103,7 +103,7 @@ class _Checks:
                 return "boolean"
             case int() | float():
                 return "number"
-            case str() | Join() | Run():
+            case str() | Join() | Run() | RunOutcome():
                 return "string"
             case Parameter(name):
                 declared = self.draft.parameters.get(name)

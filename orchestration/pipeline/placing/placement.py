@@ -26,6 +26,8 @@ class Settled:
     written: Mapping[str, Tree]
     """The S3 URIs of what stages write, as ``stage.output``."""
     permissions: Mapping[str, tuple[Permission, ...]]
+    read: Mapping[Ref[object], Tree]
+    """The outputs that are read after the end; those of stages that did not run are null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,11 @@ class Placement:
         }
         return cls(stages, exclusive)
 
-    def settled(self) -> Settled:
-        """Put all stages into one graph, and resolve their references."""
+    def settled(self, read: Iterable[Ref[object]] = ()) -> Settled:
+        """Put all stages into one graph, and resolve their references.
+
+        ``read`` are the outputs that are read after the end of a run.
+        """
         graph = self._graph(self.stages.fragments, _Passed())
         outputs: dict[str, dict[str, Tree]] = {}
         for name, fragment in self.stages.fragments.items():
@@ -75,6 +80,7 @@ class Placement:
         }
         return Settled(
             outputs=settling.tree(shown, sure=False),
+            read={ref: settling.tree(ref, sure=False) for ref in read},
             written=written,
             permissions={
                 name: tuple(
