@@ -11,6 +11,7 @@ from pathlib import Path
 OWN_STAGES = Path(__file__).parents[1] / "docs" / "own_stages.md"
 FOR_EACH = Path(__file__).parents[1] / "docs" / "for_each.md"
 AFTER_THE_END = Path(__file__).parents[1] / "docs" / "after_the_end.md"
+NESTED_PIPELINES = Path(__file__).parents[1] / "docs" / "nested_pipelines.md"
 CONDITIONS = Path(__file__).parents[1] / "docs" / "conditions.md"
 
 

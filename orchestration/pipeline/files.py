@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from orchestration.errors import PipelineError, Problem, near
 from orchestration.pipeline import plans
 from orchestration.pipeline.afterwards.sections import all_stages
+from orchestration.pipeline.nesting.inlining import whole
 from orchestration.pipeline.unusable import of_path, unusable
 from orchestration.stages.packing import contents, digest
 
@@ -26,9 +28,7 @@ def read(
     A digest comes from the lock file where there is one, so that reading needs no folder; else from
     the folder itself. ``content`` is what the lock file will hold, where that is not written yet.
     """
-    from orchestration.pipeline.yaml import load
-
-    data = load(path)
+    data = whole(path).data
     if wrong := unusable(data):
         raise PipelineError(wrong)
     _place_stand_ins(data, path.parent)
@@ -125,11 +125,9 @@ def lock_path(path: Path) -> Path:
 
 def lock(path: Path) -> dict[str, Any]:
     """Build the lock file's content from the folders as they are now, and keep its plans."""
-    from orchestration.pipeline.yaml import load
-
     digests: dict[str, str] = {}
     problems: list[Problem] = []
-    for code in _codes(load(path)):
+    for code in _codes(whole(path).data):
         source, field = code.source, code.place
         if "sha256" in source:
             continue
@@ -158,9 +156,7 @@ def document(digests: Mapping[str, str], pins: Mapping[str, plans.Pinned]) -> di
 
 def planned(path: Path) -> tuple[dict[str, Plans], dict[str, Any]]:
     """Return the plans for a file's stages, and the lock file that pins the chosen ones."""
-    from orchestration.pipeline.yaml import load
-
-    found, pins = plans.pins(load(path), path.parent)
+    found, pins = plans.pins(whole(path).data, path.parent)
     # A first lock file pins the code, too; later ones leave that to `orchestrate lock`.
     digests = _lock(path).sources if lock_path(path).exists() else lock(path)["sources"]
     return found, document(digests, pins)
@@ -205,11 +201,17 @@ def _locked(content: Mapping[str, Any]) -> _Locked:
     return _Locked(digests, pins)
 
 
-def model_files(path: Path, content: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digests of models' files that a YAML file names, with a lock file's content."""
-    from orchestration.pipeline.yaml import load
+def other_files(path: Path, content: Mapping[str, Any]) -> dict[str, str]:
+    """Return the digests of the files that a YAML file names, with a lock file's content.
 
-    return plans.model_files(load(path), path.parent, _locked(content).plans)
+    They are those of models and of nested pipelines.
+    """
+    document = whole(path)
+    nested = {
+        Path(os.path.relpath(file, path.parent.resolve())).as_posix(): plans.digest(file)
+        for file in document.files
+    }
+    return {**nested, **plans.model_files(document.data, path.parent, _locked(content).plans)}
 
 
 def _codes(data: Mapping[str, Any]) -> Iterator[_Code]:

@@ -42,7 +42,7 @@ def settle(data: Mapping[str, Any], directory: Path, pins: Mapping[str, Pinned])
         if pin is None or pin["asked"] != _asked(stage):
             continue
         path = _config(stage, directory)
-        if path is not None and path.is_file() and _digest(path) != pin["model"]:
+        if path is not None and path.is_file() and digest(path) != pin["model"]:
             continue
         tell: Mapping[str, str] = stage["strategy"].get("tell") or {}
         told = {name: pin["tells"][quantity] for quantity, name in tell.items()}
@@ -117,7 +117,7 @@ def model_files(
         path = _config(stage, directory)
         if path is not None:
             pin = pins.get(name, {})
-            known = _digest(path) if path.is_file() else pin.get("model")
+            known = digest(path) if path.is_file() else pin.get("model")
             digests[str(stage["strategy"]["model"]["config"])] = str(known)
     return digests
 
@@ -129,7 +129,8 @@ def _config(stage: Mapping[str, Any], directory: Path) -> Path | None:
     return None
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
+    """Return the digest of a file's bytes."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -184,7 +185,7 @@ def _pinned(asked: str, config: Path | None, plan: Plan) -> Pinned:
     told = {**found, **found["degrees"]}
     return {
         "asked": asked,
-        "model": None if config is None else _digest(config),
+        "model": None if config is None else digest(config),
         "cluster": {
             "instance_type": plan.instance_type,
             "instance_count": plan.instance_count,

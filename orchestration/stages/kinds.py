@@ -36,6 +36,7 @@ OWN: Final[Mapping[str, str]] = {
     "processing_job": "orchestration.stages.processing.stage:ProcessingJob",
     "batch_transform": "orchestration.stages.serving.transform:BatchTransform",
     "approval": "orchestration.stages.people:Approval",
+    "pipeline": "orchestration.stages.composing:NestedPipeline",
 }
 """The kinds of this package, each with its module, which is imported when it is asked for."""
 

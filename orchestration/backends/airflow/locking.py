@@ -51,12 +51,12 @@ def with_specification(
     """
     from orchestration.backends.airflow.rendering import render
     from orchestration.pipeline import Pipeline
-    from orchestration.pipeline.files import model_files
+    from orchestration.pipeline.files import other_files
 
     pipeline = Pipeline.load(path, stages=stages, lock=content)
     section = {
         "version": _VERSION,
-        "files": {path.name: _digest(path), **model_files(path, content)},
+        "files": {path.name: _digest(path), **other_files(path, content)},
         "modules": _modules(pipeline),
         "specification": to_document(render(pipeline.lower())),
     }

@@ -1,0 +1,231 @@
+"""A pipeline's file with the stages of the pipelines that it names in the place of their names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from orchestration.errors import PipelineError, Problem, near
+from orchestration.pipeline.afterwards.sections import AFTER_END, SECTIONS, in_section
+from orchestration.pipeline.nesting.renaming import Renaming
+from orchestration.pipeline.unusable import of_path
+from orchestration.pipeline.yaml import load
+
+_KIND: Final = "pipeline"
+_FIELDS: Final = ("kind", "name", "file", "parameters", "after", "when")
+_LONGEST: Final = 30
+"""Characters of a stage's name, as ``StageName`` has it."""
+
+Data = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The data of a pipeline's file, its nested pipelines replaced by their stages."""
+
+    data: Data
+    problems: tuple[Problem, ...] = ()
+    files: tuple[Path, ...] = ()
+    """The other files that it was read from."""
+
+
+def whole(path: Path) -> Whole:
+    """Read a pipeline's file, and those of the pipelines in it.
+
+    Raises :class:`PipelineError` with all that is wrong with the latter; as long as it is not
+    mended, nobody knows which stages there are.
+    """
+    read = _whole(path, ())
+    if read.problems:
+        raise PipelineError(read.problems)
+    return read
+
+
+def _whole(path: Path, around: tuple[Path, ...]) -> Whole:
+    """Read a file that others ``around`` it have named."""
+    data = load(path)
+    nested = [
+        (section, str(name), stage)
+        for section in SECTIONS
+        for name, stage in in_section(data, section)
+        if isinstance(stage, dict) and stage.get("kind") == _KIND
+    ]
+    if not nested:
+        return Whole(data)
+    inlining = _Inlining(path, (*around, path.resolve()), data)
+    for section, name, stage in nested:
+        inlining.add(section, name, stage)
+    return inlining.whole()
+
+
+@dataclass(slots=True)
+class _Inlining:
+    """One file, while the stages of others are put into it."""
+
+    path: Path
+    chain: tuple[Path, ...]
+    """The files around it, and itself."""
+    data: Data
+    problems: list[Problem] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    inside: dict[str, dict[str, Data]] = field(default_factory=dict)
+    """The stages of each nested pipeline, by its own name and then by theirs."""
+
+    def whole(self) -> Whole:
+        """Return the file's data with all that was added."""
+        for section in SECTIONS:
+            if section in self.data:
+                self.data[section] = self._stages(section)
+        return Whole(self.data, tuple(self.problems), tuple(self.files))
+
+    def add(self, section: str, name: str, stage: Data) -> None:
+        """Read the pipeline that a stage names."""
+        self.inside[name] = {}
+        wrong = list(self._misplaced(section, stage))
+        if not wrong:
+            inner = self._read(stage["file"], wrong)
+            if inner is not None:
+                wrong += self._added(name, stage, inner)
+        self.problems += [replace(each, stage=name, section=section) for each in wrong]
+
+    def _misplaced(self, section: str, stage: Data) -> Iterator[Problem]:
+        for key in stage:
+            if key not in _FIELDS:
+                hint = near(str(key), _FIELDS) or "; give it to the stages of the other file"
+                yield Problem(str(key), f"is no field of a pipeline as a stage{hint}")
+        file = stage.get("file")
+        if not isinstance(file, str):
+            yield Problem("file", "expected the path of a YAML file with a pipeline")
+        elif wrong := of_path(file):
+            yield Problem("file", wrong)
+        if section in AFTER_END:
+            yield Problem("kind", "a pipeline can't follow the end of a run; write its stages here")
+
+    def _read(self, given: str, wrong: list[Problem]) -> Data | None:
+        path = (self.path.parent / given).resolve()
+        if path in self.chain:
+            files = [file.name for file in (*self.chain[self.chain.index(path) :], path)]
+            wrong.append(Problem("file", f"pipelines hold each other: {' -> '.join(files)}"))
+            return None
+        if not path.is_file():
+            wrong.append(Problem("file", f"there is no file {given}"))
+            return None
+        try:
+            inner = _whole(path, self.chain)
+        except PipelineError as error:
+            wrong += [Problem("file", f"{given}: {each}") for each in error.problems]
+            return None
+        self.files += [path, *inner.files]
+        wrong += [Problem("file", f"{given}: {each}") for each in inner.problems]
+        return None if inner.problems else inner.data
+
+    def _added(self, name: str, stage: Data, inner: Data) -> Iterator[Problem]:
+        given = stage["file"]
+        for section in AFTER_END:
+            if inner.get(section):
+                message = f"has {section}, which follows the end of a run; move it to this file"
+                yield Problem("file", f"{given} {message}")
+        region = inner.get("region")
+        if region is not None and region != self.data.get("region"):
+            other = self.data.get("region") or "no region of its own"
+            yield Problem("file", f"{given} runs in {region}, and this pipeline in {other}")
+        stages = {str(n): s for n, s in in_section(inner, "stages") if isinstance(s, dict)}
+        if not stages:
+            yield Problem("file", f"{given} has no stages")
+        for other in stages:
+            if len(f"{name}_{other}") > _LONGEST:
+                message = f"its stage {other} would be {name}_{other}, and the most is {_LONGEST}"
+                yield Problem("name", f"{message} characters; shorten one of the two names")
+        renaming = Renaming(name, frozenset(stages), _declared(inner), stage.get("parameters"))
+        yield from renaming.problems(given, _declared(self.data))
+        self._declare(renaming.lifted(), given)
+        folder = (self.path.parent / given).parent
+        moved = os.path.relpath(folder, self.path.parent)
+        for other, content in stages.items():
+            made = renaming.stage({key: v for key, v in content.items() if key != "name"})
+            self.inside[name][f"{name}_{other}"] = _placed(_entered(made, stage), moved)
+
+    def _declare(self, lifted: Mapping[str, Any], given: str) -> None:
+        declared = self.data.setdefault("parameters", {})
+        if not isinstance(declared, dict):
+            return
+        for parameter, content in lifted.items():
+            if parameter in declared:
+                message = f"is what a parameter of {given} is called here; rename it"
+                self.problems.append(Problem(f"parameters.{parameter}", message))
+            declared.setdefault(parameter, content)
+
+    def _stages(self, section: str) -> Any:
+        """Return the stages of a field, each nested pipeline replaced by its own."""
+        made: dict[str, Any] = {}
+        listed = isinstance(self.data[section], list)
+        if not listed and not isinstance(self.data[section], dict):
+            return self.data[section]
+        for name, stage in in_section(self.data, section):
+            inner = self.inside.get(str(name), {str(name): stage})
+            self.problems += [
+                Problem("", "2 stages have this name", stage=other, section=section)
+                for other in inner
+                if other in made
+            ]
+            made |= inner
+        for stage in made.values():
+            self._wait(stage)
+        if not listed:
+            return made
+        return [
+            {**stage, "name": name} if isinstance(stage, dict) else stage
+            for name, stage in made.items()
+        ]
+
+    def _wait(self, stage: Any) -> None:
+        """Wait for all stages of a nested pipeline where a stage waits for it."""
+        after = stage.get("after") if isinstance(stage, dict) else None
+        if isinstance(after, list):
+            stage["after"] = [
+                each for other in after for each in (self.inside.get(str(other)) or [other])
+            ]
+
+
+def _declared(inner: Data) -> dict[str, Any]:
+    declared = inner.get("parameters")
+    return dict(declared) if isinstance(declared, dict) else {}
+
+
+def _entered(stage: Data, around: Data) -> Data:
+    """Return a stage with ``after`` and ``when`` of the stage that stands for its pipeline."""
+    entered = dict(stage)
+    if isinstance(around.get("after"), list):
+        own = entered.get("after")
+        entered["after"] = [*around["after"], *(own if isinstance(own, list) else [])]
+    if around.get("when") is not None:
+        own = entered.get("when")
+        entered["when"] = around["when"] if own is None else {"all": [around["when"], own]}
+    return entered
+
+
+def _placed(stage: Data, folder: str) -> Data:
+    """Return a stage with paths relative to the file that it is put into."""
+
+    def moved(content: Any, *keys: str) -> Any:
+        if not isinstance(content, dict):
+            return content
+        changed = {key: content[key] for key in keys if isinstance(content.get(key), str)}
+        paths = {key: os.path.normpath(Path(folder) / path) for key, path in changed.items()}
+        return {**content, **paths}
+
+    placed = {
+        name: moved(value, "directory", "archive")
+        if isinstance(value, dict) and "entry_point" in value
+        else value
+        for name, value in stage.items()
+    }
+    if "local" in placed:
+        placed["local"] = moved(placed["local"], "directory")
+    strategy = placed.get("strategy")
+    if isinstance(strategy, dict) and isinstance(strategy.get("model"), dict):
+        placed["strategy"] = {**strategy, "model": moved(strategy["model"], "config")}
+    return placed
