@@ -177,31 +177,20 @@ def test_an_endpoint_survives_lost_responses_and_tells_of_a_roll_back(everywhere
     agree(outcomes)
 
 
-def test_a_job_without_capacity_leaves_no_file_system(everywhere: Suffer) -> None:
-    calls = [throttled("sagemaker", "DescribeTrainingJob"), throttled("fsx", "DeleteFileSystem", 7)]
-    outcomes = everywhere(pipelines.file_system(), [Fault.capacity("train"), *calls])
+def test_a_job_without_capacity_leaves_no_file_system_in_spite_of_outages(
+    everywhere: Suffer,
+) -> None:
+    outages = [
+        throttled("fsx", "DescribeDataRepositoryAssociations", 12),
+        throttled("sagemaker", "DescribeTrainingJob"),
+        throttled("fsx", "DeleteFileSystem", 7),
+    ]
+    outcomes = everywhere(pipelines.file_system(), [Fault.capacity("train"), *outages])
     agree(outcomes)
     for outcome in outcomes.values():
         assert outcome.last.error == "JobFailed"
         assert "CapacityError" in str(outcome.last.cause)
         assert not jobs(outcome, "CreateProcessingJob")
-
-
-def test_an_outage_of_polls_is_waited_through(everywhere: Suffer) -> None:
-    outage = throttled("fsx", "DescribeDataRepositoryAssociations", 12)
-    outcomes = everywhere(pipelines.file_system(), [outage, Fault.capacity("train")])
-    agree(outcomes)
-    for outcome in outcomes.values():
-        assert "CapacityError" in str(outcome.last.cause)
-
-
-def test_a_file_system_that_fails_is_deleted_and_nothing_is_trained(everywhere: Suffer) -> None:
-    outcomes = everywhere(pipelines.file_system(), [Fault.job("fs-", operation="CreateFileSystem")])
-    agree(outcomes)
-    for outcome in outcomes.values():
-        assert outcome.last.error == "JobFailed"
-        assert len(jobs(outcome, "DeleteFileSystem")) == 1
-        assert not jobs(outcome, "CreateTrainingJob")
 
 
 def test_a_refused_job_fails_the_run_and_leaves_no_file_system(everywhere: Suffer) -> None:
