@@ -12,6 +12,7 @@ OWN_STAGES = Path(__file__).parents[1] / "docs" / "own_stages.md"
 FOR_EACH = Path(__file__).parents[1] / "docs" / "for_each.md"
 AFTER_THE_END = Path(__file__).parents[1] / "docs" / "after_the_end.md"
 NESTED_PIPELINES = Path(__file__).parents[1] / "docs" / "nested_pipelines.md"
+TUNING = Path(__file__).parents[1] / "docs" / "tuning.md"
 CONDITIONS = Path(__file__).parents[1] / "docs" / "conditions.md"
 
 

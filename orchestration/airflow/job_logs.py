@@ -9,12 +9,18 @@ from orchestration.execution.effects import Request, ServiceError
 from orchestration.expressions import Json
 
 # https://docs.aws.amazon.com/sagemaker/latest/dg/logging-cloudwatch.html
-_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
-    "DescribeTrainingJob": ("TrainingJobName", "/aws/sagemaker/TrainingJobs"),
-    "DescribeProcessingJob": ("ProcessingJobName", "/aws/sagemaker/ProcessingJobs"),
-    "DescribeTransformJob": ("TransformJobName", "/aws/sagemaker/TransformJobs"),
+_GROUPS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "DescribeTrainingJob": ("TrainingJobName", "/aws/sagemaker/TrainingJobs", "/"),
+    "DescribeProcessingJob": ("ProcessingJobName", "/aws/sagemaker/ProcessingJobs", "/"),
+    "DescribeTransformJob": ("TransformJobName", "/aws/sagemaker/TransformJobs", "/"),
+    # Its training jobs have its name and more.
+    "DescribeHyperParameterTuningJob": (
+        "HyperParameterTuningJobName",
+        "/aws/sagemaker/TrainingJobs",
+        "-",
+    ),
 }
-"""By the poll of a job: the field with its name, and its log group."""
+"""By the poll of a job: the field with its name, its log group, and what follows the name there."""
 
 MOST_STREAMS: Final = 4
 """A job has a stream for each host; the first few tell what went wrong with most."""
@@ -28,11 +34,11 @@ def last_lines(poll: Request, send: Callable[[Request], Json]) -> Iterator[str]:
     """
     if poll.operation not in _GROUPS:
         return
-    field, group = _GROUPS[poll.operation]
+    field, group, following = _GROUPS[poll.operation]
     name = poll.parameters[field]
     streams: dict[str, Json] = {
         "logGroupName": group,
-        "logStreamNamePrefix": f"{name}/",
+        "logStreamNamePrefix": f"{name}{following}",
         "limit": MOST_STREAMS,
     }
     try:

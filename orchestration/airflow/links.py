@@ -19,6 +19,8 @@ _PAGES = {
     "CreateTrainingJob": ("TrainingJobName", "jobs", "TrainingJobs"),
     "CreateProcessingJob": ("ProcessingJobName", "processing-jobs", "ProcessingJobs"),
     "CreateTransformJob": ("TransformJobName", "transform-jobs", "TransformJobs"),
+    # Its training jobs have the logs, in streams that begin with its name.
+    "CreateHyperParameterTuningJob": ("HyperParameterTuningJobName", "hyper-tuning-jobs", None),
     "CreateEndpoint": ("EndpointName", "endpoints", None),
     "UpdateEndpoint": ("EndpointName", "endpoints", None),
 }

@@ -20,6 +20,7 @@ from orchestration.airflow.sagemaker import (
     ProcessingOperator,
     TrainingOperator,
     TransformOperator,
+    TuningOperator,
 )
 from orchestration.airflow.tasks import StepsMixin
 from orchestration.expressions import Json
@@ -38,6 +39,7 @@ __all__ = [
     "StepsOperator",
     "TrainingOperator",
     "TransformOperator",
+    "TuningOperator",
 ]
 
 

@@ -17,6 +17,7 @@ from airflow.providers.amazon.aws.operators.sagemaker import (
     SageMakerProcessingOperator,
     SageMakerTrainingOperator,
     SageMakerTransformOperator,
+    SageMakerTuningOperator,
     serialize,
 )
 
@@ -81,6 +82,12 @@ class TransformOperator(StepsMixin, SageMakerTransformOperator):
         """The job's datasets; asked for by a lineage backend only, so they are looked up here."""
         self.serialize_result(self.config["TransformJobName"])
         return super().get_openlineage_facets_on_complete(task_instance)
+
+
+class TuningOperator(StepsMixin, SageMakerTuningOperator):
+    """A hyperparameter tuning job."""
+
+    operator_extra_links = (PageLink(),)
 
 
 class ModelOperator(StepsMixin, SageMakerModelOperator):

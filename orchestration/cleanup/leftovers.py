@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
@@ -18,6 +19,9 @@ MACHINE: Final = "orchestration:machine"
 """The tag with the ARN of the state machine whose execution created the resource."""
 KEEP: Final = "orchestration:keep-for-h"
 """The tag with the hours for which a file system outlives its run."""
+
+
+_WORDS: Final = re.compile(r"\B(?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +58,13 @@ class JobKind:
 
     @property
     def resource(self) -> str:
-        """The kind of resource in its ARNs: ``training-job``."""
-        return f"{self.word.lower()}-job"
+        """The kind of resource in its ARNs: ``hyper-parameter-tuning-job``."""
+        return f"{_WORDS.sub('-', self.word).lower()}-job"
 
 
 JOB_KINDS: Final[Mapping[tuple[str, str], JobKind]] = {
     ("sagemaker", f"Create{word}Job"): JobKind(word=word)
-    for word in ("Training", "Processing", "Transform")
+    for word in ("HyperParameterTuning", "Training", "Processing", "Transform")
 }
 """The jobs that can be listed and stopped, by the operation that starts them."""
 _FILE_SYSTEM: Final = ("fsx", "CreateFileSystem")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 from orchestration.errors import RunError
@@ -91,11 +92,13 @@ def judged(
             )
             return Failed(TIMED_OUT, cause, limited=True)
         reason = MISSING if until.reason is None else at(response, until.reason)
-        if reason is MISSING:
+        reasons = [*([] if reason is MISSING else [reason]), *_counts(until, response)]
+        if not reasons:
             cause = wording.filled(wording.ENDED, subject=subject, status=status)
         else:
+            words = wording.SEPARATOR.join(map(str, reasons))
             cause = wording.filled(
-                wording.ENDED_WITH_REASON, subject=subject, status=status, reason=reason
+                wording.ENDED_WITH_REASON, subject=subject, status=status, reason=words
             )
         lacking = fallback is not None and fallback.lacks(reason)
         adopt = call.adopt
@@ -103,6 +106,15 @@ def judged(
         return Failed(JOB_FAILED, cause, lacking=lacking, repeatable=repeatable)
     # A response without a status is asked for again: services read eventually consistently.
     return None
+
+
+def _counts(until: Until, response: Json) -> Iterator[str]:
+    """Yield what stands behind a failure's reason, as one text."""
+    if until.counts is not None:
+        numbers = (
+            (at(response, (*until.counts, name)), words) for name, words in until.counted.items()
+        )
+        yield ", ".join(f"{'' if n is MISSING else n} {words}" for n, words in numbers)
 
 
 def late(until: Until, subject: str) -> Failed:

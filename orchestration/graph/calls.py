@@ -128,6 +128,10 @@ class Until:
     """Any status in neither set is waited on."""
     reason: Path | None = None
     """The place of a failure's reason."""
+    counts: Path | None = None
+    """The place of numbers that stand behind the reason."""
+    counted: Mapping[str, str] = field(default_factory=dict)
+    """Their fields there, each with the words behind its number: ``{"Stopped": "stopped"}``."""
     limit: Path | None = None
     """The place where a job that failed says which limit on its own time ended it."""
     limits: frozenset[str] = frozenset()

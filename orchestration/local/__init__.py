@@ -2,8 +2,8 @@
 
 S3, IAM, STS, EventBridge, EventBridge Scheduler and CloudWatch Logs are moto's (schedules and
 rules start nothing). Step Functions is moto's engine with its faults mended. SageMaker
-(training, processing, batch transforms, models, endpoints) and FSx for Lustre are simulated here,
-and their jobs really run, as local processes. What is not simulated answers `NotSimulated`.
+(training, tuning, processing, batch transforms, models, endpoints) and FSx for Lustre are simulated
+here, and their jobs really run, as local processes. What is not simulated answers `NotSimulated`.
 
 A job can tell in these ways that it is not on AWS:
 
@@ -19,6 +19,8 @@ A job can tell in these ways that it is not on AWS:
   `devices_per_host` accelerators in the toolkit's eyes, and CPUs in fact.
 * A processing job is not cut off the network (`EnableNetworkIsolation`), and its program must be
   one of this machine.
+* A tuning job runs its training jobs for real; Bayesian search and Hyperband draw their values at
+  random, and no training job is stopped early.
 * Pauses are shorter. Limits on what really runs (`MaxRuntimeInSeconds`, a task's
   `TimeoutSeconds`) are as long as on AWS, and `MaxRuntimeInSeconds` counts only the time in which
   the job could run.

@@ -169,7 +169,7 @@ def _output(path: str, of: Written, output: str) -> Iterator[Problem]:
     if outputs.named_by_stage and of.stage is None:
         return  # What it calls its outputs could not be read.
     available = outputs.names if of.stage is None else outputs.of(of.stage)
-    if output not in (available if outputs.named_by_stage else outputs.names):
+    if output not in available and output not in outputs.names:
         yield Problem(path, f"stage {of.name!r} has no output {output!r}{near(output, available)}")
     elif output not in available:
         hint = outputs.otherwise(output)

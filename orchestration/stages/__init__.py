@@ -33,6 +33,15 @@ from orchestration.stages.training.observability import (
     Rule,
     TensorBoard,
 )
+from orchestration.stages.tuning import (
+    Hyperband,
+    TuningEnd,
+    TuningJob,
+    TuningLimits,
+    TuningObjective,
+    TuningRange,
+    WarmStart,
+)
 from orchestration.stages.values import Source, Text, Vpc
 
 __all__ = [
@@ -58,6 +67,7 @@ __all__ = [
     "Framework",
     "Gate",
     "Guard",
+    "Hyperband",
     "InstanceGroup",
     "JobRetry",
     "LustreLink",
@@ -83,6 +93,12 @@ __all__ = [
     "Text",
     "Threshold",
     "TrainingJob",
+    "TuningEnd",
+    "TuningJob",
+    "TuningLimits",
+    "TuningObjective",
+    "TuningRange",
     "Vpc",
+    "WarmStart",
     "output",
 ]

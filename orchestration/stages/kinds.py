@@ -37,6 +37,7 @@ OWN: Final[Mapping[str, str]] = {
     "batch_transform": "orchestration.stages.serving.transform:BatchTransform",
     "approval": "orchestration.stages.people:Approval",
     "pipeline": "orchestration.stages.composing:NestedPipeline",
+    "tuning_job": "orchestration.stages.tuning:TuningJob",
 }
 """The kinds of this package, each with its module, which is imported when it is asked for."""
 

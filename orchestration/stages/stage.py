@@ -94,7 +94,11 @@ class Context:
 
     def resource_name(self, stage: str) -> Expression[str]:
         """The name of what a stage creates in a run: pipeline, stage, the run's identity."""
-        return join(self.name_prefix(stage), self._token(run_id()))
+        return self.named(self.name_prefix(stage))
+
+    def named(self, prefix: str) -> Expression[str]:
+        """Return a name of the run: a beginning that all runs share, and the run's identity."""
+        return join(prefix, self._token(run_id()))
 
     def _token(self, run: Expression[str]) -> Expression[object]:
         """Return what tells a run from others, or an element of a run: text of one length."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import botocore.session
+
 from orchestration import DataStaging, Pipeline, S3Destination, parameter
 from orchestration.backends import companion
-from orchestration.cleanup import leftovers
+from orchestration.cleanup import JobKind, leftovers
+from orchestration.cleanup.leftovers import JOB_KINDS
 from orchestration.graph import Call, Graph, Operation, all_steps
 from tests.deploy import pipelines
 
@@ -51,3 +54,11 @@ def test_what_can_not_be_found_is_named() -> None:
     rendered = companion.render(replace(workflow, graph=Graph((*workflow.graph.steps, strange))))
     assert rendered is not None
     assert str(rendered["Comment"]).endswith("It can't find what these steps start: train.job.")
+
+
+def test_every_kind_of_job_is_listed_and_stopped_by_operations_that_exist() -> None:
+    operations = set(botocore.session.Session().get_service_model("sagemaker").operation_names)
+    for kind in JOB_KINDS.values():
+        assert {kind.list, kind.stop} <= operations
+    assert JobKind(word="HyperParameterTuning").resource == "hyper-parameter-tuning-job"
+    assert JobKind(word="Training").resource == "training-job"

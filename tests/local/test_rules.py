@@ -17,7 +17,8 @@ from orchestration.local.sagemaker.rules import RULES as SAGEMAKER
 from orchestration.local.sagemaker.rules.hosting import HOSTING
 from orchestration.local.sagemaker.rules.jobs import JOBS
 from orchestration.local.sagemaker.rules.shared import SHARED
-from tests.local.breaking import file_systems, hosting, jobs, objects
+from orchestration.local.sagemaker.rules.tuning import TUNING
+from tests.local.breaking import file_systems, hosting, jobs, objects, tuning
 from tests.local.conftest import BUCKET, prepare
 
 Break = Callable[[EmbeddedAws], Any]
@@ -25,7 +26,7 @@ TABLES: Mapping[str, Mapping[str, Rule]] = {"fsx": FSX, "s3": S3, "sagemaker": S
 EXAMPLES: Mapping[str, Mapping[str, Break]] = {
     "fsx": {rule: partial(file_systems.broken, rule) for rule in file_systems.BREAKING},
     "s3": objects.BREAKING,
-    "sagemaker": {**jobs.BREAKING, **hosting.BREAKING},
+    "sagemaker": {**jobs.BREAKING, **tuning.BREAKING, **hosting.BREAKING},
 }
 CASES = [(service, rule) for service, table in TABLES.items() for rule in table]
 ALSO = {**jobs.ALSO, **hosting.ALSO}
@@ -50,7 +51,7 @@ def test_every_rule_has_an_example(service: str) -> None:
 
 
 def test_no_two_rules_of_sagemaker_have_one_name() -> None:
-    assert len(SAGEMAKER) == len(SHARED) + len(JOBS) + len(HOSTING)
+    assert len(SAGEMAKER) == len(SHARED) + len(JOBS) + len(TUNING) + len(HOSTING)
 
 
 @pytest.mark.parametrize(("service", "rule"), CASES)

@@ -33,6 +33,7 @@ PROVIDER_OPERATORS: Final[Mapping[tuple[str, str], OperatorName]] = {
     ("sagemaker", "CreateTrainingJob"): "TrainingOperator",
     ("sagemaker", "CreateProcessingJob"): "ProcessingOperator",
     ("sagemaker", "CreateTransformJob"): "TransformOperator",
+    ("sagemaker", "CreateHyperParameterTuningJob"): "TuningOperator",
     ("sagemaker", "CreateEndpoint"): "EndpointOperator",
     ("sagemaker", "UpdateEndpoint"): "EndpointOperator",
     ("sagemaker", "CreateEndpointConfig"): "EndpointConfigOperator",

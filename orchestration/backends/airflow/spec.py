@@ -26,6 +26,7 @@ OperatorName: TypeAlias = Literal[
     "TrainingOperator",
     "ProcessingOperator",
     "TransformOperator",
+    "TuningOperator",
     "ModelOperator",
     "EndpointConfigOperator",
     "EndpointOperator",

@@ -20,6 +20,7 @@ from orchestration.local.sagemaker.jobs.registry import Jobs
 from orchestration.local.sagemaker.serving.endpoints import Endpoints
 from orchestration.local.sagemaker.serving.models import EndpointConfigs, Models
 from orchestration.local.sagemaker.tags import Tags
+from orchestration.local.sagemaker.tuning.registry import TuningJobs
 from orchestration.local.sagemaker.workloads import Workloads
 
 # Operations on resources that are simulated here.
@@ -55,6 +56,7 @@ class SageMaker(Service):
             ),
             tags,
         )
+        self.tuning = TuningJobs(account, mounts, self.training, tags)
         self._configs = EndpointConfigs(account, tags, self._models)
         self._endpoints = Endpoints(
             account, tags, self._models, self._configs, workloads.model_host
@@ -64,6 +66,7 @@ class SageMaker(Service):
                 **self.training.operations(),
                 **self.processing.operations(),
                 **self.transform.operations(),
+                **self.tuning.operations(),
                 **self._models.operations(),
                 **self._configs.operations(),
                 **self._endpoints.operations(),
@@ -76,7 +79,11 @@ class SageMaker(Service):
         if request.operation.endswith("Tags"):
             arn = request.parameters.get("ResourceArn", "")
             return bool(
-                re.search(r":((training|processing|transform)-job|model|endpoint(-config)?)/", arn)
+                re.search(
+                    r":((training|processing|transform|hyper-parameter-tuning)-job|model"
+                    r"|endpoint(-config)?)/",
+                    arn,
+                )
             )
         return bool(_OURS.search(request.operation) or not _OF_MOTO.search(request.operation))
 
@@ -95,7 +102,7 @@ class SageMaker(Service):
 
     def logs(self, name: str) -> str:
         """Return the log of a job or an endpoint so far; empty if it does not exist."""
-        for jobs in (self.training, self.processing, self.transform):
+        for jobs in (self.training, self.processing, self.transform, self.tuning):
             job = jobs.find(name)
             if job:
                 return job.logs()
@@ -107,6 +114,7 @@ class SageMaker(Service):
             "TrainingJobs": self.training.state(),
             "ProcessingJobs": self.processing.state(),
             "TransformJobs": self.transform.state(),
+            "HyperParameterTuningJobs": self.tuning.state(),
             "Models": self._models.state(),
             "EndpointConfigs": self._configs.state(),
             "Endpoints": self._endpoints.state(),
@@ -114,6 +122,7 @@ class SageMaker(Service):
 
     def close(self) -> None:
         """Ask all jobs to stop."""
+        self.tuning.close()
         self.training.close()
         self.processing.close()
         self.transform.close()
@@ -123,6 +132,7 @@ class SageMaker(Service):
             self.training.owner_of(arn)
             or self.processing.owner_of(arn)
             or self.transform.owner_of(arn)
+            or self.tuning.owner_of(arn)
             or self._models.has_arn(arn)
             or self._configs.has_arn(arn)
             or self._endpoints.has_arn(arn)

@@ -18,7 +18,7 @@ from orchestration.backends.stepfunctions.states import Rule, State, States, cho
 from orchestration.backends.stepfunctions.wording import MESSAGE, Raw, Words, worded
 from orchestration.execution import wording
 from orchestration.expressions import Json, Tree
-from orchestration.graph import Call, Path, Retry, Until
+from orchestration.graph import Call, Retry, Until
 from orchestration.refs import Expression
 
 
@@ -111,24 +111,40 @@ class Polling:
         if limit is None:
             return []
         met = _among(path(root, limit), self._until.limits)
-        error = self._error(wording.TIMED_OUT, root, limit)
+        error = self._error(wording.TIMED_OUT, root, path(root, limit))
         return [Rule(met, self._failed, output=error)]
 
-    def _error(self, error: str, root: str, reason: Path | None) -> Json:
+    def _error(self, error: str, root: str, reason: str | None) -> Json:
         """Return the error of a job that failed, described at ``root``."""
         ended = self._words(path(root, self._until.status))
         named: State = {"Error": error, "Cause": enclosed(ended)}
         if reason is None:
             return named
         # A list, since an expression must have a value, and a job may give no reason.
-        return {**named, "Reason": enclosed(f"[{path(root, reason)}]")}
+        return {**named, "Reason": enclosed(f"[{reason}]")}
+
+    def _reason(self, root: str) -> str | None:
+        """Return JSONata of why a job failed that is described at ``root``."""
+        until = self._until
+        reason = None if until.reason is None else path(root, until.reason)
+        if until.counts is None:
+            return reason
+        numbers = [path(root, (*until.counts, name)) for name in until.counted]
+        words = [f" {words}, " for words in until.counted.values()]
+        words[-1] = words[-1].removesuffix(", ")
+        counted = " & ".join(
+            f"{number} & {quote(each)}" for number, each in zip(numbers, words, strict=True)
+        )
+        if reason is None:
+            return counted
+        return f"$join([{reason}, {counted}], {quote(wording.SEPARATOR)})"
 
     def _ended(self, root: str) -> str:
         """Return JSONata of how a job ended that is described at ``root``, with the reason."""
-        status, reason = path(root, self._until.status), self._until.reason
+        status, reason = path(root, self._until.status), self._reason(root)
         if reason is None:
             return status
-        return f"$join([{status}, {path(root, reason)}], '{wording.BEFORE_REASON}')"
+        return f"$join([{status}, {reason}], '{wording.BEFORE_REASON}')"
 
     def _words(self, end: str) -> str:
         return worded(wording.ENDED, self.scope, subject=self.subject, status=Raw(end))
@@ -198,7 +214,7 @@ class Polling:
                 rules += tries.again(self.step, _among(status, fails), first)
             if self.way is not None:
                 rules.append(self.way.lacking(lacks, words))
-            error = self._error(wording.JOB_FAILED, root, until.reason)
+            error = self._error(wording.JOB_FAILED, root, self._reason(root))
             rules.append(Rule(among, self._failed, output=error))
         if until.gone is not None and not self._gone_by_name():
             gone = recognition.matches(until.gone, until.poll)

@@ -18,7 +18,8 @@ class Jobs:
 
     def __init__(self, kind: str, new_job: Callable[[JsonObject], Job], tags: Tags) -> None:
         self.kind = kind
-        """`Training` or `Processing`."""
+        """`Training`, `Processing`, `Transform` or `HyperParameterTuning`."""
+        self._word = kind.removeprefix("HyperParameter").lower()
         self._new_job = new_job
         self._tags = tags
         self._jobs: dict[str, Job] = {}
@@ -37,6 +38,18 @@ class Jobs:
         """Return the job with a name, or None."""
         return self._jobs.get(name)
 
+    def begin(self, request: JsonObject) -> Job:
+        """Start a job; raises `ServiceError` where SageMaker would refuse it."""
+        check_tags(request.get("Tags", []))
+        job = self._new_job(request)
+        with self._lock:
+            if job.name in self._jobs:
+                raise refusal(f"{self._word} names once", arn=job.arn)
+            self._jobs[job.name] = job
+        self._tags.add(job.arn, request.get("Tags", []))
+        job.start()
+        return job
+
     def owner_of(self, arn: str) -> Job | None:
         """Return the job with an ARN, or None."""
         return next((job for job in self._jobs.values() if job.arn == arn), None)
@@ -51,15 +64,7 @@ class Jobs:
         return {name: self._description(job) for name, job in sorted(self._jobs.items())}
 
     def _create(self, request: JsonObject) -> JsonObject:
-        check_tags(request.get("Tags", []))
-        job = self._new_job(request)
-        with self._lock:
-            if job.name in self._jobs:
-                raise refusal(f"{self.kind.lower()} names once", arn=job.arn)
-            self._jobs[job.name] = job
-        self._tags.add(job.arn, request.get("Tags", []))
-        job.start()
-        return {f"{self.kind}JobArn": job.arn}
+        return {f"{self.kind}JobArn": self.begin(request).arn}
 
     def _get(self, request: JsonObject) -> Job:
         job = self._jobs.get(request[f"{self.kind}JobName"])
@@ -89,7 +94,7 @@ class Jobs:
     def _stop(self, request: JsonObject) -> JsonObject:
         job = self._get(request)
         if job.status not in ("InProgress", "Stopping"):
-            raise refusal("jobs to stop run", kind=self.kind.lower(), status=job.status)
+            raise refusal("jobs to stop run", kind=self._word, status=job.status)
         job.stop()
         return {}
 

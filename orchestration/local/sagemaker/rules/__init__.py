@@ -14,8 +14,9 @@ from orchestration.local.account.rules import Rule, broken
 from orchestration.local.sagemaker.rules.hosting import HOSTING
 from orchestration.local.sagemaker.rules.jobs import JOBS
 from orchestration.local.sagemaker.rules.shared import SHARED
+from orchestration.local.sagemaker.rules.tuning import TUNING
 
-RULES: Final[Mapping[str, Rule]] = {**SHARED, **JOBS, **HOSTING}
+RULES: Final[Mapping[str, Rule]] = {**SHARED, **JOBS, **TUNING, **HOSTING}
 
 
 def refusal(rule: str, **values: object) -> ServiceError:

@@ -1,0 +1,138 @@
+"""``tuning_job`` does the same on every driver."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration import TuningJob
+from orchestration.local import EmbeddedAws, Fault
+from orchestration.local.airflow import LocalAirflow
+from orchestration.local.run import run
+from tests.conformance.test_processing_jobs import BY_STEPS, IMAGE, everywhere, made
+
+pytestmark = pytest.mark.slow
+
+FOLDER = str(Path(__file__).with_name("src_tuning"))
+BUCKET = "processing"
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[EmbeddedAws]:
+    with EmbeddedAws(time_scale=0.003) as embedded:
+        embedded.client("s3").create_bucket(Bucket=BUCKET)
+        yield embedded
+
+
+def tuned(mode: str = "train", **fields: Any) -> TuningJob:
+    given: dict[str, Any] = {
+        "name": "tune",
+        "image": IMAGE,
+        "hyperparameters": {"mode": mode},
+        "cluster": {"instance_type": "ml.m5.large"},
+        "checkpoints": {},
+        "objective": {"metric": "score", "direction": "max", "regex": "score=([0-9.]+)"},
+        "ranges": {"rate": {"categorical": [0.1, 0.5, 0.8]}},
+        "search": "grid",
+        "limits": {"parallel": 2},
+        "local": {"command": ["python3", "train.py"], "directory": FOLDER},
+    }
+    return TuningJob.model_validate({**given, **fields})
+
+
+def hyperparameters(aws: EmbeddedAws, model: str) -> Any:
+    key = model.removeprefix(f"s3://{BUCKET}/")
+    body = aws.client("s3").get_object(Bucket=BUCKET, Key=key)["Body"].read()
+    with tarfile.open(fileobj=io.BytesIO(body)) as tar:
+        member = tar.extractfile("model.json")
+        assert member is not None
+        return json.load(member)
+
+
+def test_the_best_of_three_jobs_gives_the_outputs_and_is_paid_for_once(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    pipeline = made("tuned", tuned())
+    # The job is created, and the response is lost: the second request finds it.
+    lost = Fault(
+        "sagemaker",
+        "CreateHyperParameterTuningJob",
+        "InternalFailure",
+        "lost",
+        status=500,
+        after_effect=True,
+    )
+    for report in everywhere(pipeline, aws, airflow, lost).values():
+        assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+        outputs: Any = report.outputs
+        shown = outputs["tune"]
+        assert (shown["best_rate"], shown["objective"]) == ("0.5", 1)
+        assert shown["job_name"].startswith(f"{shown['tuning_job_name']}-002-")
+        told = hyperparameters(aws, shown["model_artifacts"])
+        assert (told["rate"], told["_tuning_objective_metric"]) == ("0.5", "score")
+    state = aws.state()["sagemaker"]
+    assert len(state["HyperParameterTuningJobs"]) == 3
+    assert len(state["TrainingJobs"]) == 9
+    again = run(pipeline, aws=aws, run_id="tuned-direct")
+    assert again.state == "succeeded"
+    assert len(aws.state()["sagemaker"]["TrainingJobs"]) == 9
+
+
+def test_a_later_stage_reads_the_best_job_s_outputs(aws: EmbeddedAws) -> None:
+    first = tuned(name="first", ranges={"rate": {"categorical": [0.4]}})
+    second = tuned(
+        name="second",
+        hyperparameters={"mode": "train", "from": first.outputs.checkpoints},
+        ranges={"rate": {"continuous": [0.2, 0.4]}},
+        search="random",
+        limits={"jobs": 2},
+        warm_start={"parents": [first.outputs.tuning_job_name]},
+    )
+    report = run(made("chained", first, second), aws=aws, on="step-functions")
+    assert (report.state, report.cause) == ("succeeded", None)
+    outputs: Any = report.outputs
+    told = hyperparameters(aws, outputs["second"]["model_artifacts"])
+    assert told["from"].endswith(f"/first/checkpoints/{outputs['first']['job_name']}")
+    assert 0.2 <= float(outputs["second"]["best_rate"]) <= 0.4
+
+
+def test_a_search_all_of_whose_jobs_fail_fails_the_run(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    for report in everywhere(made("fails", tuned("fail")), aws, airflow).values():
+        assert (report.state, report.error) == ("failed", "JobFailed")
+        assert "All training jobs failed." in str(report.cause)
+        counts = "0 training jobs completed, 3 failed, 0 failed inside SageMaker, 0 stopped"
+        assert str(report.cause).endswith(f"; {counts}")
+
+
+def test_a_metric_that_no_job_gives_fails_the_run(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
+    pipeline = made("silent", tuned("silent", ranges={"rate": {"categorical": [0.1]}}))
+    for report in everywhere(pipeline, aws, airflow, backends=BY_STEPS).values():
+        assert (report.state, report.error) == ("failed", "JobFailed")
+        assert "No objective metrics found after running 1 training jobs" in str(report.cause)
+
+
+def test_a_tuning_job_that_is_stopped_fails_the_run(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    pipeline = made("stopped", tuned("stop", ranges={"rate": {"categorical": [0.1, 0.5]}}))
+    for report in everywhere(pipeline, aws, airflow).values():
+        assert (report.state, report.error) == ("failed", "JobFailed")
+    jobs = aws.state()["sagemaker"]["TrainingJobs"]
+    stopped = [job for name, job in jobs.items() if name.startswith("stopped-tune-")]
+    assert {job["TrainingJobStatus"] for job in stopped} == {"Stopped"}
+
+
+def test_a_refused_request_fails_the_run(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
+    pipeline = made("refused", tuned(warm_start={"parents": ["never-was"]}))
+    for report in everywhere(pipeline, aws, airflow, backends=BY_STEPS, same_cause=False).values():
+        assert report.state == "failed"
+        assert "never-was" in str(report.cause)
+    assert not [n for n in aws.state()["sagemaker"]["TrainingJobs"] if n.startswith("refused")]
