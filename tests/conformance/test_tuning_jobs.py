@@ -15,6 +15,9 @@ from orchestration import TuningJob
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import run
+from orchestration.local.run.executions import role
+from orchestration.local.run.preparation import prepare
+from tests.conformance.sites import site_on, wait
 from tests.conformance.test_processing_jobs import BY_STEPS, IMAGE, everywhere, made
 
 pytestmark = pytest.mark.slow
@@ -128,6 +131,23 @@ def test_a_tuning_job_that_is_stopped_fails_the_run(
     jobs = aws.state()["sagemaker"]["TrainingJobs"]
     stopped = [job for name, job in jobs.items() if name.startswith("stopped-tune-")]
     assert {job["TrainingJobStatus"] for job in stopped} == {"Stopped"}
+
+
+def test_an_aborted_execution_leaves_neither_the_search_nor_its_jobs(aws: EmbeddedAws) -> None:
+    pipeline = made("aborted", tuned("wait"))
+    parameters = {"role": role(aws, "SageMakerExecution", "sagemaker.amazonaws.com")}
+    prepare(aws, pipeline, pipeline.lower(), parameters, {})
+    site = site_on(aws, pipeline, parameters)
+
+    def statuses(kind: str) -> list[str]:
+        jobs = aws.state()["sagemaker"][f"{kind}Jobs"]
+        return [j[f"{kind}JobStatus"] for name, j in jobs.items() if name.startswith("aborted-")]
+
+    execution = site.start()
+    wait(lambda: statuses("Training") == ["InProgress"] * 2)
+    site.stop(execution)
+    wait(lambda: statuses("HyperParameterTuning") == ["Stopped"])
+    assert statuses("Training") == ["Stopped"] * 2
 
 
 def test_a_refused_request_fails_the_run(aws: EmbeddedAws, airflow: LocalAirflow) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(os.environ["SAGEMAKER_BASE_DIR"])
@@ -10,9 +11,9 @@ told = json.loads((ROOT / "input/config/hyperparameters.json").read_text())
 if told["mode"] == "fail":
     (ROOT / "output/failure").write_text("the data is not usable")
     raise SystemExit(1)
+if told["mode"] == "wait":
+    time.sleep(600)
 if told["mode"] == "stop":
-    import time
-
     import boto3
 
     sagemaker = boto3.client("sagemaker")
