@@ -29,7 +29,7 @@ class Recorder:
     """The requests and uploads of a session."""
 
     requests: list[dict[str, Any]] = field(default_factory=list)
-    """Of ``CreateTrainingJob``."""
+    """Of ``CreateTrainingJob`` and ``CreateHyperParameterTuningJob``."""
     uploads: dict[str, bytes] = field(default_factory=dict)
     """By S3 URI."""
     answers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Recorder:
         return boto3.Session(botocore_session=core, region_name=REGION)
 
     def _seen(self, params: dict[str, Any], model: Any, **_: Any) -> None:
-        if model.name == "CreateTrainingJob":
+        if model.name in ("CreateTrainingJob", "CreateHyperParameterTuningJob"):
             self.requests.append(params)
         if model.name == "PutObject":
             body = params["Body"]
@@ -94,6 +94,11 @@ _ANSWERS: dict[str, Mapping[str, Any]] = {
     },
     "CreateTrainingJob": {
         "TrainingJobArn": f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/{JOB}"
+    },
+    "CreateHyperParameterTuningJob": {
+        "HyperParameterTuningJobArn": (
+            f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/{JOB}"
+        )
     },
     "DescribeTrainingJob": {"TrainingJobName": JOB, "TrainingJobStatus": "InProgress"},
 }

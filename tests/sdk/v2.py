@@ -28,6 +28,11 @@ _NAMES = {
     "sagemaker.rl": ("RLEstimator", "RLFramework", "RLToolkit"),
     "sagemaker.sklearn": ("SKLearn",),
     "sagemaker.tensorflow": ("TensorFlow",),
+    "sagemaker.tuner": (
+        *("CategoricalParameter", "ContinuousParameter", "HyperbandStrategyConfig"),
+        *("HyperparameterTuner", "IntegerParameter", "StrategyConfig", "WarmStartConfig"),
+        *("TuningJobCompletionCriteriaConfig", "WarmStartTypes"),
+    ),
     "sagemaker.workflow.parameters": ("ParameterInteger", "ParameterString"),
     "sagemaker.xgboost": ("XGBoost",),
     "sagemaker": ("KMeans", "PCA", "Session", "image_uris"),

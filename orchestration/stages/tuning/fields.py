@@ -45,7 +45,8 @@ class TuningRange(Model):
     def request(self, name: str, *, encoded: bool) -> tuple[str, dict[str, Any]]:
         """Return the list that the range stands in, and its entry there.
 
-        ``encoded``: the values are JSON, as the training toolkit reads them.
+        ``encoded``: the values are JSON, as the training toolkit reads them. The SageMaker SDK
+        makes text of numbers first, which reaches a script alike.
         """
         if self.categorical is not None:
             values = [json.dumps(v) if encoded else as_text(v) for v in self.categorical]
