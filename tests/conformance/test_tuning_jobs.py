@@ -115,6 +115,21 @@ def test_a_search_all_of_whose_jobs_fail_fails_the_run(
         assert str(report.cause).endswith(f"; {counts}")
 
 
+def test_another_search_follows_one_that_failed_where_the_stage_asks_for_it(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    stage = tuned(ranges={"rate": {"categorical": [0.5]}}, retry={"attempts": 2})
+    # Long names are cut, with room for the number.
+    pipeline = made("retried-in-the-second-search", stage)
+    fails = Fault.job("retried-in", operation="CreateHyperParameterTuningJob")
+    for report in everywhere(pipeline, aws, airflow, fails, backends=BY_STEPS).values():
+        assert (report.state, report.cause) == ("succeeded", None)
+        outputs: Any = report.outputs
+        name = outputs["tune"]["tuning_job_name"]
+        assert len(name) <= 32
+        assert name.endswith("-2")
+
+
 def test_a_metric_that_no_job_gives_fails_the_run(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
     pipeline = made("silent", tuned("silent", ranges={"rate": {"categorical": [0.1]}}))
     for report in everywhere(pipeline, aws, airflow, backends=BY_STEPS).values():

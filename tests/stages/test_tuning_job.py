@@ -11,7 +11,7 @@ from orchestration.cleanup import leftovers
 from orchestration.deploy import permissions
 from orchestration.expressions import evaluate
 from orchestration.expressions.evaluate import Values
-from orchestration.graph import Call, Require, Step, all_steps
+from orchestration.graph import Call, ForEach, Require, Step, all_steps
 from orchestration.stages.tuning.request import DEFINITION
 from tests.deploy.pipelines import ACCOUNT
 from tests.guides import TUNING, shown
@@ -189,6 +189,16 @@ def test_names_are_short_and_tell_stages_apart() -> None:
         assert len(name) <= 32 - len("-99")
         assert name.startswith("house-price-")
         assert name.endswith("-0123456789ab")
+
+
+def test_each_element_of_a_loop_has_a_search_of_its_own() -> None:
+    lowered = pipeline(tune=changed(for_each={"items": ["de", "fr"]})).lower()
+    [loop] = [step for step in lowered.graph.steps if isinstance(step, ForEach)]
+    [created] = [step for step in loop.body.steps if step.name == "tune.job"]
+    tree = call(created).operation.request["HyperParameterTuningJobName"]
+    names = {evaluate(tree, Values({}, {}, current=element)) for element in ("de", "fr")}
+    assert len(names) == 2
+    assert {len(str(name)) for name in names} == {len("digits-tune-0123456789ab")}
 
 
 def test_the_best_job_gives_the_outputs() -> None:
