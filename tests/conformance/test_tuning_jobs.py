@@ -143,6 +143,8 @@ def test_a_tuning_job_that_is_stopped_fails_the_run(
     pipeline = made("stopped", tuned("stop", ranges={"rate": {"categorical": [0.1, 0.5]}}))
     for report in everywhere(pipeline, aws, airflow).values():
         assert (report.state, report.error) == ("failed", "JobFailed")
+        counts = "0 training jobs completed, 0 failed, 0 failed inside SageMaker, 2 stopped"
+        assert str(report.cause).endswith(f" ended as Stopped: {counts}")
     jobs = aws.state()["sagemaker"]["TrainingJobs"]
     stopped = [job for name, job in jobs.items() if name.startswith("stopped-tune-")]
     assert {job["TrainingJobStatus"] for job in stopped} == {"Stopped"}

@@ -227,11 +227,21 @@ def test_the_best_job_gives_the_outputs() -> None:
         pipeline(tune=TUNE, train={**read, "hyperparameters": {"at": {"ref": "tune.checkpoints"}}})
 
 
+def test_a_hyperparameter_may_have_any_name() -> None:
+    ranges = {name: {"integer": [1, 9]} for name in ("job", "job_name", "objective")}
+    until = call(steps(ranges=ranges)["tune.job"]).until
+    assert until is not None
+    tuned = ("BestTrainingJob", "TunedHyperParameters")
+    assert until.outputs["job_name"].path == ("BestTrainingJob", "TrainingJobName")
+    for name in ranges:
+        assert until.outputs[f"best_{name}"].path == (*tuned, name)
+
+
 def test_a_search_without_a_best_job_fails_with_the_counts() -> None:
     chosen = steps()["tune.chosen"]
     assert isinstance(chosen, Require)
     counts = {"training_jobs_completed": 1, "failed": 2, "failed_inside_sagemaker": 0, "stopped": 3}
-    none = Values({"tune.job": {"best_job": "", **counts}}, {})
+    none = Values({"tune.job": {"job_name": "", **counts}}, {})
     assert evaluate(chosen.condition, none) is False
     assert chosen.error == "NoTrainingJobCompleted"
     assert evaluate(chosen.cause, none) == (

@@ -114,12 +114,12 @@ class TuningJob(TuningFields):
 
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
-        found = list(rules.problems(self, context))
-        yield from found
+        broken = list(rules.problems(self, context))
+        yield from broken
         try:
             request(self, context)
         except PipelineError as error:
-            yield from (problem for problem in error.problems if problem not in found)
+            yield from (problem for problem in error.problems if problem not in broken)
         except ValueError as error:
             yield Problem("extra_request", str(error))
 
@@ -168,7 +168,7 @@ class TuningJob(TuningFields):
         best = f"{self.name}.best"
         steps = (self._call(context), self._chosen(), self._described(best))
         outputs: dict[str, Tree] = {
-            "job_name": Result(steps[0].name, "best_job"),
+            "job_name": Result(steps[0].name, "job_name"),
             "model_artifacts": Result(best, "model_artifacts"),
             "billable_time_s": Result(best, "billable_time_s"),
             "objective": Result(steps[0].name, "objective"),
@@ -210,7 +210,7 @@ class TuningJob(TuningFields):
         value = (best, "FinalHyperParameterTuningJobObjectiveMetric", "Value")
         return {
             "tuning_job_name": Output(("HyperParameterTuningJobName",), kind="string"),
-            "best_job": Output((best, "TrainingJobName"), kind="string", default=""),
+            "job_name": Output((best, "TrainingJobName"), kind="string", default=""),
             "objective": Output(value, default=None),
             **{
                 output: Output((best, "TunedHyperParameters", name), default=None)
@@ -232,7 +232,7 @@ class TuningJob(TuningFields):
         ]
         return Require(
             name=f"{self.name}.chosen",
-            condition=Compare("ne", Result(job, "best_job"), ""),
+            condition=Compare("ne", Result(job, "job_name"), ""),
             error="NoTrainingJobCompleted",
             cause=join(
                 f"no training job of stage {self.name} completed with the objective "
@@ -249,7 +249,7 @@ class TuningJob(TuningFields):
         }
         if self.checkpoints is not None:
             outputs["checkpoints"] = Output(("CheckpointConfig", "S3Uri"), kind="string")
-        named = {"TrainingJobName": Result(f"{self.name}.job", "best_job")}
+        named = {"TrainingJobName": Result(f"{self.name}.job", "job_name")}
         return Call(
             name=step,
             operation=Operation("sagemaker", "DescribeTrainingJob", named),

@@ -79,11 +79,11 @@ class TuningJob(Job):
         """Return the members that only tuning jobs have."""
         counters = Counter(child.counter for child in self.children)
         objectives = Counter(child.objective_status for child in self.children)
-        found = self.best
+        leader = self.best
         return {
             "TrainingJobStatusCounters": {name: counters[name] for name in _COUNTERS},
             "ObjectiveStatusCounters": {name: objectives[name] for name in _OBJECTIVES},
-            "BestTrainingJob": None if found is None else found.summary(self._objective["Type"]),
+            "BestTrainingJob": None if leader is None else leader.summary(self._objective["Type"]),
             "ConsumedResources": {
                 "RuntimeInSeconds": round(((self.ended or now()) - self.created).total_seconds())
             },
@@ -114,11 +114,11 @@ class TuningJob(Job):
     @property
     def _is_good_enough(self) -> bool:
         criteria = self._config.get("TuningJobCompletionCriteria", {})
-        found, target = self.best, criteria.get("TargetObjectiveMetricValue")
-        if found is None or found.value is None:
+        leader, target = self.best, criteria.get("TargetObjectiveMetricValue")
+        if leader is None or leader.value is None:
             return False
         sign = 1 if self._objective["Type"] == "Maximize" else -1
-        if target is not None and sign * found.value >= sign * target:
+        if target is not None and sign * leader.value >= sign * target:
             return True
         most = criteria.get("BestObjectiveNotImproving", {}).get(
             "MaxNumberOfTrainingJobsNotImproving"
