@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import ROOT, Command
+from tests.guides import AFTER_THE_END, NESTED_PIPELINES, shown
 
 BACKENDS = ("step-functions", "airflow")
 
@@ -102,6 +103,12 @@ def test_the_schema_takes_the_example_pipelines(schema: Any, name: str) -> None:
     assert list(schema.iter_errors(pipeline(name))) == []
 
 
+@pytest.mark.parametrize("guide", [AFTER_THE_END, NESTED_PIPELINES], ids=lambda path: path.stem)
+def test_the_schema_takes_the_pipelines_of_guides(schema: Any, guide: Path) -> None:
+    for text in shown(guide, "yaml"):
+        assert list(schema.iter_errors(yaml.safe_load(text))) == []
+
+
 def test_the_schema_takes_stages_as_a_list(schema: Any) -> None:
     data = pipeline()
     data["stages"] = [{"name": name, **stage} for name, stage in data["stages"].items()]
@@ -118,6 +125,12 @@ def test_the_schema_takes_stages_as_a_list(schema: Any) -> None:
         (("stages", "staging", "source"), {"reff": "a.b"}, "$.stages.staging.source"),
         (("stages", "train", "max_runtime_s"), 0, "$.stages.train.max_runtime_s"),
         (("paramters",), {}, "$"),
+        (("on_failure",), {"alarm": {"kind": "aws_cal"}}, "$.on_failure.alarm.kind"),
+        (
+            ("stages", "prepare"),
+            {"kind": "pipeline", "file": "prepare.yaml", "for_each": {"items": ["a"]}},
+            "$.stages.prepare",
+        ),
     ],
 )
 def test_the_schema_finds_mistakes_where_they_are(

@@ -224,8 +224,7 @@ def test_a_stage_is_skipped_with_the_one_that_it_reads() -> None:
             {"on_success": [tells("praise", {"ref": "d.endpoint_name"})]},
             [
                 "on_success.praise.request.Message: e may end a run before d, and that run has "
-                "succeeded without it; only what every run that succeeds has come to can be read "
-                "after its end"
+                "succeeded without it; move this to `stages`, where it is left out with d"
             ],
             id="an output behind a gate",
         ),

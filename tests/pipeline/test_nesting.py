@@ -12,8 +12,9 @@ import yaml
 from orchestration import Pipeline, PipelineError
 from orchestration.backends.airflow import locking
 from orchestration.backends.airflow.spec import DagSpec
+from orchestration.graph import Concluded
 from orchestration.pipeline import files
-from orchestration.refs import Parameter, Ref
+from orchestration.refs import Parameter, Ref, RunOutcome
 from tests.guides import NESTED_PIPELINES, shown
 
 Data = dict[str, Any]
@@ -95,6 +96,17 @@ def test_its_when_and_after_count_for_each_of_its_stages(tmp_path: Path) -> None
         assert Parameter("words") in {n for path, n in stage.references() if path == "when"}
 
 
+def test_a_pipeline_may_follow_the_end_of_a_run(tmp_path: Path) -> None:
+    note = {**GIVEN, "parameters": {"text": {"outcome": "error"}}}
+    document = outer(stages={"a": tells("a")}, on_failure={"sub": note})
+    pipeline = Pipeline.load(written(tmp_path, inner=INNER, outer=document))
+    assert [stage.name for stage in pipeline.on_failure] == ["sub_first", "sub_then"]
+    [first] = (stage for stage in pipeline.on_failure if stage.name == "sub_first")
+    assert RunOutcome("error") in {node for _, node in first.references()}
+    [step] = pipeline.lower().graph.steps
+    assert isinstance(step, Concluded)
+
+
 def test_pipelines_nest_and_may_stand_in_lists(tmp_path: Path) -> None:
     middle = {**INNER, "name": "middle", "stages": [{**GIVEN, "name": "deep"}]}
     stages = [{**GIVEN, "name": "sub", "file": "middle.yaml"}]
@@ -152,19 +164,61 @@ def test_code_is_found_beside_its_own_file_and_locked_here(tmp_path: Path) -> No
             INNER,
             {"sub": {**GIVEN, "parameters": {"text": {"parameter": "many"}}}},
             [
-                "stages.sub.parameters.text: parameter many is a number, and it is a string in "
-                "inner.yaml"
+                "stages.sub.parameters.text: expected a string, got parameter many, which is a "
+                "number",
             ],
             id="a parameter of another type",
         ),
         pytest.param(
-            INNER,
-            {"sub": {**GIVEN, "for_each": {"items": ["a"]}}},
+            {**INNER, "parameters": {**INNER["parameters"], "count": {"type": "number"}}},
+            {"sub": {**GIVEN, "parameters": {"text": 3, "mode": None, "count": "many"}}},
             [
-                "stages.sub.for_each: is no field of a pipeline as a stage; there is after, file, "
-                "kind, name, parameters, when"
+                "stages.sub.parameters.text: expected a string, got 3",
+                "stages.sub.parameters.mode: expected a string, got nothing; leave it out for the "
+                "default",
+                "stages.sub.parameters.count: expected a number, got 'many'",
             ],
-            id="a loop",
+            id="values of another type",
+        ),
+        pytest.param(
+            INNER,
+            {"sub": {**GIVEN, "parameters": {"text": {"parametr": "words"}}}},
+            [
+                "stages.sub.parameters.text: expected a reference, got {'parametr': 'words'}; did "
+                "you mean 'parameter'?"
+            ],
+            id="no reference",
+        ),
+        pytest.param(
+            INNER,
+            {
+                "sub": GIVEN,
+                "a": tells({"ref": "sub.message"}),
+                "b": tells({"join": ["b", {"ref": "sub.then.message"}]}),
+            },
+            [
+                "stages.a.request.Message: sub is a pipeline; refer to a stage of it: sub_first, "
+                "sub_then",
+                "stages.b.request.Message.join[1]: sub is a pipeline; write {ref: "
+                "sub_then.message}",
+            ],
+            id="a reference to the pipeline itself",
+        ),
+        pytest.param(
+            ["first", "then"],
+            {"sub": GIVEN},
+            ["stages.sub.file: inner.yaml: holds no mapping with name, workspace and stages"],
+            id="no pipeline",
+        ),
+        pytest.param(
+            INNER,
+            {"sub": {**GIVEN, "for_each": {"items": ["a"]}, "parameter": {}}},
+            [
+                "stages.sub.for_each: a pipeline as a stage takes none; give it to the stages of "
+                "inner.yaml",
+                "stages.sub.parameter: is unknown; did you mean 'parameters'?",
+            ],
+            id="fields of other stages",
         ),
         pytest.param(
             INNER,

@@ -160,6 +160,6 @@ class Conclusion:
 
 def _ended_before(ref: Ref[object], gate: str) -> str:
     return (
-        f"{gate} may end a run before {ref.stage}, and that run has succeeded without it; only "
-        "what every run that succeeds has come to can be read after its end"
+        f"{gate} may end a run before {ref.stage}, and that run has succeeded without it; "
+        f"move this to `stages`, where it is left out with {ref.stage}"
     )

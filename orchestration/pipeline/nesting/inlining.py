@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from orchestration.errors import PipelineError, Problem, near
+from orchestration.errors import PipelineError, Problem
 from orchestration.pipeline.afterwards.sections import AFTER_END, SECTIONS, in_section
+from orchestration.pipeline.nesting.mistakes import to_pipelines, wrong_fields
 from orchestration.pipeline.nesting.renaming import Renaming
-from orchestration.pipeline.unusable import of_path
 from orchestration.pipeline.yaml import load
 
 _KIND: Final = "pipeline"
-_FIELDS: Final = ("kind", "name", "file", "parameters", "after", "when")
 _LONGEST: Final = 30
 """Characters of a stage's name, as ``StageName`` has it."""
 
@@ -76,6 +75,7 @@ class _Inlining:
 
     def whole(self) -> Whole:
         """Return the file's data with all that was added."""
+        self.problems += to_pipelines(self.data, self.inside)
         for section in SECTIONS:
             if section in self.data:
                 self.data[section] = self._stages(section)
@@ -84,25 +84,12 @@ class _Inlining:
     def add(self, section: str, name: str, stage: Data) -> None:
         """Read the pipeline that a stage names."""
         self.inside[name] = {}
-        wrong = list(self._misplaced(section, stage))
+        wrong = list(wrong_fields(stage))
         if not wrong:
             inner = self._read(stage["file"], wrong)
             if inner is not None:
                 wrong += self._added(name, stage, inner)
         self.problems += [replace(each, stage=name, section=section) for each in wrong]
-
-    def _misplaced(self, section: str, stage: Data) -> Iterator[Problem]:
-        for key in stage:
-            if key not in _FIELDS:
-                hint = near(str(key), _FIELDS) or "; give it to the stages of the other file"
-                yield Problem(str(key), f"is no field of a pipeline as a stage{hint}")
-        file = stage.get("file")
-        if not isinstance(file, str):
-            yield Problem("file", "expected the path of a YAML file with a pipeline")
-        elif wrong := of_path(file):
-            yield Problem("file", wrong)
-        if section in AFTER_END:
-            yield Problem("kind", "a pipeline can't follow the end of a run; write its stages here")
 
     def _read(self, given: str, wrong: list[Problem]) -> Data | None:
         path = (self.path.parent / given).resolve()
@@ -116,10 +103,10 @@ class _Inlining:
         try:
             inner = _whole(path, self.chain)
         except PipelineError as error:
-            wrong += [Problem("file", f"{given}: {each}") for each in error.problems]
+            wrong += [_of_file(given, path, each) for each in error.problems]
             return None
         self.files += [path, *inner.files]
-        wrong += [Problem("file", f"{given}: {each}") for each in inner.problems]
+        wrong += [_of_file(given, path, each) for each in inner.problems]
         return None if inner.problems else inner.data
 
     def _added(self, name: str, stage: Data, inner: Data) -> Iterator[Problem]:
@@ -188,6 +175,12 @@ class _Inlining:
             stage["after"] = [
                 each for other in after for each in (self.inside.get(str(other)) or [other])
             ]
+
+
+def _of_file(given: str, path: Path, problem: Problem) -> Problem:
+    """Return a problem of another file, as one of the stage that names it."""
+    own = problem.message if problem.path == str(path) else str(problem)
+    return Problem("file", f"{given}: {own}")
 
 
 def _declared(inner: Data) -> dict[str, Any]:

@@ -7,7 +7,11 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from orchestration.errors import Problem, near
+from orchestration.pipeline.description import Parameter
+from orchestration.refs import parse
 
 _ROLE: Final = "role"
 """A parameter that a pipeline has without declaring it."""
@@ -38,19 +42,28 @@ class Renaming:
                 hint = near(str(name), self.declared)
                 yield Problem(f"parameters.{name}", f"{file} has no such parameter{hint}")
             elif (wrong := self._mismatch(name, around)) is not None:
-                yield Problem(f"parameters.{name}", f"{wrong} in {file}")
+                yield Problem(f"parameters.{name}", wrong)
         for name, content in self.declared.items():
             has_default = isinstance(content, dict) and content.get("default") is not None
             if name not in self._values and not has_default and name != _ROLE:
                 yield Problem(f"parameters.{name}", f"is missing; {file} needs a value for it")
 
     def _mismatch(self, name: str, around: Mapping[str, Any]) -> str | None:
-        """Return why a parameter of the pipeline around does not fit one of the other."""
-        match self._values[name]:
+        """Return why a value does not fit a parameter of the nested pipeline."""
+        wanted, value = _type(self.declared[name]), self._values[name]
+        match value:
             case {"parameter": str(other)} if other in around:
-                given, wanted = _type(around[other]), _type(self.declared[name])
+                given = _type(around[other])
                 if given != wanted:
-                    return f"parameter {other} is a {given}, and it is a {wanted}"
+                    return f"expected {_a(wanted)}, got parameter {other}, which is {_a(given)}"
+                return None
+            case dict():
+                return _unreadable(value)
+            case None:
+                return f"expected {_a(wanted)}, got nothing; leave it out for the default"
+        # A type that there is not is reported with the parameter.
+        if _is_parameter(type=wanted) and not _is_parameter(type=wanted, default=value):
+            return f"expected {_a(wanted)}, got {value!r:.60}"
         return None
 
     def lifted(self) -> dict[str, Any]:
@@ -98,6 +111,27 @@ class Renaming:
             return {"parameter": name}
         given = self._values.get(name)
         return deepcopy(given) if isinstance(given, dict) else {"parameter": self._named(name)}
+
+
+def _unreadable(value: object) -> str | None:
+    """Return why a mapping can't be read as a reference."""
+    try:
+        parse(value)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _a(kind: object) -> str:
+    return f"an {kind}" if kind == "array" else f"a {kind}"
+
+
+def _is_parameter(**fields: object) -> bool:
+    try:
+        Parameter.model_validate(fields)
+    except ValidationError:
+        return False
+    return True
 
 
 def _type(declared: Any) -> object:

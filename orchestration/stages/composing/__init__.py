@@ -1,5 +1,5 @@
 """Stages that stand for other stages."""
 
-from orchestration.stages.composing.nested import NestedPipeline
+from orchestration.stages.composing.nested import FIELDS, NestedPipeline
 
-__all__ = ["NestedPipeline"]
+__all__ = ["FIELDS", "NestedPipeline"]

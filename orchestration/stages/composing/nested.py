@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from typing_extensions import override
 
 from orchestration.errors import Problem
 from orchestration.stages.stage import SAMPLE, Context, Stage
 from orchestration.stages.values import Name
+
+FIELDS: Final = ("kind", "name", "file", "parameters", "after", "when")
+"""The fields that a pipeline as a stage takes; others belong to its own stages."""
+
+
+def _narrow(schema: dict[str, Any]) -> None:
+    """Describe to editors only the fields that are taken."""
+    schema["properties"] = {k: v for k, v in schema["properties"].items() if k in FIELDS}
 
 
 class NestedPipeline(Stage):
@@ -19,6 +27,8 @@ class NestedPipeline(Stage):
     Stage ``train`` of the file of a stage ``market`` becomes stage ``market_train``, which others
     refer to by that name: ``{ref: market_train.model_artifacts}``.
     """
+
+    model_config = ConfigDict(json_schema_extra=_narrow)
 
     kind: Literal["pipeline"] = "pipeline"
     file: str = Field(min_length=1)
