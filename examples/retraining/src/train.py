@@ -1,0 +1,34 @@
+"""Fits a classifier to all customers of the channel, and packs it with the code that serves it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from pathlib import Path
+
+import joblib
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--C", type=float, default=1.0)
+    options, _ = parser.parse_known_args()
+    features, left = table.read(Path(os.environ["SM_CHANNEL_TRAIN"]))
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=options.C))
+    model.fit(features, left)
+    print(f"train:auc={roc_auc_score(left, model.predict_proba(features)[:, 1]):.4f}")
+    target = Path(os.environ["SM_MODEL_DIR"])
+    joblib.dump(model, target / "model.joblib")
+    (target / "code").mkdir(exist_ok=True)
+    shutil.copy(Path(__file__).with_name("inference.py"), target / "code")
+
+
+if __name__ == "__main__":
+    main()

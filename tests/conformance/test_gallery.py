@@ -1,0 +1,107 @@
+"""Every example of the gallery runs as its README says, and ends alike on every driver."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from orchestration.graph import ParameterValue
+from orchestration.local import EmbeddedAws
+from orchestration.local.airflow import LocalAirflow
+from orchestration.local.run import On
+from tests.conformance import gallery, normal
+from tests.conformance.gallery import Example
+
+pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
+
+DRIVERS: tuple[On, ...] = ("direct", "step-functions", "airflow")
+_VERSION = re.compile(r'(?<=/)\d+(?=")')
+Outputs = Mapping[str, Mapping[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[EmbeddedAws]:
+    with EmbeddedAws(time_scale=0.003) as embedded:
+        yield embedded
+
+
+@pytest.fixture(autouse=True)
+def _no_endpoint_stays(aws: EmbeddedAws) -> Iterator[None]:
+    """Delete the endpoints that an example leaves, each of which is a process."""
+    yield
+    sagemaker = aws.client("sagemaker")
+    for endpoint in sagemaker.list_endpoints()["Endpoints"]:
+        sagemaker.delete_endpoint(EndpointName=endpoint["EndpointName"])
+
+
+def everywhere(example: Example, aws: EmbeddedAws, airflow: LocalAirflow) -> Outputs:
+    """Run an example on every driver; return the outputs, which are the same."""
+    shown = {on: succeeds(example, on, aws, airflow) for on in DRIVERS}
+    assert len({_alike(outputs, on) for on, outputs in shown.items()}) == 1
+    return shown["direct"]
+
+
+def succeeds(
+    example: Example,
+    on: On,
+    aws: EmbeddedAws,
+    airflow: LocalAirflow | None = None,
+    **changed: ParameterValue,
+) -> Outputs:
+    report = example.run(aws, on, airflow, **changed)
+    assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+    outputs: Any = report.outputs
+    return cast(Outputs, outputs)
+
+
+def _alike(outputs: Any, on: On) -> str:
+    """Return outputs as text, without names of buckets and versions of model packages."""
+    return _VERSION.sub("<version>", normal.anonymous(outputs).replace(on, ""))
+
+
+def body(aws: EmbeddedAws, uri: str) -> str:
+    bucket, _, key = uri.removeprefix("s3://").partition("/")
+    return str(aws.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read().decode())
+
+
+def test_a_model_is_trained_on_new_data_and_deployed_if_it_is_good(
+    aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
+) -> None:
+    example = gallery.from_readme("retraining", tmp_path)
+    good = succeeds(example, "step-functions", aws)
+    assert 0.75 < good["evaluate"]["auc"] < 0.99
+    [probability] = good["deploy"]["answer"]
+    assert 0 < probability < 1
+    assert _alike(succeeds(example, "direct", aws), "direct") == _alike(good, "step-functions")
+    # The data is as the last good run saw it.
+    again = succeeds(example, "step-functions", aws)
+    assert (again["staging"]["unchanged"], again["train"]["job_name"]) == (True, None)
+    strict = succeeds(example, "airflow", aws, airflow, at_least=0.99)
+    assert strict["evaluate"]["auc"] == good["evaluate"]["auc"]
+    assert strict["deploy"]["answer"] is None
+
+
+def test_each_market_has_a_model(aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path) -> None:
+    outputs = everywhere(gallery.from_readme("markets", tmp_path), aws, airflow)
+    assert len({*outputs["train"]["model_artifacts"]}) == 2
+    assert len({*outputs["register"]["package"]}) == 2
+
+
+def test_a_person_lets_a_model_into_production(
+    aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
+) -> None:
+    outputs = everywhere(gallery.from_readme("release", tmp_path), aws, airflow)
+    assert outputs["sign_off"]["comment"] == "tried it"
+    assert outputs["production"]["answer"] == {"price": 264000}
+
+
+def test_a_function_picks_the_model_that_scores(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
+    example, script = gallery.from_script("batch_scoring")
+    script.make_function(aws)
+    outputs = everywhere(example, aws, airflow)
+    assert outputs["pick"]["name"] == "2026-11"
+    assert body(aws, f"{outputs['score']['location']}/de.csv.out") == "c-001,3.50\nc-002,1.00\n"
