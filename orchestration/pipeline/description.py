@@ -20,6 +20,9 @@ from orchestration.stages.values import Model, Name, Scalar, Text
 PIPELINE_NAME: Final = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 REGION: Final = r"^[a-z]{2,4}(-[a-z]+)+-\d$"
 
+ROLE: Final = "role"
+"""The parameter that has the role, where the pipeline says nothing else of it."""
+
 
 def _stage(value: object, info: ValidationInfo) -> object:
     """Read a stage by its kind; ``info.context`` holds the kinds that the pipeline takes."""
@@ -89,9 +92,9 @@ class Description(Model):
     parameters: dict[Name, Parameter] = {}
     workspace: Text
     """S3 URI, without a slash at its end, under which every run keeps its files."""
-    role: Text = parameter("role")
+    role: Text = parameter(ROLE)
     """ARN of the role that SageMaker's jobs and endpoints assume; by default the parameter
-    ``role``."""
+    ``role``, which runs must give if a stage uses it."""
     region: str | None = Field(default=None, pattern=REGION)
     """The AWS region it runs in: ``us-west-2``. Without one it runs in the region of the session
     or connection that starts it. Needed where a stage names a ``framework`` and no image, which
@@ -131,8 +134,8 @@ class Description(Model):
             tags=self.tags,
         )
 
-    def parameter_specs(self) -> tuple[ParameterSpec, ...]:
-        """The parameters of the workflow."""
+    def possible_parameters(self) -> tuple[ParameterSpec, ...]:
+        """Return the parameters of runs, ``role`` required whether or not a stage uses it."""
         return tuple(
             ParameterSpec(name=n, type=p.type, default=p.default, description=p.description)
             for n, p in self.declared_parameters().items()
@@ -141,8 +144,8 @@ class Description(Model):
     def declared_parameters(self) -> dict[str, Parameter]:
         """The parameters, and ``role`` where nothing else is said of it."""
         declared = dict(self.parameters)
-        if self.role == parameter("role") and "role" not in declared:
-            declared["role"] = Parameter(description="ARN of the role that SageMaker assumes")
+        if self.role == parameter(ROLE) and ROLE not in declared:
+            declared[ROLE] = Parameter(description="ARN of the role that SageMaker assumes")
         return declared
 
     def integrations(self) -> dict[str, Integration]:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestration.checks import rules
 from orchestration.errors import PipelineError, Problem
-from orchestration.graph import Graph, Workflow, all_steps, stage_of, upstream
+from orchestration.expressions import Parameter, Tree, walk
+from orchestration.graph import (
+    Graph,
+    ParameterSpec,
+    Workflow,
+    all_steps,
+    stage_of,
+    trees,
+    upstream,
+)
 from orchestration.graph.ordering import circle, layered
 from orchestration.pipeline import looping
 from orchestration.pipeline.afterwards import concluding
 from orchestration.pipeline.afterwards.concluding import Conclusion
 from orchestration.pipeline.conditions.inheriting import inherited, needed
-from orchestration.pipeline.description import Description
+from orchestration.pipeline.description import ROLE, Description
 from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.placing.lowered import Lowered
 from orchestration.pipeline.placing.placement import Placement, Settled, leaves
@@ -60,17 +69,18 @@ def lower(pipeline: Description) -> Workflow:
         raise PipelineError(wrong)
     settled = Placement.of(lowered).settled(concluding.outputs_read(pipeline, conditions))
     graph, outputs = settled.graph, settled.outputs
-    if ending := Ending.of(graph, outputs, lowered.fragments, pipeline.parameter_specs()):
+    if ending := Ending.of(graph, outputs, lowered.fragments, pipeline.possible_parameters()):
         graph, outputs = ending.whole(), ending.outputs()
     permissions = settled.permissions
     if concluding.last_stages(pipeline):
         conclusion = Conclusion(pipeline, lowered, conditions, settled.read)
         whole = _concluded(conclusion, graph, read)
         graph, permissions = whole.graph, {**permissions, **whole.permissions}
+    resources = [p.resources for each in permissions.values() for p in each]
     workflow = Workflow(
         name=pipeline.name,
         description=pipeline.description,
-        parameters=pipeline.parameter_specs(),
+        parameters=_parameters(pipeline, graph, [outputs, settled.written, *resources]),
         graph=graph,
         outputs=outputs,
         schedule=pipeline.schedule_spec(),
@@ -100,6 +110,23 @@ def _concluded(conclusion: Conclusion, graph: Graph, read: Mapping[str, frozense
     if wrong := list(conclusion.problems(fragments)):
         raise PipelineError(wrong)
     return conclusion.around(graph, fragments, direct)
+
+
+def _parameters(
+    pipeline: Description, graph: Graph, others: Iterable[Tree]
+) -> tuple[ParameterSpec, ...]:
+    """Return the parameters of runs; ``role`` is required if declared so, or if a stage uses it."""
+    used = {
+        node.name
+        for tree in (*others, *(tree for step in all_steps(graph) for tree in trees(step)))
+        for node in walk(tree)
+        if isinstance(node, Parameter)
+    }
+    specs = pipeline.possible_parameters()
+    if ROLE in pipeline.parameters or ROLE in used:
+        return specs
+    # Whoever starts many pipelines alike may give it all the same.
+    return tuple(replace(spec, default="") if spec.name == ROLE else spec for spec in specs)
 
 
 def _skipped_looks(lowered: Lowered) -> Iterator[Problem]:

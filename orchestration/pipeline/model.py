@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import ValidationError
 
 from orchestration.errors import PipelineError, Problem
-from orchestration.graph import Workflow
+from orchestration.graph import ParameterSpec, Workflow
 from orchestration.pipeline.afterwards.sections import SECTIONS, placed
 from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
@@ -110,6 +110,10 @@ class Pipeline(Description):
 
     def _sections(self) -> dict[str, Sequence[Stage]]:
         return {section: getattr(self, section) for section in SECTIONS}
+
+    def parameter_specs(self) -> tuple[ParameterSpec, ...]:
+        """Return the parameters of runs."""
+        return self.lower().parameters
 
     def warnings(self) -> list[Problem]:
         """Return probable mistakes, and what is not known to work."""

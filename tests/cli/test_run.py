@@ -11,7 +11,7 @@ from orchestration import LocalError, Pipeline
 from orchestration.errors import DeployError
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.run import On, Progress, run
-from tests.cli.conftest import Command
+from tests.cli.conftest import ROOT, Command
 
 BACKENDS: tuple[On, ...] = ("direct", "step-functions", "airflow")
 REFUSED = Fault(
@@ -174,8 +174,9 @@ def test_what_needs_an_account_or_the_embedded_one_is_said(
     assert message in " ".join(said.err.split())
 
 
-def test_a_run_in_an_account_needs_its_role(orchestrate: Command, staging: Path) -> None:
-    said = orchestrate("run", staging, "--aws", "-p", "bucket=b", "-p", "data=s3://b/d")
+def test_a_run_in_an_account_needs_its_role(orchestrate: Command) -> None:
+    digits = ROOT / "dags/digits.yaml"
+    said = orchestrate("run", digits, "--aws", "-p", "bucket=b", "-p", "data=s3://b/d")
     assert said.status == 2
     assert "role is required" in said.err
 

@@ -197,9 +197,9 @@ def test_on_airflow_a_parameter_without_a_value_in_scheduled_runs_is_a_problem(
 ) -> None:
     path = tmp_path / "scheduled.yaml"
     path.write_text(SCHEDULED)
-    said = orchestrate("validate", path, "--on", "airflow", "-p", "bucket=b", "-p", "data=s3://d/d")
+    said = orchestrate("validate", path, "--on", "airflow", "-p", "data=s3://d/d")
     assert said.status == 1
-    assert "1 problem\n  parameters.role: scheduled runs have no value for it" in said.err
+    assert "1 problem\n  parameters.bucket: scheduled runs have no value for it" in said.err
     assert "warning" not in said.err
 
 
@@ -221,7 +221,7 @@ def test_a_dag_file_is_run_as_airflow_runs_it(orchestrate: Command, tmp_path: Pa
     (tmp_path / "scheduled.yaml").write_text(SCHEDULED)
     imported = "from orchestration.airflow import dag\n"
     files = {
-        "without.py": imported + 'made = dag("scheduled.yaml", parameters={"bucket": "b"})\n',
+        "without.py": imported + 'made = dag("scheduled.yaml", parameters={"data": "s3://d/d"})\n',
         "broken.py": imported + "made = dag(1 / 0)\n",
         "empty.py": imported,
     }
@@ -230,7 +230,7 @@ def test_a_dag_file_is_run_as_airflow_runs_it(orchestrate: Command, tmp_path: Pa
     said = orchestrate("validate", *(tmp_path / name for name in (*files, "absent.py")))
     assert said.status == 2
     for problem in (
-        "parameters.role: a scheduled run can't ask for it",
+        "parameters.bucket: a scheduled run can't ask for it",
         "ZeroDivisionError: division by zero",
         "expected a DAG file, got one without a DAG",
         "No such file",
@@ -242,7 +242,7 @@ def test_a_scheduled_pipeline_whose_parameters_have_values_has_no_warning(
     orchestrate: Command, tmp_path: Path
 ) -> None:
     path = tmp_path / "scheduled.yaml"
-    values = "{bucket: workspace, data: s3://source/data, role: arn:aws:iam::123456789012:role/r}"
+    values = "{bucket: workspace, data: s3://source/data}"
     path.write_text(STAGING + f"schedule: {{cron: 0 6 * * *, parameters: {values}}}\n")
     said = orchestrate("validate", path, "--on", "airflow")
     assert (said.status, said.err) == (0, "")

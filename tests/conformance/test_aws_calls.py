@@ -65,6 +65,9 @@ def topic_of(aws: EmbeddedAws) -> str:
 @pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])
 def test_calls_are_made_in_order_with_literal_texts(on: On, airflow: LocalAirflow) -> None:
     pipeline = Pipeline.parse(PIPELINE)
+    # No stage has a job, so nobody must give a role.
+    required = [spec.name for spec in pipeline.parameter_specs() if spec.default is None]
+    assert required == ["topic"]
     with EmbeddedAws(time_scale=0.001) as aws:
         # The first creation succeeds, and its response is lost: the token recognises the second.
         lost = Fault("athena", "StartQueryExecution", "InternalServerException", "lost", status=500)

@@ -136,6 +136,38 @@ def test_the_role_is_a_parameter_unless_it_is_given() -> None:
     assert pipeline(job("a")).lower().parameters == ()
 
 
+TELL = {
+    "name": "tell",
+    "kind": "aws_call",
+    "service": "sns",
+    "operation": "Publish",
+    "request": {"TopicArn": "arn:aws:sns:us-east-1:111122223333:t", "Message": "m"},
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "names"),
+    [
+        ({}, []),
+        ({"parameters": {"role": {}}}, ["role"]),
+        ({"stages": [{**TELL, "request": {"Message": {"parameter": "role"}}}]}, ["role"]),
+        ({"stages": [TELL, job("a")]}, ["role"]),
+        (
+            {
+                "on_failure": [
+                    {**TELL, "name": "after", "request": {"Message": {"parameter": "role"}}}
+                ]
+            },
+            ["role"],
+        ),
+        ({"role": {"parameter": "mine"}, "parameters": {"mine": {}}}, ["mine"]),
+    ],
+)
+def test_runs_must_give_a_role_if_a_stage_uses_it(fields: dict[str, Any], names: list[str]) -> None:
+    made = Pipeline.parse({"name": "p", "workspace": "s3://b/p", "stages": [TELL], **fields})
+    assert [spec.name for spec in made.parameter_specs() if spec.default is None] == names
+
+
 def test_references_stand_anywhere_in_extra_request() -> None:
     written = {"OutputDataConfig": {"KmsKeyId": {"parameter": "key"}}}
     built = {"OutputDataConfig": {"KmsKeyId": parameter("key")}}
