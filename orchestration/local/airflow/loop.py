@@ -6,15 +6,10 @@ here one at a time, as on a worker; all triggers wait in one thread, as in a tri
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import queue
-import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
@@ -29,7 +24,7 @@ from airflow.sdk.api.datamodels._generated import TaskInstance as TaskInstanceDa
 from airflow.sdk.exceptions import ParamValidationError
 from airflow.sdk.execution_time.comms import DeferTask
 from airflow.sdk.execution_time.supervisor import run_task_in_process
-from airflow.sdk.serde import deserialize, serialize
+from airflow.sdk.serde import deserialize
 from airflow.serialization.serialized_objects import DagSerialization, create_scheduler_operator
 from airflow.utils.session import create_session
 from airflow.utils.state import DagRunState, TaskInstanceState
@@ -39,14 +34,16 @@ from sqlalchemy.orm.attributes import set_committed_value
 
 from orchestration.execution.parameters import problems
 from orchestration.local.airflow.callbacks import call_back
+from orchestration.local.airflow.waiting import Following, Triggers
 
 if TYPE_CHECKING:
-    from airflow.triggers.base import BaseTrigger
     from sqlalchemy.orm import Session
 
 Emit = Callable[[Mapping[str, Any]], None]
 
-_PAUSE_S = 0.02
+_RETRIES_S = 0.2
+"""How often retries are looked at whose time may have come."""
+_AT_MOST_S = 5.0
 _accounts: dict[tuple[str, str], str] = {}
 """The embedded account that each run was last run in, by DAG and run."""
 _IN_FLIGHT = frozenset({TaskInstanceState.DEFERRED, TaskInstanceState.RUNNING})
@@ -61,8 +58,9 @@ class _Run:
     def __init__(self, dag: DAG, emit: Emit) -> None:
         self._dag = dag
         self._emit = emit
-        self._triggers = _Triggers()
+        self._triggers = Triggers()
         self._seen: dict[tuple[str, int], tuple[str, int]] = {}
+        self._instances: dict[Any, str | None] = {}
 
     def run(self, run_id: str, conf: Mapping[str, Any]) -> dict[str, Any]:
         with create_session() as session:
@@ -112,7 +110,7 @@ class _Run:
         for instance in run.get_task_instances(session=session):
             if instance.state == TaskInstanceState.DEFERRED:
                 row = session.get_one(Trigger, instance.trigger_id)
-                following = _Following(str(instance.next_method), instance.next_kwargs or {})
+                following = Following(str(instance.next_method), instance.next_kwargs or {})
                 trigger = import_string(row.classpath)(**row.kwargs)
                 self._triggers.start(instance.id, following, trigger)
             elif instance.state == TaskInstanceState.QUEUED:
@@ -171,13 +169,15 @@ class _Run:
         session.commit()
         if callback is not None:
             call_back(self._dag, callback)
-        self._report(run, session)
+        changed = self._report(run, session)
         admitted = self._admitted(run, session)
         for instance in admitted:
             self._work(instance)
             self._report(run, session)
-        if not admitted and run.state == DagRunState.RUNNING:
-            self._triggers.wait()
+        if not (admitted or changed) and run.state == DagRunState.RUNNING:
+            # A round takes some 50 ms of a processor, and without a trigger only retries change.
+            retries = run.get_task_instances([TaskInstanceState.UP_FOR_RETRY], session=session)
+            self._triggers.wait(_RETRIES_S if retries else _AT_MOST_S)
 
     def _admitted(self, run: DagRun, session: Session) -> list[TaskInstance]:
         """Return the tasks that the scheduler would start, within the bounds of loops."""
@@ -213,13 +213,17 @@ class _Run:
         if isinstance(result.msg, DeferTask):
             kwargs = cast("dict[str, Any]", deserialize(cast(Any, result.msg.trigger_kwargs)))
             trigger = import_string(result.msg.classpath)(**kwargs)
-            following = _Following(result.msg.next_method, dict(result.msg.next_kwargs or {}))
+            following = Following(result.msg.next_method, dict(result.msg.next_kwargs or {}))
             self._triggers.start(instance.id, following, trigger)
 
-    def _report(self, run: DagRun, session: Session) -> None:
-        for instance in run.get_task_instances(session=session):
+    def _report(self, run: DagRun, session: Session) -> bool:
+        """Report new states; return whether any task instance is new or has changed."""
+        instances = run.get_task_instances(session=session)
+        for instance in instances:
             if instance.state is not None:
                 self._emit_state(instance, str(instance.state))
+        before, self._instances = self._instances, {i.id: i.state for i in instances}
+        return self._instances != before
 
     def _emit_state(self, instance: TaskInstance, state: str) -> None:
         key = (instance.task_id, instance.map_index)
@@ -264,58 +268,6 @@ class _Run:
             return None
         value = json.loads(row.value) if isinstance(row.value, str) else row.value
         return deserialize(value)
-
-
-@dataclass(frozen=True, slots=True)
-class _Following:
-    """The way a deferred task goes on: the method, and the arguments from the task."""
-
-    method: str
-    kwargs: Mapping[str, Any]
-
-
-class _Triggers:
-    """Triggers that wait concurrently in one thread, as in a triggerer."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._fired: queue.Queue[tuple[Any, str, dict[str, Any]]] = queue.Queue()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-
-    def start(self, instance_id: Any, following: _Following, trigger: BaseTrigger) -> None:
-        asyncio.run_coroutine_threadsafe(self._first(instance_id, following, trigger), self._loop)
-
-    def resume(self, session: Session) -> None:
-        """Resume the tasks whose triggers have fired."""
-        while not self._fired.empty():
-            instance_id, method, kwargs = self._fired.get()
-            instance = session.get_one(TaskInstance, instance_id)
-            instance.next_method = method
-            instance.next_kwargs = kwargs
-            instance.state = TaskInstanceState.SCHEDULED
-            session.commit()
-
-    def wait(self) -> None:
-        """Wait until a trigger has fired, or for a moment (retries wait, too)."""
-        deadline = time.monotonic() + 10 * _PAUSE_S
-        while self._fired.empty() and time.monotonic() < deadline:
-            time.sleep(_PAUSE_S)
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    async def _first(self, instance_id: Any, following: _Following, trigger: BaseTrigger) -> None:
-        try:
-            event = await anext(aiter(trigger.run()))
-        except Exception as error:  # as in a triggerer, a trigger that fails ends no other
-            kwargs = {"error": "Trigger failure", "traceback": [repr(error)]}
-            self._fired.put((instance_id, "__fail__", kwargs))
-        else:
-            kwargs = {**following.kwargs, "event": serialize(event.payload)}
-            self._fired.put((instance_id, following.method, kwargs))
 
 
 def _state(instance: TaskInstance) -> dict[str, Any]:

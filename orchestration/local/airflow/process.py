@@ -37,6 +37,7 @@ def main(descriptor: int) -> None:
 
     # Every task creates its own clients, and each would parse megabytes of service models again.
     botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+    _write_without_waiting()
     initdb()
     _warm_up()
     # What is loaded stays: looking through it for garbage takes a tenth of each run.
@@ -48,6 +49,16 @@ def main(descriptor: int) -> None:
 
         while True:
             _serve(json.loads(requests.get()), emit)
+
+
+def _write_without_waiting() -> None:
+    """Let the system write the database when it likes: what must survive is this process's end."""
+    from airflow import settings
+    from sqlalchemy import event
+
+    @event.listens_for(settings.engine, "connect")
+    def configure(connection: Any, _: object) -> None:
+        connection.execute("PRAGMA synchronous = OFF")
 
 
 def _warm_up() -> None:
