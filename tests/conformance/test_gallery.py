@@ -91,6 +91,16 @@ def test_each_market_has_a_model(aws: EmbeddedAws, airflow: LocalAirflow, tmp_pa
     assert len({*outputs["register"]["package"]}) == 2
 
 
+def test_the_best_model_of_a_search_is_measured_and_deployed(
+    aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
+) -> None:
+    outputs = everywhere(gallery.from_readme("tuning", tmp_path), aws, airflow)
+    assert outputs["tune"]["job_name"].startswith(f"{outputs['tune']['tuning_job_name']}-002-")
+    assert 0 < outputs["tune"]["objective"] < outputs["evaluate"]["error"] < 35
+    morning, night = outputs["deploy"]["answer"]
+    assert morning > 250 > night
+
+
 def test_a_person_lets_a_model_into_production(
     aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
 ) -> None:

@@ -138,7 +138,7 @@ class TuningJob(TuningFields):
         yield from checks.facts(self.training())
         jobs = self._jobs
         if jobs is not None:
-            hours = jobs * self._each_s / 3600
+            hours = round(jobs * self._each_s / 3600, 1)
             yield f"up to {jobs} training jobs, {hours:g} h of its cluster at the most"
 
     @property

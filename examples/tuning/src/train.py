@@ -1,0 +1,34 @@
+"""Fits one model with the hyperparameters of this training job, and prints how good it is."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from pathlib import Path
+
+import rentals
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--waves", type=int, default=100)
+    parser.add_argument("--width", type=float, default=1.0)
+    parser.add_argument("--penalty", type=float, default=1.0)
+    # SageMaker tells every training job of a search the name of the objective, too.
+    options, _ = parser.parse_known_args()
+    features, rented = rentals.read(Path(os.environ["SM_CHANNEL_TRAIN"]))
+    model = rentals.Model.fitted(
+        features, rented, waves=options.waves, width=options.width, penalty=options.penalty
+    )
+    held_back = rentals.read(Path(os.environ["SM_CHANNEL_VALIDATION"]))
+    print(f"validation:error={model.error(*held_back):.3f}")
+    target = Path(os.environ["SM_MODEL_DIR"])
+    model.save(target / "model.npz")
+    (target / "code").mkdir(exist_ok=True)
+    for name in ("inference.py", "rentals.py"):
+        shutil.copy(Path(__file__).with_name(name), target / "code")
+
+
+if __name__ == "__main__":
+    main()
