@@ -6,7 +6,8 @@ is stopped by nobody, nor is the job of a task whose worker died before the run 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
@@ -17,13 +18,33 @@ from airflow.providers.common.compat.sdk import AirflowException
 from orchestration.airflow.clients import Clients
 from orchestration.airflow.context import TaskEnvironment, fail
 from orchestration.backends.airflow.spec import OUTPUTS
-from orchestration.cleanup import RUN, JobKind, Jobs
-from orchestration.execution.effects import Request, ServiceError
+from orchestration.cleanup import JobKind, Jobs
+from orchestration.execution.driving import driven
+from orchestration.execution.effects import Effect, Note, Send, ServiceError
+from orchestration.execution.leftovers.jobs import stop_running
+from orchestration.graph import Retry
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+    from airflow.sdk.types import Logger
 
 ABORTED = "Aborted"
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    clients: Clients
+    log: Logger
+
+    def answer(self, effect: Effect) -> Any:
+        if isinstance(effect, Send):
+            return self.clients.send(effect.request)
+        if isinstance(effect, Note):
+            self.log.warning("%s", effect.text)
+        return None
+
+    def aborted(self) -> bool:
+        return False
 
 
 class LeftoversOperator(AwsBaseOperator[AwsBaseHook]):
@@ -64,40 +85,21 @@ class LeftoversOperator(AwsBaseOperator[AwsBaseHook]):
             # No task has started anything.
             return
         run = TaskEnvironment(context, {}, group=self.group).run()
-        stopped: list[str] = []
-        for word, prefixes in self.jobs.items():
-            jobs = Jobs(kind=JobKind(word=word), prefixes=tuple(prefixes))
-            stopped += self._running(clients, jobs, run)
+        kinds = [
+            Jobs(kind=JobKind(word=word), prefixes=tuple(prefixes))
+            for word, prefixes in self.jobs.items()
+        ]
+        try:
+            # Airflow tries the task again.
+            stopped = driven(stop_running(kinds, run, Retry(attempts=1)), _Edge(clients, self.log))
+        except ServiceError as error:
+            if error.passing:
+                raise AirflowException(str(error)) from error
+            raise
         # Airflow skips what has not begun when a person marks the run.
         if states.get(self._last) == "skipped" and "failed" in states.values():
             names = f"; stopped {', '.join(stopped)}" if stopped else ""
             fail(context, ABORTED, f"the run was marked as failed{names}")
-
-    def _running(self, clients: Clients, jobs: Jobs, run: str) -> Iterator[str]:
-        for name, arn in self._listed(clients, jobs):
-            tags = _sent(clients, "ListTags", {"ResourceArn": arn})["Tags"]
-            if {"Key": RUN, "Value": run} in tags:
-                self.log.warning("%s still runs after the tasks of its run; stopping it", name)
-                _sent(clients, jobs.kind.stop, {jobs.kind.name: name})
-                yield name
-
-    def _listed(self, clients: Clients, jobs: Jobs) -> Iterator[tuple[str, str]]:
-        kind, page = jobs.kind, dict[str, str]()
-        while True:
-            named = {"NameContains": jobs.common} if jobs.common else {}
-            request = {**named, "StatusEquals": "InProgress", **page}
-            try:
-                answer = _sent(clients, kind.list, {**request, "MaxResults": 100})
-            except ServiceError as error:
-                # A run must not fail because its connection may not list jobs.
-                self.log.warning("jobs that still run can't be looked for: %s", error)
-                return
-            for summary in answer[kind.summaries]:
-                if summary[kind.name].startswith(jobs.prefixes):
-                    yield summary[kind.name], summary[kind.arn]
-            if "NextToken" not in answer:
-                return
-            page = {"NextToken": answer["NextToken"]}
 
     @property
     def _last(self) -> str:
@@ -112,12 +114,3 @@ class LeftoversOperator(AwsBaseOperator[AwsBaseHook]):
             run_ids=[run_id],
         )
         return dict(states[run_id])
-
-
-def _sent(clients: Clients, operation: str, parameters: Mapping[str, Any]) -> Any:
-    try:
-        return clients.send(Request("sagemaker", operation, parameters))
-    except ServiceError as error:
-        if error.passing:
-            raise AirflowException(str(error)) from error
-        raise

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from orchestration.cleanup import leftovers
 from orchestration.direct.clients import Clients, Session
 from orchestration.direct.edge import DirectEdge
 from orchestration.direct.identity import check_same, identity
@@ -19,13 +20,14 @@ from orchestration.errors import ExpressionError, RunError, StartError
 from orchestration.execution import timing, wording
 from orchestration.execution.driving import driven
 from orchestration.execution.effects import Aborted, ServiceError
+from orchestration.execution.leftovers.jobs import stop_running
 from orchestration.execution.parameters import problems
 from orchestration.execution.places import Attempt
 from orchestration.execution.scope import Scope
 from orchestration.execution.steps import performed
 from orchestration.expressions import Json, evaluate
 from orchestration.expressions.evaluate import Values, run_token
-from orchestration.graph import Guarded, Workflow, all_steps
+from orchestration.graph import Guarded, Retry, Workflow, all_steps
 
 _log = logging.getLogger("orchestration.direct")
 
@@ -141,12 +143,10 @@ class _Run:
         try:
             driven(performed(self.workflow.graph, self._scope, attempt), self.edge)
             outputs = {n: evaluate(tree, self._scope) for n, tree in self.workflow.outputs.items()}
-        except Aborted:
-            return self._ended(ABORTED, self._stopped())
-        except RunError as error:
-            return self._ended(error.error, error.cause)
-        except ExpressionError as error:
-            return self._ended(wording.EXPRESSION_ERROR, str(error))
+        except (Aborted, RunError, ExpressionError) as error:
+            if journal.resumed:
+                self._stop_leftovers()
+            return self._failed_by(error)
         return Outcome(
             workflow=self.workflow.name,
             run_id=self.run_id,
@@ -154,6 +154,21 @@ class _Run:
             outputs=outputs,
             steps=self.edge.board.steps(),
         )
+
+    def _stop_leftovers(self) -> None:
+        """Stop the jobs that an earlier process began and this one has not reached."""
+        jobs, edge = leftovers(self.workflow.graph).jobs, self.edge
+        try:
+            edge.stopped += edge.apart(stop_running(jobs, self.token, Retry()))
+        except ServiceError as error:
+            _log.warning("jobs of run %r may still run: %s", self.run_id, error)
+
+    def _failed_by(self, error: Aborted | RunError | ExpressionError) -> Outcome:
+        if isinstance(error, Aborted):
+            return self._ended(ABORTED, self._stopped())
+        if isinstance(error, RunError):
+            return self._ended(error.error, error.cause)
+        return self._ended(wording.EXPRESSION_ERROR, str(error))
 
     @cached_property
     def _scope(self) -> Scope:

@@ -65,8 +65,9 @@ class AsyncEdge(Protocol):
 
 
 # What is only told or looked up is answered after an abort too, so that a job whose creation was
-# under way is known by the time it must be stopped.
-_INTERRUPTIBLE = (Send, Pause, Follow, Rest, Together)
+# under way is known by the time it must be stopped. What runs side by side is aborted each on its
+# own, so that a clean-up is reached for what an earlier process acquired there.
+_INTERRUPTIBLE = (Send, Pause, Follow, Rest)
 
 Outcome: TypeAlias = Any
 """The return value of a performance, or the exception that ended it."""

@@ -1,0 +1,1 @@
+"""The end of what a run has left running."""

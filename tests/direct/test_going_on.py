@@ -1,0 +1,85 @@
+"""A run that goes on and ends before it reaches what its dead predecessor had begun."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration import Pipeline
+from orchestration.direct import Interrupted, perform
+from orchestration.local import Fault
+from tests.direct.conftest import ROLE, TRAINING, Account, Launch, until
+
+pytestmark = [pytest.mark.slow]
+
+BESIDE = """\
+  beside:
+    kind: training_job
+    image: image
+    entrypoint: [sleep, "600"]
+    cluster: {instance_type: ml.c5.xlarge}
+"""
+PARAMETERS = {"bucket": "workspace", "data": "s3://incoming/set", "seconds": "600", "role": ROLE}
+
+
+@pytest.fixture
+def begun(account: Account, launch: Launch, training: Path) -> Pipeline:
+    """A pipeline one of whose runs was killed while both of its jobs ran."""
+    training.write_text(TRAINING + BESIDE)
+    process = launch(training)
+    until(lambda: statuses(account) == ["InProgress"] * 2)
+    process.kill()
+    process.communicate()
+    return Pipeline.load(training)
+
+
+def statuses(account: Account) -> list[str]:
+    jobs = account.aws.state()["sagemaker"]["TrainingJobs"].values()
+    return [job["TrainingJobStatus"] for job in jobs]
+
+
+def go_on(pipeline: Pipeline, account: Account, **options: Any) -> Any:
+    return perform(
+        pipeline.lower(),
+        PARAMETERS,
+        session=account.aws,
+        run_id="nightly",
+        workspace="s3://workspace/sleeping",
+        time_scale=account.aws.time_scale,
+        **options,
+    )
+
+
+def interrupt() -> None:
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    time.sleep(0.5)  # so that the main thread has taken it before the first step
+
+
+def test_an_interruption_before_the_first_step_stops_the_jobs_and_cleans_up(
+    account: Account, begun: Pipeline
+) -> None:
+    with pytest.raises(Interrupted) as caught:
+        go_on(begun, account, prepare=interrupt)
+    for stage in ("train", "beside"):
+        assert f"CreateTrainingJob sleeping-{stage}-" in str(caught.value)
+    assert "and clean-ups have run" in str(caught.value)
+    until(lambda: statuses(account) == ["Stopped"] * 2)
+    assert account.file_systems() == []
+
+
+def test_a_failure_before_a_job_is_reached_stops_it_and_keeps_its_cause(
+    account: Account, begun: Pipeline
+) -> None:
+    def refuse() -> None:
+        account.aws.inject(Fault("s3", "GetObject", "AccessDenied", "no", status=403, times=99))
+        for _ in range(2):  # A job that nobody may look at is stopped by the step itself.
+            account.aws.inject(Fault("sagemaker", "CreateTrainingJob", "AccessDenied", "no"))
+
+    outcome = go_on(begun, account, prepare=refuse)
+    assert (outcome.state, outcome.error) == ("failed", "AccessDenied")
+    until(lambda: statuses(account) == ["Stopped"] * 2)
