@@ -13,6 +13,7 @@ FOR_EACH = Path(__file__).parents[1] / "docs" / "for_each.md"
 AFTER_THE_END = Path(__file__).parents[1] / "docs" / "after_the_end.md"
 NESTED_PIPELINES = Path(__file__).parents[1] / "docs" / "nested_pipelines.md"
 TUNING = Path(__file__).parents[1] / "docs" / "tuning.md"
+EVALUATION = Path(__file__).parents[1] / "docs" / "evaluation.md"
 CONDITIONS = Path(__file__).parents[1] / "docs" / "conditions.md"
 
 

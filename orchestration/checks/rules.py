@@ -149,7 +149,9 @@ def shapes(workflow: Workflow) -> Iterator[Problem]:
     """Branches and bodies hold something, and a status says one thing."""
     for step in all_steps(workflow.graph):
         match step:
-            case Choose(then=then, otherwise=otherwise) if not then.steps and not otherwise.steps:
+            case Choose(then=Graph(steps=()), otherwise=Graph(steps=()), collect=collect) if (
+                not collect
+            ):
                 yield Problem("", "both branches are empty", step=step.name)
             case Choose(collect=collect, absent=absent) if collect.keys() != absent.keys():
                 yield Problem("", "its two ways do not give the same outputs", step=step.name)

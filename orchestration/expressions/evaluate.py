@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, cast
@@ -262,11 +263,28 @@ def _tag(items: Json, key: Json) -> str:
 
 
 def _numbered(items: Json, key: Json) -> list[Json]:
-    def numbered(item: Json) -> bool:
-        value = item.get(_text(key)) if isinstance(item, Mapping) else None
-        return isinstance(value, int | float) and not isinstance(value, bool)
+    name = _text(key)
+    return [item for item in _objects(items) if _finite(item, name)]
 
-    return [item for item in _objects(items) if numbered(item)]
+
+def _finite(item: Json, key: str) -> bool:
+    value = item.get(key) if isinstance(item, Mapping) else None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and math.isfinite(cast(float, value))
+
+
+def _where(items: Json, key: Json, op: Json, value: Json) -> list[Json]:
+    name, comparison = _text(key), _text(op)
+    if comparison not in ("eq", "ne"):
+        _number(value)
+    return [
+        item
+        for item in _objects(items)
+        if isinstance(item, Mapping)
+        and name in item
+        and (comparison in ("eq", "ne") or _finite(item, name))
+        and _compare(comparison, item[name], value)
+    ]
 
 
 def _column(items: Json, key: Json) -> list[Json]:
@@ -295,6 +313,7 @@ _FUNCTIONS: dict[Function, Callable[..., Json]] = {
     Function.SUM: _sum,
     Function.LARGEST: _largest,
     Function.NUMBERED: _numbered,
+    Function.WHERE: _where,
     Function.TAG: _tag,
     Function.DIFFERENCE: _difference,
     Function.REMOVE_PREFIX: _remove_prefix,

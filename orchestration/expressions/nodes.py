@@ -56,7 +56,11 @@ class Function(StrEnum):
     LARGEST = "largest"
     """``list of objects, key -> number``: the largest value of one field, and at least 0."""
     NUMBERED = "numbered"
-    """``list of objects, key -> list``: those whose field is a number."""
+    """``list of objects, key -> list``: those whose field is a number, and a finite one."""
+    WHERE = "where"
+    """``list of objects, key, comparison, value -> list``: those that have the field, and whose
+    field compares so with the value. Where the comparison is one of order, what is no finite number
+    is left out."""
     TAG = "tag"
     """``list of objects with Key and Value, key -> text``: the value of the tag, empty where there
     is none."""

@@ -3,7 +3,8 @@
 from orchestration.stages.aws_call import AwsCall
 from orchestration.stages.copying import S3Destination
 from orchestration.stages.deployment import Deployment, SmokeTest
-from orchestration.stages.evaluation import CheckpointEvaluation
+from orchestration.stages.evaluation.fields import EvaluationMetric
+from orchestration.stages.evaluation.stage import CheckpointEvaluation
 from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
 from orchestration.stages.options import AirflowOptions, JobRetry
 from orchestration.stages.outputs import Outputs, output
@@ -60,6 +61,7 @@ __all__ = [
     "Debugger",
     "Deployment",
     "EfsChannel",
+    "EvaluationMetric",
     "ExistingFileSystem",
     "Experiment",
     "FileSystemChannel",

@@ -30,7 +30,7 @@ GROUP: Final = "orchestration.stages"
 OWN: Final[Mapping[str, str]] = {
     "data_staging": "orchestration.stages.staging:DataStaging",
     "training_job": "orchestration.stages.training:TrainingJob",
-    "checkpoint_evaluation": "orchestration.stages.evaluation:CheckpointEvaluation",
+    "checkpoint_evaluation": "orchestration.stages.evaluation.stage:CheckpointEvaluation",
     "deployment": "orchestration.stages.deployment:Deployment",
     "aws_call": "orchestration.stages.aws_call:AwsCall",
     "processing_job": "orchestration.stages.processing.stage:ProcessingJob",

@@ -70,6 +70,7 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     texts_only = st.sampled_from([Function.REMOVE_PREFIX, Function.CONTAINS])
     two = (
         *(Function.SUM, Function.LARGEST, Function.NUMBERED, Function.COLUMN, Function.TAG),
+        Function.WHERE,
         *(Function.REMOVE_PREFIX, Function.CONTAINS, Function.FINGERPRINT, Function.DIFFERENCE),
     )
     one = st.sampled_from([f for f in Function if f not in two])
@@ -88,6 +89,17 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         st.builds(
             lambda values: Apply(Function.FIRST_OF, tuple(values)),
             st.lists(inner | SCALARS, min_size=1, max_size=3),
+        ),
+        st.builds(
+            lambda rows, key, op, value: Apply(Function.WHERE, (rows, key, op, value)),
+            mixed
+            | ROWS
+            | st.lists(inner, max_size=2).map(
+                lambda rows: Apply(Function.WHERE, (rows, "a", "gt", 0))
+            ),
+            st.sampled_from(KEYS),
+            st.sampled_from(["eq", "ne", "lt", "le", "gt", "ge"]),
+            inner | st.integers(-9, 9) | TEXT | st.none(),
         ),
         st.builds(
             lambda tags, key: Apply(Function.TAG, (tags, key)),

@@ -13,6 +13,8 @@ Demand: TypeAlias = Literal["string", "number", "boolean", "array", "object", "s
 """The type that an expression requires of a part: a kind, any scalar, or any value at all."""
 
 SCALARS: Final = ("string", "number", "boolean")
+OPERATORS: Final = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+"""The operators of comparisons, by their names in expressions."""
 _ARTICLES: Final[Mapping[str, str]] = {"array": "an array", "object": "an object"}
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, assert_never
 
-from orchestration.backends.jsonata.code import Code, Demand, Kind, let, refused
+from orchestration.backends.jsonata.code import OPERATORS, Code, Demand, Kind, let, refused
 from orchestration.backends.jsonata.locations import SCHEME, after_scheme, key_of, split
 from orchestration.backends.jsonata.writing import checked, field
+from orchestration.errors import UnsupportedError
 from orchestration.expressions import Apply, Function, Join, Tree, apply, join
+from orchestration.refs import Expression
 
 
 class Writer(Protocol):
@@ -52,6 +54,8 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return _largest(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.NUMBERED:
             return _numbered(writer.asked(arguments[0], "array"), arguments[1], writer)
+        case Function.WHERE:
+            return _where(node, writer)
         case Function.TAG:
             return _tag(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.DIFFERENCE:
@@ -170,6 +174,28 @@ def _numbered(items: Code, key: Tree, writer: Writer) -> Code:
         test = f"$type($o) = 'object' and {test}"
     text = f"[$filter({items.text}, function($o) {{ {test} }})]"
     return Code(text, "array", label, fields=fields)
+
+
+def _where(node: Apply, writer: Writer) -> Code:
+    listed, key, op, value = node.arguments
+    if not isinstance(key, str) or not isinstance(op, str) or op not in OPERATORS:
+        raise UnsupportedError([f"{node!r}: the key and the comparison must be plain text"])
+    items, own = writer.asked(listed, "array"), field("$o", key)
+    is_equality = op in ("eq", "ne")
+    other = writer.asked(value, "value" if is_equality else "number")
+    fields: dict[str, Kind] = dict(items.fields or {})
+    tests = [] if items.fields is not None else ["$type($o) = 'object'"]
+    if op == "ne":
+        tests.append(f"$exists({own})")
+    elif not is_equality and fields.get(key) != "number":
+        tests.append(f"$type({own}) = 'number'")
+        fields[key] = "number"
+    held = "$w" if isinstance(value, Expression) else other.operand
+    tests.append(f"{own} {OPERATORS[op]} {held}")
+    text = f"[$filter({items.text}, function($o) {{ {' and '.join(tests)} }})]"
+    if held == "$w":
+        text = let({"w": other.text}, text)
+    return Code(text, "array", f"some of {items.label}", fields=fields)
 
 
 def _tag(items: Code, key: Tree, writer: Writer) -> Code:

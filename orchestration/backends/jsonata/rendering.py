@@ -6,7 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from orchestration.backends.jsonata import functions
-from orchestration.backends.jsonata.code import SCALARS, Code, Demand, Kind, demanded
+from orchestration.backends.jsonata.code import (
+    OPERATORS,
+    SCALARS,
+    Code,
+    Demand,
+    Kind,
+    demanded,
+)
 from orchestration.backends.jsonata.locations import SCHEME, after_scheme, split
 from orchestration.backends.jsonata.writing import (
     checked,
@@ -37,7 +44,6 @@ from orchestration.expressions import (
 )
 from orchestration.refs import Expression
 
-_OPERATORS = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 Leaf: TypeAlias = Result | Parameter | Run | RunAttempt | Item
 
 
@@ -204,7 +210,7 @@ class _Writer:
     def _compare(self, node: Compare) -> Code:
         demand: Demand = "value" if node.op in ("eq", "ne") else "number"
         left, right = self.asked(node.left, demand), self.asked(node.right, demand)
-        text = f"{left.operand} {_OPERATORS[node.op]} {right.operand}"
+        text = f"{left.operand} {OPERATORS[node.op]} {right.operand}"
         return Code(text, "boolean", "a comparison", atomic=False)
 
     def _connect(self, operator: str, empty: str, parts: Sequence[Expression[bool]]) -> Code:

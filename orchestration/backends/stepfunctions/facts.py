@@ -68,6 +68,7 @@ _APPLIED: Final[Mapping[Function, Kind]] = {
     Function.SUM: "number",
     Function.LARGEST: "number",
     Function.NUMBERED: "array",
+    Function.WHERE: "array",
     Function.CONTAINS: "boolean",
     Function.COLUMN: "array",
     Function.FIRST_OF: "any",

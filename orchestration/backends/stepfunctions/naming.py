@@ -31,6 +31,7 @@ _RESULTS: Final = {
     Function.SUM: "Total",
     Function.LARGEST: "Largest",
     Function.NUMBERED: "Measured",
+    Function.WHERE: "Matching",
     Function.TAG: "Tag",
     Function.DIFFERENCE: "Difference",
     Function.REMOVE_PREFIX: "Rest",

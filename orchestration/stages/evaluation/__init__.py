@@ -1,0 +1,1 @@
+"""Evaluation: of every checkpoint, of a final model, or of what a training job has measured."""

@@ -1,0 +1,151 @@
+"""The fields of an evaluation, and what follows from them alone."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from orchestration.checks.responses import path_to
+from orchestration.graph import Path
+from orchestration.stages.capacity import Hours
+from orchestration.stages.processing.gate import Direction, Threshold
+from orchestration.stages.stage import Stage
+from orchestration.stages.values import (
+    Extra,
+    Gibibytes,
+    Model,
+    Name,
+    Seconds,
+    Source,
+    Text,
+    Vpc,
+)
+
+Subject: TypeAlias = Literal["checkpoints", "model", "training_job"]
+"""The field that names what is evaluated."""
+SUBJECTS: Final[tuple[Subject, ...]] = ("checkpoints", "model", "training_job")
+_LARGEST: Final = 3.4e38
+"""About the largest number of 32 bits; SageMaker has none beyond."""
+METRIC: Final = "metric"
+"""The name of the metric that decides, in ``results``."""
+
+
+def known(value: Text | None) -> Text:
+    """Return a field that is given where it is used: the checks refuse a stage without it."""
+    return "" if value is None else value
+
+
+class EvaluationMetric(Model):
+    """A metric beside the one that decides, and the bounds that it must keep."""
+
+    path: str | None = Field(default=None, min_length=1, max_length=256)
+    """Its place in the report: ``timing.p95_ms``; by default ``metrics.<name>``. Of a training job,
+    the name of the metric there; by default its own."""
+    minimum: float | None = None
+    """The least that is good enough."""
+    maximum: float | None = None
+    """The most that is good enough."""
+
+    @property
+    def bounds(self) -> tuple[tuple[Literal["ge", "le"], str, float], ...]:
+        """The comparisons that must hold, each with its words."""
+        lower = () if self.minimum is None else (("ge", "at least", self.minimum),)
+        upper = () if self.maximum is None else (("le", "at most", self.maximum),)
+        return (*lower, *upper)
+
+
+class EvaluationFields(Stage):
+    """The fields of an evaluation."""
+
+    kind: Literal["checkpoint_evaluation"] = "checkpoint_evaluation"
+    checkpoints: Text | None = None
+    """S3 URI of the checkpoints, each a directory below it: ``train.outputs.checkpoints``."""
+    model: Text | None = None
+    """Instead: S3 URI of one final model, a ``model.tar.gz`` or a directory:
+    ``train.outputs.model_artifacts``."""
+    training_job: Text | None = None
+    """Instead: name of a training job that has ended, ``train.outputs.job_name``; the metrics are
+    those that it has printed, and no job is started."""
+    checkpoint_prefix: str = Field(default="", max_length=100)
+    """Beginning of the names of complete checkpoints (``epoch-``, ``checkpoint-``); others are
+    ignored."""
+    data: Text | None = None
+    """S3 URI of the held-back data."""
+    image: Text | None = None
+    source: Source | None = None
+    """The evaluation script and what it imports."""
+    arguments: tuple[Text, ...] = Field(default=(), max_length=90)
+    """Further arguments of the script."""
+    max_checkpoints: int = Field(default=100, ge=1, le=500)
+    """Most checkpoints to evaluate; with more, the stage fails before it starts a job. Each one may
+    write 25 of the 25,000 events that Step Functions allows an execution."""
+    instance_type: Text | None = None
+    volume_gib: Gibibytes = 30
+    max_concurrency: int = Field(default=4, ge=1, le=40)
+    """Checkpoints evaluated at a time."""
+    max_runtime_s: Seconds = Field(default=3600, le=5 * 86_400)
+    metric: str = Field(min_length=1, max_length=100)
+    """The metric that decides, by its name in the report or in the training job."""
+    direction: Direction
+    threshold: Threshold | None = None
+    metrics: dict[Name, EvaluationMetric] = Field(default={}, max_length=20)
+    """Further metrics with their bounds: ``{latency_ms: {maximum: 40}}``. The best is the best of
+    those that keep all bounds; an entry with the name of ``metric`` gives that one a path or
+    bounds."""
+    on_miss: Literal["fail", "stop"] | None = None
+    """The outcome of a run whose bounds are not kept, as in ``threshold``; a threshold says it for
+    both, and by default it is ``fail``."""
+    environment: dict[str, Text] = Field(default={}, max_length=100)
+    vpc: Vpc | None = None
+    wait_for_capacity_h: Hours | None = None
+    """Hours in which each job is requested again and again where there is no capacity or quota;
+    ``None``: once."""
+    poll_interval_s: Seconds = 30
+    extra_request: Extra = {}
+    """Further fields of ``CreateProcessingJob``."""
+
+    @property
+    def subject(self) -> Subject:
+        """The field that names what is evaluated."""
+        return next((name for name in SUBJECTS if getattr(self, name) is not None), "checkpoints")
+
+    @property
+    def stops(self) -> bool:
+        """True if a miss ends the run well."""
+        miss = self.on_miss if self.threshold is None else self.threshold.on_miss
+        return miss == "stop"
+
+    def column(self, name: str) -> str:
+        """Return the name in ``results`` of one of the ``metrics``."""
+        return METRIC if name == self.metric else name
+
+    def measured(self) -> dict[str, str]:
+        """Return the metrics to read, by their names in ``results``, with the users' own names."""
+        return {METRIC: self.metric} | {self.column(name): name for name in self.metrics}
+
+    def place(self, name: str) -> Path:
+        """Return the place of a metric in the report."""
+        own = self.metrics.get(name)
+        return ("metrics", name) if own is None or own.path is None else path_to(own.path)
+
+    def reported_name(self, name: str) -> str:
+        """Return the name of a metric in the training job."""
+        own = self.metrics.get(name)
+        return name if own is None or own.path is None else own.path
+
+    def bound(self, value: float) -> float:
+        """Return a bound as the metrics are compared with it.
+
+        SageMaker gives the metrics of training jobs as numbers of 32 bits: 0.9 is
+        0.8999999761581421 there, and must be enough for a bound of 0.9.
+        """
+        if self.subject != "training_job" or not abs(value) <= _LARGEST:
+            return value
+        rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
+        return rounded
+
+    def bounded(self) -> dict[str, EvaluationMetric]:
+        """Return the metrics that have bounds, by the users' names."""
+        return {name: metric for name, metric in self.metrics.items() if metric.bounds}

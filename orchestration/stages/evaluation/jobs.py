@@ -1,0 +1,132 @@
+"""The processing jobs that evaluate, and the reports that they write.
+
+https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateProcessingJob.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, cast
+
+from orchestration.expressions import Function, Item, Tree, apply, field, join, run_id
+from orchestration.graph import Call, Output, Read
+from orchestration.refs import Expression
+from orchestration.stages.capacity import fallback
+from orchestration.stages.evaluation.fields import METRIC, EvaluationFields, known
+from orchestration.stages.processing.request import (
+    INPUT,
+    OUTPUT,
+    USAGE,
+    Job,
+    code,
+    read,
+    script,
+    written,
+)
+from orchestration.stages.stage import Context
+from orchestration.stages.training.cluster import Candidate
+from orchestration.stages.values import Source
+
+_REPORT: Final = "evaluation.json"
+_NO_SOURCE: Final = Source(entry_point="evaluate.py")
+"""In the place of one that is missing, which is reported."""
+
+
+@dataclass(frozen=True)
+class Evaluating:
+    """The job that evaluates one checkpoint, or the final model."""
+
+    stage: EvaluationFields
+    context: Context
+
+    def call(self, step: str) -> Call:
+        """Return the step that runs the job to its end."""
+        stage = self.stage
+        call = self.job().call(step, stage.poll_interval_s)
+        machines = Candidate(known(stage.instance_type), 1).label
+        instead = fallback(machines, (), USAGE, stage.wait_for_capacity_h)
+        return replace(call, fallback=instead)
+
+    def report(self, step: str, job: str) -> Read:
+        """Return the step that reads the job's report.
+
+        A checkpoint whose metric is NaN or infinite has lost; a single model has nobody to lose to.
+        """
+        many = self.stage.subject == "checkpoints"
+        deciding = {METRIC, *(self.stage.column(name) for name in self.stage.bounded())}
+        return Read(
+            name=step,
+            uri=join(self._report_location(), "/", _REPORT),
+            outputs={
+                column: Output(
+                    self.stage.place(name),
+                    kind="number",
+                    not_finite="refused" if column in deciding and not many else "null",
+                )
+                for column, name in self.stage.measured().items()
+            },
+            after=(job,),
+        )
+
+    def checkpoint_uri(self) -> Expression[object]:
+        """Return the S3 URI of the checkpoint that the loop is at."""
+        # A listed prefix is the whole key: <prefix>/epoch-0003/
+        bucket = apply(Function.S3_BUCKET, self.stage.checkpoints)
+        return join("s3://", bucket, "/", cast("Expression[object]", field(Item(), "Prefix")))
+
+    def job(self) -> Job:
+        """Return the job."""
+        stage, context = self.stage, self.context
+        source = _NO_SOURCE if stage.source is None else stage.source
+        return Job(
+            name=self._name(),
+            context=context,
+            image=known(stage.image),
+            entrypoint=("python3", script(source)),
+            arguments=self._arguments(),
+            inputs=(
+                code(source, context),
+                read(self._input, self._uri()),
+                read("data", known(stage.data)),
+            ),
+            outputs=(written("report", self._report_location(), OUTPUT),),
+            cluster={
+                "InstanceCount": 1,
+                "InstanceType": stage.instance_type,
+                "VolumeSizeInGB": stage.volume_gib,
+            },
+            max_runtime_s=stage.max_runtime_s,
+            tags=context.tag_list(stage.name),
+            environment=stage.environment,
+            network={} if stage.vpc is None else {"VpcConfig": stage.vpc.request()},
+            extra=stage.extra_request,
+        )
+
+    @property
+    def _input(self) -> str:
+        return "checkpoint" if self.stage.subject == "checkpoints" else "model"
+
+    def _uri(self) -> Tree:
+        return self.checkpoint_uri() if self._input == "checkpoint" else self.stage.model
+
+    def _arguments(self) -> Sequence[Tree]:
+        return (
+            *(f"--{self._input}", f"{INPUT}/{self._input}"),
+            *("--data", f"{INPUT}/data"),
+            *("--output", OUTPUT),
+            *self.stage.arguments,
+        )
+
+    def _token(self) -> Expression[object]:
+        prefix = cast("Expression[object]", field(Item(), "Prefix"))
+        return apply(Function.HASH, join(run_id(), "/", prefix))
+
+    def _name(self) -> Expression[str]:
+        if self._input == "model":
+            return self.context.resource_name(self.stage.name)
+        return join(self.context.name_prefix(self.stage.name), self._token())
+
+    def _report_location(self) -> Expression[str]:
+        location = self.context.location(self.stage.name)
+        return location if self._input == "model" else join(location, "/", self._token())

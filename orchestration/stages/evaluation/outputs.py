@@ -1,0 +1,76 @@
+"""The outputs of an evaluation: those of every one, and one for each further metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from typing_extensions import override
+
+from orchestration.refs import Ref
+from orchestration.stages.outputs import Outputs, output
+
+BEST: Final = "best_"
+"""The beginning of the outputs of further metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointEvaluationOutputs:
+    """References to what a :class:`CheckpointEvaluation` gives."""
+
+    best_checkpoint: Ref[str] = output(
+        exists=lambda stage: stage.subject == "checkpoints",
+        otherwise="it evaluates one model; refer to its output model",
+        shown=True,
+    )
+    """S3 URI of the best checkpoint's directory; null where none keeps the bounds."""
+    model: Ref[str] = output(
+        exists=lambda stage: stage.subject != "checkpoints",
+        otherwise="it evaluates checkpoints; refer to its output best_checkpoint",
+        shown=True,
+    )
+    """S3 URI of the model that was evaluated, or that the training job has written."""
+    best_metric: Ref[float] = output(shown=True)
+    """The metric that decides, of the best checkpoint or of the model."""
+    passed: Ref[bool] = output(shown=True)
+    """True if the threshold is met and the bounds are kept, or if there are none."""
+    results: Ref[list[dict[str, object]]] = output(shown=True)
+    """``checkpoint`` (or ``model``, or ``training_job``), ``metric`` and the further metrics of
+    every checkpoint, in the order of their names; a metric that is NaN or infinite is null."""
+
+    def __getattr__(self, name: str) -> Ref[float]:
+        """Return the reference to a further metric: ``evaluate.outputs.best_latency_ms``."""
+        if name.startswith(BEST):
+            return Ref(self.passed.stage, name)
+        raise AttributeError(f"an evaluation has no output {name!r}")
+
+
+class EvaluationOutputs(Outputs[CheckpointEvaluationOutputs]):
+    """The outputs of evaluations, with one for each of the ``metrics``."""
+
+    @override
+    def of(self, stage: object) -> tuple[str, ...]:
+        return (*super().of(stage), *further(stage))
+
+    @override
+    def shown(self, stage: object) -> tuple[str, ...]:
+        own = (name for name in super().of(stage) if self._described[name].shown(stage))
+        return (*own, *further(stage))
+
+    @override
+    def written(self, stage: object) -> tuple[str, ...]:
+        return ()
+
+    @override
+    def kind_of(self, stage: object, name: str) -> Any:
+        return "number" if name in further(stage) else super().kind_of(stage, name)
+
+    @override
+    def unreadable(self, name: str) -> str:
+        return super().unreadable(name) if name in self._described else ""
+
+
+def further(stage: object) -> tuple[str, ...]:
+    """Return the outputs that are further metrics."""
+    metrics: dict[str, object] = getattr(stage, "metrics", {})
+    return tuple(f"{BEST}{name}" for name in metrics)

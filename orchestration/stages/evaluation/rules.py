@@ -1,0 +1,90 @@
+"""Checks of an evaluation beyond the types of its fields; each problem names a way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from orchestration.errors import Problem
+from orchestration.refs import Ref
+from orchestration.stages.evaluation.fields import SUBJECTS, EvaluationFields, EvaluationMetric
+from orchestration.stages.values import s3_problem
+
+_NEEDED: Final = ("data", "image", "source", "instance_type")
+_OF_A_JOB: Final = (
+    *_NEEDED,
+    *("arguments", "volume_gib", "max_runtime_s", "environment", "vpc", "wait_for_capacity_h"),
+    *("poll_interval_s", "extra_request"),
+)
+_OF_CHECKPOINTS: Final = ("checkpoint_prefix", "max_checkpoints", "max_concurrency")
+_TAKEN: Final = ("checkpoint", "metric", "model", "training_job")
+
+
+def problems(stage: EvaluationFields) -> Iterator[Problem]:
+    """Yield all problems but those of the job's request."""
+    yield from _subject(stage)
+    for field in ("checkpoints", "model", "data"):
+        yield from s3_problem(field, getattr(stage, field))
+    yield from _fields(stage)
+    if stage.source is not None and stage.source.archive_only:
+        yield Problem(
+            "source",
+            "is an archive, which a processing job does not unpack; give it a directory, or "
+            "the uri of a prefix that holds files/",
+        )
+    for name, metric in stage.metrics.items():
+        for problem in _metric(name, metric):
+            yield problem.within(f"metrics.{name}")
+    if stage.on_miss is not None and stage.threshold is not None:
+        yield Problem("on_miss", "the threshold says it already; write it there only")
+    elif stage.on_miss is not None and not stage.bounded():
+        yield Problem("on_miss", "nothing can be missed; give metrics a minimum or a maximum")
+
+
+def _subject(stage: EvaluationFields) -> Iterator[Problem]:
+    subjects = [name for name in SUBJECTS if getattr(stage, name) is not None]
+    if not subjects:
+        yield Problem("checkpoints", "is needed; or a model, or a training_job")
+    for name in subjects[1:]:
+        yield Problem(name, f"expected one of {', '.join(SUBJECTS)}, got {subjects[0]}, too")
+    checkpoints, model, job = stage.checkpoints, stage.model, stage.training_job
+    if isinstance(checkpoints, Ref) and checkpoints.output == "model_artifacts":
+        way_out = f"write model: {{ref: {checkpoints.stage}.model_artifacts}}"
+        yield Problem("checkpoints", f"is one model and no folder of checkpoints; {way_out}")
+    elif isinstance(checkpoints, str) and checkpoints.endswith((".tar.gz", ".tgz")):
+        yield Problem(
+            "checkpoints", f"is one file and no folder of checkpoints; write model: {checkpoints}"
+        )
+    if isinstance(model, Ref) and model.output == "checkpoints":
+        way_out = f"write checkpoints: {{ref: {model.stage}.checkpoints}}"
+        yield Problem("model", f"is a folder of checkpoints and no single model; {way_out}")
+    if isinstance(job, Ref) and job.output in ("model_artifacts", "checkpoints"):
+        way_out = f"write training_job: {{ref: {job.stage}.job_name}}"
+        yield Problem("training_job", f"is the name of a job, not what it writes; {way_out}")
+
+
+def _fields(stage: EvaluationFields) -> Iterator[Problem]:
+    """Yield the fields that are missing, and those that nothing would come of."""
+    subject, idle = stage.subject, list[str]()
+    if subject != "checkpoints":
+        idle += _OF_CHECKPOINTS
+    if subject == "training_job":
+        idle += _OF_A_JOB
+        reason = "a training_job's own metrics decide, and no job is started; remove it"
+    else:
+        reason = "is for checkpoints, and there is one model; remove it"
+        for name in _NEEDED:
+            if getattr(stage, name) is None:
+                yield Problem(name, f"is needed by the job that evaluates the {subject}")
+    for name in idle:
+        if getattr(stage, name) != type(stage).model_fields[name].default:
+            yield Problem(name, reason)
+
+
+def _metric(name: str, metric: EvaluationMetric) -> Iterator[Problem]:
+    if name in _TAKEN:
+        yield Problem("", "results have something else of this name; choose another, with a path")
+    if None not in (metric.minimum, metric.maximum):
+        least, most = metric.minimum or 0.0, metric.maximum or 0.0
+        if least > most:
+            yield Problem("minimum", f"is {least:g}, more than the maximum of {most:g}")

@@ -1,0 +1,139 @@
+"""Evaluation of checkpoints, of a final model, or of what a training job has measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from typing_extensions import override
+
+from orchestration.errors import Problem
+from orchestration.expressions import Function, Result, Tree, apply, join
+from orchestration.graph import Call, ForEach, Graph, Operation, Output, Require
+from orchestration.stages.evaluation import rules, training_metrics
+from orchestration.stages.evaluation.choosing import Many, fragment, single
+from orchestration.stages.evaluation.fields import EvaluationFields, known
+from orchestration.stages.evaluation.jobs import Evaluating
+from orchestration.stages.evaluation.outputs import (
+    CheckpointEvaluationOutputs,
+    EvaluationOutputs,
+)
+from orchestration.stages.listing import not_empty, prefix_of
+from orchestration.stages.outputs import Outputs
+from orchestration.stages.stage import SAMPLE, Context, Fragment
+
+
+class CheckpointEvaluation(EvaluationFields):
+    """Runs the evaluation script on every checkpoint and picks the best by one metric.
+
+    The script is started as ``python3 <entry_point> --checkpoint DIR --data DIR --output DIR`` and
+    writes ``evaluation.json`` into the output directory: ``{"metrics": {"accuracy": 0.97}}``. With
+    a ``model``, it is started once, with ``--model DIR`` (which holds ``model.tar.gz``, or the
+    model's files) in the place of ``--checkpoint DIR``. With a ``training_job``, nothing is
+    started: the metrics are those that the job has printed.
+
+    Of several ``metrics``, one decides and the others have bounds. Of equals, the first by name is
+    the best. Whatever is NaN or infinite has lost; a metric that is missing fails the run.
+    """
+
+    outputs: ClassVar[Outputs[Any]] = EvaluationOutputs(CheckpointEvaluationOutputs)
+
+    @override
+    def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
+        yield from rules.problems(self)
+        if self.subject == "training_job":
+            return
+        try:
+            Evaluating(self, SAMPLE).job().request()
+        except ValueError as error:
+            yield Problem("extra_request", str(error))
+
+    @override
+    def lower(self, context: Context) -> Fragment:
+        match self.subject:
+            case "checkpoints":
+                return self._of_checkpoints(context)
+            case "model":
+                return self._of_model(context)
+            case "training_job":
+                return self._of_training_job()
+
+    def _of_checkpoints(self, context: Context) -> Fragment:
+        rows = Result(f"{self.name}.each", "items")
+        steps = (self._list(), self._some(), self._each(context))
+        choice = Many(self, rows).choice()
+        best = {"best_checkpoint": choice.values["checkpoint"]}
+        return fragment(self, steps, choice, {**best, "results": rows})
+
+    def _of_model(self, context: Context) -> Fragment:
+        job = Evaluating(self, context)
+        steps = job.call(f"{self.name}.job"), job.report(f"{self.name}.report", f"{self.name}.job")
+        values: dict[str, Tree] = {
+            column: Result(steps[1].name, column) for column in self.measured()
+        }
+        choice = single(self, values, steps[1].name)
+        outputs: dict[str, Tree] = {
+            "model": self.model,
+            "results": [{"model": self.model, **values}],
+        }
+        return fragment(self, steps, choice, outputs)
+
+    def _of_training_job(self) -> Fragment:
+        required, values = training_metrics.recorded(self), training_metrics.values(self)
+        choice = single(self, values, required[-1].name)
+        outputs: dict[str, Tree] = {
+            "model": training_metrics.model(self),
+            "results": [{"training_job": self.training_job, **values}],
+        }
+        return fragment(self, (training_metrics.described(self), *required), choice, outputs)
+
+    def _list(self) -> Call:
+        return Call(
+            name=f"{self.name}.list",
+            operation=Operation(
+                "s3",
+                "ListObjectsV2",
+                {
+                    "Bucket": apply(Function.S3_BUCKET, self.checkpoints),
+                    "Prefix": join(prefix_of(known(self.checkpoints)), self.checkpoint_prefix),
+                    "Delimiter": "/",
+                    "MaxKeys": self.max_checkpoints,
+                },
+            ),
+            outputs={
+                "found": Output(
+                    ("CommonPrefixes",),
+                    kind="list",
+                    columns=("Prefix",),
+                    texts=("Prefix",),
+                    default=(),
+                ),
+                "truncated": Output(("IsTruncated",), default=False),
+            },
+        )
+
+    def _some(self) -> Require:
+        count = apply(Function.COUNT, Result(f"{self.name}.list", "found"))
+        cause = join(
+            f"between 1 and {self.max_checkpoints} checkpoints are wanted below ",
+            known(self.checkpoints),
+            f", named {self.checkpoint_prefix}*; found ",
+            count,
+        )
+        more = Result(f"{self.name}.list", "truncated")
+        return not_empty(f"{self.name}.usable", count, more, error="NoCheckpoints", cause=cause)
+
+    def _each(self, context: Context) -> ForEach:
+        evaluating, job = Evaluating(self, context), f"{self.name}.each.job"
+        report = evaluating.report(f"{self.name}.each.report", job)
+        return ForEach(
+            name=f"{self.name}.each",
+            items=Result(f"{self.name}.list", "found"),
+            body=Graph((evaluating.call(job), report)),
+            collect={
+                "checkpoint": evaluating.checkpoint_uri(),
+                **{column: Result(report.name, column) for column in self.measured()},
+            },
+            max_concurrency=self.max_concurrency,
+            after=(f"{self.name}.usable",),
+        )

@@ -1,0 +1,252 @@
+"""``checkpoint_evaluation`` chooses, passes and refuses alike on every driver."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import tarfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration import CheckpointEvaluation, Pipeline, ProcessingJob, Source, TrainingJob
+from orchestration.local import EmbeddedAws
+from orchestration.local.airflow import LocalAirflow
+from orchestration.local.run import run
+from tests.conformance.test_conformance import BACKENDS, Backend
+from tests.conformance.test_processing_jobs import BY_STEPS, Reports, everywhere
+
+pytestmark = pytest.mark.slow
+
+SOURCE = Path(__file__).with_name("src_evaluation")
+IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/judge:1"
+BUCKET = "evaluations"
+LATENCY: dict[str, Any] = {"latency_ms": {"path": "timing.p95", "maximum": 40}}
+CHECKPOINTS = {
+    "good": ((0.95, math.inf), (math.nan, 10.0), (0.9, 30.0), (0.9, 20.0)),
+    "slow": ((0.95, 55.0),),
+}
+MODELS: dict[str, Any] = {
+    "good": {"metrics": {"accuracy": 0.9}, "timing": {"p95": 40}},
+    "nan": {"metrics": {"accuracy": 0.9}, "timing": {"p95": math.nan}},
+    "lacking": {"metrics": {"loss": 0.9}, "timing": {"p95": 40}},
+}
+
+
+def _report(accuracy: float, latency: float) -> bytes:
+    return json.dumps({"metrics": {"accuracy": accuracy}, "timing": {"p95": latency}}).encode()
+
+
+def _archive(report: Any) -> bytes:
+    written, data = io.BytesIO(), json.dumps(report).encode()
+    with tarfile.open(fileobj=written, mode="w:gz") as archive:
+        member = tarfile.TarInfo("evaluation.json")
+        member.size = len(data)
+        archive.addfile(member, io.BytesIO(data))
+    return written.getvalue()
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[EmbeddedAws]:
+    with EmbeddedAws(time_scale=0.003) as embedded:
+        s3 = embedded.client("s3")
+        s3.create_bucket(Bucket=BUCKET)
+        s3.put_object(Bucket=BUCKET, Key="holdout/data", Body=b"x")
+        for name, measured in CHECKPOINTS.items():
+            for number, each in enumerate(measured):
+                key = f"{name}/epoch-{number}/evaluation.json"
+                s3.put_object(Bucket=BUCKET, Key=key, Body=_report(*each))
+        for name, report in MODELS.items():
+            s3.put_object(Bucket=BUCKET, Key=f"{name}/model.tar.gz", Body=_archive(report))
+        yield embedded
+
+
+def judged(**fields: Any) -> CheckpointEvaluation:
+    job = {
+        "data": f"s3://{BUCKET}/holdout",
+        "image": IMAGE,
+        "source": Source.at(SOURCE, "evaluate.py"),
+        "instance_type": "ml.m5.large",
+    }
+    chosen = {} if "training_job" in fields else job
+    decides = {"name": "judge", "metric": "accuracy", "direction": "max", "metrics": LATENCY}
+    return CheckpointEvaluation.model_validate({**decides, **chosen, **fields})
+
+
+def of_model(name: str, **fields: Any) -> CheckpointEvaluation:
+    return judged(model=f"s3://{BUCKET}/{name}/model.tar.gz", **fields)
+
+
+def of_checkpoints(name: str, **fields: Any) -> CheckpointEvaluation:
+    return judged(checkpoints=f"s3://{BUCKET}/{name}", checkpoint_prefix="epoch-", **fields)
+
+
+def following(uri: Any) -> ProcessingJob:
+    """A job that needs what was chosen."""
+    return ProcessingJob.model_validate(
+        {
+            "name": "use",
+            "image": IMAGE,
+            "command": ("true",),
+            "inputs": {"chosen": uri},
+            "cluster": {"instance_type": "ml.m5.large"},
+        }
+    )
+
+
+def made(name: str, *stages: Any) -> Pipeline:
+    workspace = f"s3://{BUCKET}/runs"
+    return Pipeline(name=name, region="us-east-1", workspace=workspace, stages=stages)
+
+
+def outputs(reports: Reports) -> Any:
+    """Return what the run shows of the evaluation, equal on every driver."""
+    every: list[Any] = [report.outputs for report in reports.values()]
+    first, *others = every
+    assert [each["judge"] for each in others] == [first["judge"]] * len(others)
+    return first["judge"]
+
+
+def failed(
+    name: str,
+    error: str,
+    *stages: Any,
+    aws: EmbeddedAws,
+    airflow: LocalAirflow,
+    backends: Sequence[Backend] = BY_STEPS,
+) -> str:
+    reports = everywhere(made(name, *stages), aws, airflow, backends=backends)
+    assert {(each.state, each.error) for each in reports.values()} == {("failed", error)}
+    return str(reports["direct"].cause)
+
+
+def test_the_first_of_the_best_that_keep_their_bounds_is_chosen(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    evaluate = of_checkpoints("good", threshold={"value": 0.9, "on_miss": "stop"})
+    pipeline = made("best", evaluate)
+    shown = outputs(everywhere(pipeline, aws, airflow))
+    place = f"s3://{BUCKET}/good/epoch-"
+    results = shown.pop("results")
+    assert shown == {
+        "best_checkpoint": f"{place}2/",
+        "best_metric": 0.9,
+        "best_latency_ms": 30,
+        "passed": True,
+    }
+    assert results[1] == {"checkpoint": f"{place}1/", "metric": None, "latency_ms": 10}
+    assert results[0] == {"checkpoint": f"{place}0/", "metric": 0.95, "latency_ms": None}
+    paid = len(aws.state()["sagemaker"]["ProcessingJobs"])
+    again = run(pipeline, aws=aws, run_id="best-direct")
+    assert (again.state, len(aws.state()["sagemaker"]["ProcessingJobs"])) == ("succeeded", paid)
+
+
+def test_where_no_checkpoint_keeps_its_bounds_the_run_fails_or_ends_well(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    cause = failed("bounds", "ConstraintNotMet", of_checkpoints("slow"), aws=aws, airflow=airflow)
+    assert cause == "stage judge: no checkpoint of 1 has latency_ms at most 40"
+    evaluate = of_checkpoints("slow", on_miss="stop")
+    pipeline = made("ends", evaluate, following(evaluate.outputs.best_checkpoint))
+    reports = everywhere(pipeline, aws, airflow)
+    assert {each.state for each in reports.values()} == {"succeeded"}
+    shown = outputs(reports)
+    assert (shown["best_checkpoint"], shown["best_metric"]) == (None, None)
+    assert (shown["best_latency_ms"], shown["passed"]) == (None, False)
+
+
+def test_a_final_model_is_judged_once(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
+    evaluate = of_model("good", threshold={"value": 0.9})
+    pipeline = made("final", evaluate)
+    uri = f"s3://{BUCKET}/good/model.tar.gz"
+    assert outputs(everywhere(pipeline, aws, airflow)) == {
+        "model": uri,
+        "best_metric": 0.9,
+        "best_latency_ms": 40,
+        "passed": True,
+        "results": [{"model": uri, "metric": 0.9, "latency_ms": 40}],
+    }
+    paid = len(aws.state()["sagemaker"]["ProcessingJobs"])
+    again = run(pipeline, aws=aws, run_id="final-direct")
+    assert (again.state, len(aws.state()["sagemaker"]["ProcessingJobs"])) == ("succeeded", paid)
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "error", "cause"),
+    [
+        ("good", {"threshold": {"value": 0.91}}, "BelowThreshold", "it must be at least 0.91"),
+        (
+            *("good", {"metrics": {"latency_ms": {"path": "timing.p95", "maximum": 39}}}),
+            *("ConstraintNotMet", "stage judge: latency_ms is 40 and must be at most 39"),
+        ),
+        ("nan", {}, "MetricNotFinite", "has NaN or infinity at timing.p95"),
+        ("lacking", {}, "MetricMissing", "has no metrics.accuracy"),
+    ],
+)
+def test_a_final_model_that_is_not_good_enough_fails_the_run(
+    name: str,
+    fields: dict[str, Any],
+    error: str,
+    cause: str,
+    aws: EmbeddedAws,
+    airflow: LocalAirflow,
+) -> None:
+    evaluate = of_model(name, **fields)
+    told = failed(error.lower(), error, evaluate, aws=aws, airflow=airflow)
+    assert cause in told
+
+
+def trained(log: str) -> TrainingJob:
+    return TrainingJob.model_validate(
+        {
+            "name": "train",
+            "image": IMAGE,
+            "local": {"command": ("echo", log)},
+            "cluster": {"instance_type": "ml.m5.large"},
+            "metrics": {"accuracy": "accuracy=([0-9.a-z]+)", "loss": "loss=([0-9.a-z]+)"},
+        }
+    )
+
+
+def by_its_log(log: str, **fields: Any) -> tuple[TrainingJob, CheckpointEvaluation]:
+    train = trained(log)
+    judge = judged(training_job=train.outputs.job_name, metrics={"loss": {}}, **fields)
+    return train, judge
+
+
+def test_what_a_training_job_printed_last_decides_without_a_job(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    before = len(aws.state()["sagemaker"]["ProcessingJobs"])
+    log = "accuracy=0.5 loss=2\naccuracy=0.9 loss=1.5"
+    stages = by_its_log(log, threshold={"value": 0.9, "on_miss": "stop"})
+    reports = everywhere(made("printed", *stages), aws, airflow)
+    for report in reports.values():
+        every: Any = report.outputs
+        shown = every["judge"]
+        # SageMaker keeps 32 bits of 0.9, which are enough for a threshold of 0.9.
+        assert shown["best_metric"] == 0.8999999761581421
+        assert (shown["best_loss"], shown["passed"]) == (1.5, True)
+        assert shown["model"] == every["train"]["model_artifacts"]
+    assert len(aws.state()["sagemaker"]["ProcessingJobs"]) == before
+
+
+@pytest.mark.parametrize(
+    ("log", "error", "cause"),
+    [
+        ("accuracy=0.8 loss=1", "BelowThreshold", "accuracy of stage judge is 0.800000011920929"),
+        ("accuracy=0.9", "MetricMissing", "has no number for the metric loss"),
+        ("accuracy=nan loss=1", "MetricMissing", "has no number for the metric accuracy"),
+    ],
+)
+def test_a_training_job_that_printed_too_little_fails_the_run(
+    log: str, error: str, cause: str, aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    stages = by_its_log(log, threshold={"value": 0.9})
+    name = f"printed-{error.lower()}-{cause[-4:]}"
+    backends: Sequence[Backend] = BACKENDS if "metric loss" in cause else BY_STEPS
+    told = failed(name, error, *stages, aws=aws, airflow=airflow, backends=backends)
+    assert cause in told

@@ -1,0 +1,367 @@
+"""``checkpoint_evaluation``: what is evaluated, the choice, and what is refused beforehand."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestration import Pipeline, PipelineError
+from orchestration.deploy.account import Account
+from orchestration.deploy.permissions import policies
+from orchestration.expressions import Json, evaluate
+from orchestration.expressions.evaluate import Values
+from orchestration.graph import Call, Choose, Workflow, all_steps
+from tests.guides import EVALUATION, shown
+
+ACCOUNT = Account(id="123456789012", region="us-east-1")
+ROLE = "arn:aws:iam::111122223333:role/Execution"
+IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/x:1"
+TRAIN: dict[str, Any] = {
+    "kind": "training_job",
+    "image": IMAGE,
+    "source": {"uri": "s3://bucket/code", "entry_point": "train.py"},
+    "channels": {"training": "s3://bucket/train"},
+    "cluster": {"instance_type": "ml.m5.large"},
+    "checkpoints": {},
+    "metrics": {"accuracy": "accuracy=(.*)", "loss": "loss=(.*)"},
+}
+JOB: dict[str, Any] = {
+    "data": "s3://bucket/holdout",
+    "image": IMAGE,
+    "source": {"uri": "s3://bucket/code", "entry_point": "evaluate.py"},
+    "instance_type": "ml.m5.large",
+}
+OF_CHECKPOINTS: dict[str, Any] = {"checkpoints": {"ref": "train.checkpoints"}, **JOB}
+OF_MODEL: dict[str, Any] = {"model": {"ref": "train.model_artifacts"}, **JOB}
+OF_JOB: dict[str, Any] = {"training_job": {"ref": "train.job_name"}}
+LATENCY = {"latency_ms": {"path": "timing.p95", "maximum": 40}}
+STOP = {"threshold": {"value": 0.9, "on_miss": "stop"}}
+
+
+def pipeline(subject: dict[str, Any], **fields: Any) -> Pipeline:
+    judged = {"metric": "accuracy", "direction": "max", **subject, **fields}
+    stage = {"kind": "checkpoint_evaluation", **judged}
+    stages = {"train": TRAIN, "evaluate": {k: v for k, v in stage.items() if v is not None}}
+    return Pipeline.parse(
+        {"name": "p", "workspace": "s3://bucket/runs", "role": ROLE, "stages": stages}
+    )
+
+
+def lowered(subject: dict[str, Any], **fields: Any) -> Workflow:
+    return pipeline(subject, **fields).lower()
+
+
+def problems(subject: dict[str, Any], **fields: Any) -> list[str]:
+    with pytest.raises(PipelineError) as error:
+        pipeline(subject, **fields)
+    return [str(problem) for problem in error.value.problems]
+
+
+def step(workflow: Workflow, name: str) -> Any:
+    [match] = [each for each in all_steps(workflow.graph) if each.name == f"evaluate.{name}"]
+    return match
+
+
+def names(workflow: Workflow) -> list[str]:
+    return [each.name for each in all_steps(workflow.graph) if each.name.startswith("evaluate.")]
+
+
+def env(**results: Any) -> Values:
+    known = {f"evaluate.{name}": outputs for name, outputs in results.items()}
+    train = {"job_name": "train-1", "model_artifacts": "s3://bucket/m/model.tar.gz"}
+    return Values({"train.job": train, **known}, {}, "0123456789ab")
+
+
+def rows(*measured: tuple[float | None, ...]) -> list[Json]:
+    """Return results of checkpoints: the metric that decides, and the latency."""
+    return [
+        {"checkpoint": f"s3://c/{number}/", "metric": each[0], "latency_ms": each[1]}
+        for number, each in enumerate(measured)
+    ]
+
+
+def test_a_final_model_is_evaluated_once() -> None:
+    made = lowered(OF_MODEL, arguments=["--fast"])
+    assert names(made) == ["evaluate.job", "evaluate.report"]
+    sent: Any = evaluate(step(made, "job").operation.request, env())
+    assert sent["ProcessingJobName"] == "p-evaluate-0123456789ab"
+    root = "/opt/ml/processing"
+    assert sent["AppSpecification"]["ContainerArguments"] == [
+        *("--model", f"{root}/input/model", "--data", f"{root}/input/data"),
+        *("--output", f"{root}/output", "--fast"),
+    ]
+    inputs = {each["InputName"]: each["S3Input"]["S3Uri"] for each in sent["ProcessingInputs"]}
+    assert inputs["model"] == "s3://bucket/m/model.tar.gz"
+    report = step(made, "report")
+    uri = "s3://bucket/runs/0123456789ab/evaluate/evaluation.json"
+    assert evaluate(report.uri, env()) == uri
+    outputs: Any = evaluate(made.outputs["evaluate"], env(report={"metric": 0.9}))
+    model = "s3://bucket/m/model.tar.gz"
+    assert outputs == {
+        "model": model,
+        "best_metric": 0.9,
+        "passed": True,
+        "results": [{"model": model, "metric": 0.9}],
+    }
+
+
+def test_metrics_are_read_from_their_places() -> None:
+    metrics = {**LATENCY, "accuracy": {"path": "scores[0].value"}, "size": {}}
+    report = step(lowered(OF_CHECKPOINTS, metrics=metrics), "each.report")
+    assert {name: output.path for name, output in report.outputs.items()} == {
+        "metric": ("scores", 0, "value"),
+        "latency_ms": ("timing", "p95"),
+        "size": ("metrics", "size"),
+    }
+
+
+def test_the_best_of_those_that_keep_all_bounds_is_chosen() -> None:
+    made = lowered(OF_CHECKPOINTS, metrics=LATENCY, threshold={"value": 0.8})
+    order = ["finite", "constraints", "gate"]
+    assert names(made)[-3:] == [f"evaluate.{name}" for name in order]
+    known = env(each={"items": rows((0.9, 41), (0.7, 40), (0.85, None), (0.8, 12), (0.8, 9))})
+    assert evaluate(step(made, "constraints").condition, known) is True
+    shown: Any = evaluate(made.outputs["evaluate"], known)
+    assert shown["best_checkpoint"] == "s3://c/3/"
+    assert (shown["best_metric"], shown["best_latency_ms"], shown["passed"]) == (0.8, 12, True)
+
+
+def test_bounds_that_none_keeps_fail_the_run_and_are_named() -> None:
+    metrics = {**LATENCY, "accuracy": {"minimum": 0.5, "maximum": 0.99}}
+    required = step(lowered(OF_CHECKPOINTS, metrics=metrics), "constraints")
+    known = env(each={"items": rows((0.9, 41), (0.4, 1), (1, 1))})
+    assert evaluate(required.condition, known) is False
+    assert required.error == "ConstraintNotMet"
+    assert evaluate(required.cause, known) == (
+        "stage evaluate: no checkpoint of 3 has latency_ms at most 40, accuracy at least 0.5, "
+        "accuracy at most 0.99"
+    )
+
+
+def test_bounds_that_none_keeps_may_end_the_run_well() -> None:
+    made = lowered(OF_CHECKPOINTS, metrics=LATENCY, **STOP)
+    chosen = step(made, "chosen")
+    assert isinstance(chosen, Choose)
+    good = env(each={"items": rows((0.95, 41), (0.91, 40))})
+    assert evaluate(chosen.condition, good) is True
+    assert evaluate(chosen.collect, good) == {
+        "checkpoint": "s3://c/1/",
+        "metric": 0.91,
+        "latency_ms": 40,
+        "passed": True,
+    }
+    assert evaluate(chosen.condition, env(each={"items": rows((0.95, 41))})) is False
+    absent = {**dict.fromkeys(("checkpoint", "metric", "latency_ms")), "passed": False}
+    assert chosen.absent == absent
+    assert "evaluate.gate" not in names(made)
+
+
+@pytest.mark.parametrize(
+    ("latency", "accuracy", "passed"), [(40, 0.9, True), (41, 0.9, False), (40, 0.89, False)]
+)
+def test_a_model_passes_only_with_all_its_bounds(
+    latency: float, accuracy: float, passed: bool
+) -> None:
+    made = lowered(OF_MODEL, metrics=LATENCY, **STOP)
+    known = env(report={"metric": accuracy, "latency_ms": latency})
+    shown: Any = evaluate(made.outputs["evaluate"], known)
+    assert (shown["passed"], shown["best_latency_ms"]) == (passed, latency)
+
+
+def test_a_model_s_bounds_are_told_with_its_values() -> None:
+    made = lowered(OF_MODEL, metrics={"latency_ms": {"minimum": 1.5, "maximum": 40}})
+    known = env(report={"metric": 1, "latency_ms": 41})
+    required = step(made, "constraints")
+    assert evaluate(required.cause, known) == (
+        "stage evaluate: latency_ms is 41 and must be at least 1.5; latency_ms is 41 and must be "
+        "at most 40"
+    )
+
+
+def test_a_model_has_nobody_to_lose_to() -> None:
+    metrics = {**LATENCY, "note": {}}
+    of_model = step(lowered(OF_MODEL, metrics=metrics), "report").outputs
+    many = step(lowered(OF_CHECKPOINTS, metrics=metrics), "each.report").outputs
+    assert [o.not_finite for o in of_model.values()] == ["refused", "refused", "null"]
+    assert [o.not_finite for o in many.values()] == ["null", "null", "null"]
+
+
+def test_a_training_job_is_judged_without_a_job() -> None:
+    made = lowered(OF_JOB, metric="validation:f1", metrics={"loss": {"maximum": 1}})
+    calls = [each for each in all_steps(made.graph) if isinstance(each, Call)]
+    assert [each.operation.name for each in calls] == ["CreateTrainingJob", "DescribeTrainingJob"]
+    assert evaluate(calls[1].operation.request, env()) == {"TrainingJobName": "train-1"}
+    listed = [
+        {"MetricName": "loss", "Value": 0.5},
+        {"MetricName": "validation:f1", "Value": 0.8},
+        {"MetricName": "other", "Value": math.nan},
+    ]
+    known = env(describe={"metrics": listed, "model": "s3://bucket/m.tar.gz"})
+    assert evaluate(step(made, "has_metric").condition, known) is True
+    assert evaluate(step(made, "constraints").condition, known) is True
+    assert evaluate(made.outputs["evaluate"], known) == {
+        "model": "s3://bucket/m.tar.gz",
+        "best_metric": 0.8,
+        "best_loss": 0.5,
+        "passed": True,
+        "results": [{"training_job": "train-1", "metric": 0.8, "loss": 0.5}],
+    }
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, None, "0.8"])
+def test_a_metric_that_is_no_number_is_missing(value: Any) -> None:
+    required = step(lowered(OF_JOB), "has_metric")
+    known = env(describe={"metrics": [{"MetricName": "accuracy", "Value": value}]})
+    assert evaluate(required.condition, known) is False
+    assert required.error == "MetricMissing"
+    assert evaluate(required.cause, known) == (
+        "stage evaluate: training job train-1 has no number for the metric accuracy"
+    )
+
+
+def test_permissions_follow_from_the_calls() -> None:
+    actions = str(policies.policy(lowered(OF_JOB), ACCOUNT, [{}]))
+    assert "sagemaker:DescribeTrainingJob" in actions
+
+
+def test_bounds_are_met_by_the_32_bits_that_sagemaker_keeps_of_a_metric() -> None:
+    made = lowered(OF_JOB, metrics={"loss": {"maximum": 0.1}}, threshold={"value": 0.8792})
+    listed = [{"MetricName": "accuracy", "Value": 0.8791999816894531}]
+    known = env(
+        describe={"metrics": [*listed, {"MetricName": "loss", "Value": 0.10000000149011612}]}
+    )
+    assert evaluate(step(made, "gate").condition, known) is True
+    assert evaluate(step(made, "constraints").condition, known) is True
+    below = env(describe={"metrics": [{"MetricName": "accuracy", "Value": 0.87919992}]})
+    assert evaluate(step(made, "gate").condition, below) is False
+    assert "it must be at least 0.8792" in str(evaluate(step(made, "gate").cause, below))
+
+
+NUMBERS = st.none() | st.integers(-3, 3)
+
+
+@given(
+    st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=6),
+    st.integers(-3, 3),
+    st.integers(-3, 3),
+    st.sampled_from(["max", "min"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_choice_is_what_the_rule_says(
+    measured: list[tuple[int | None, ...]], most: int, least: int, direction: Any
+) -> None:
+    """Drop what is no number or out of bounds; of the best, take the first."""
+    metrics = {"latency_ms": {"maximum": most}, "f1": {"minimum": least}}
+    made = lowered(OF_CHECKPOINTS, metrics=metrics, direction=direction)
+    items = [
+        {"checkpoint": str(number), "metric": each[0], "latency_ms": each[1], "f1": each[2]}
+        for number, each in enumerate(measured)
+    ]
+    known = env(each={"items": items})
+    left = [
+        (number, each[0])
+        for number, each in enumerate(measured)
+        if None not in each and each[1] <= most and each[2] >= least  # type: ignore[operator]  # not None
+    ]
+    assert evaluate(step(made, "constraints").condition, known) is bool(left)
+    if left:
+        best = (max if direction == "max" else min)(value for _, value in left)  # type: ignore[type-var]  # not None
+        first = next(number for number, value in left if value == best)
+        assert evaluate(made.outputs["evaluate"]["best_checkpoint"], known) == str(first)  # type: ignore[index,call-overload]  # a mapping
+
+
+def test_the_guide_s_pipeline_judges_the_training_and_its_model(tmp_path: Path) -> None:
+    [text] = shown(EVALUATION, "yaml")
+    (tmp_path / "src").mkdir()
+    for script in ("train.py", "evaluate.py"):
+        (tmp_path / "src" / script).touch()
+    (tmp_path / "judged.yaml").write_text(text, encoding="utf-8")
+    workflow = Pipeline.load(tmp_path / "judged.yaml").lower()
+    judged = {"best_metric", "passed", "results", "model"}
+    shown_ones: Any = workflow.outputs
+    assert set(shown_ones["converged"]) == judged
+    further = {"best_latency_ms", "best_size_gib"}
+    assert set(shown_ones["judge"]) == judged | further
+    gates = {each.name for each in all_steps(workflow.graph) if isinstance(each, Choose)}
+    assert gates == {"judge.passed_deploy", "deploy.apply", "deploy.changed"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"checkpoints": None}, "checkpoints: is needed; or a model, or a training_job"),
+        (
+            {"model": "s3://b/m"},
+            "model: expected one of checkpoints, model, training_job, got checkpoints, too",
+        ),
+        (
+            {"checkpoints": {"ref": "train.model_artifacts"}},
+            "checkpoints: is one model and no folder of checkpoints; write model: {ref: "
+            "train.model_artifacts}",
+        ),
+        (
+            {"checkpoints": "s3://b/model.tar.gz"},
+            "checkpoints: is one file and no folder of checkpoints; write model: "
+            "s3://b/model.tar.gz",
+        ),
+        ({"data": None}, "data: is needed by the job that evaluates the checkpoints"),
+        ({"metrics": {"metric": {}}}, "metrics.metric: results have something else of this name"),
+        (
+            {"metrics": {"loss": {"minimum": 2, "maximum": 1}}},
+            "metrics.loss.minimum: is 2, more than the maximum of 1",
+        ),
+        ({"on_miss": "stop"}, "on_miss: nothing can be missed; give metrics a minimum"),
+        ({"on_miss": "stop", **STOP}, "on_miss: the threshold says it already"),
+    ],
+)
+def test_what_checkpoints_can_t_have_is_refused(fields: dict[str, Any], expected: str) -> None:
+    assert any(expected in each for each in problems(OF_CHECKPOINTS, **fields))
+
+
+@pytest.mark.parametrize(
+    ("subject", "fields", "expected"),
+    [
+        (OF_MODEL, {"max_concurrency": 2}, "max_concurrency: is for checkpoints, and there is"),
+        (
+            OF_MODEL,
+            {"model": {"ref": "train.checkpoints"}},
+            "model: is a folder of checkpoints and no single model; write checkpoints: {ref: "
+            "train.checkpoints}",
+        ),
+        (OF_MODEL, {"model": "m"}, "model: expected an S3 URI, got 'm'"),
+        (OF_MODEL, {"image": None}, "image: is needed by the job that evaluates the model"),
+        (
+            OF_JOB,
+            {"training_job": {"ref": "train.model_artifacts"}},
+            "training_job: is the name of a job, not what it writes; write training_job: {ref: "
+            "train.job_name}",
+        ),
+        (OF_JOB, {"image": IMAGE}, "image: a training_job's own metrics decide, and no job is"),
+        (OF_JOB, {"checkpoint_prefix": "e"}, "checkpoint_prefix: a training_job's own metrics"),
+    ],
+)
+def test_what_one_model_can_t_have_is_refused(
+    subject: dict[str, Any], fields: dict[str, Any], expected: str
+) -> None:
+    assert any(expected in each for each in problems(subject, **fields))
+
+
+def test_an_output_that_an_evaluation_lacks_has_a_way_out() -> None:
+    tell: dict[str, Any] = {"kind": "aws_call", "service": "sns", "operation": "Publish"}
+    judged = {"kind": "checkpoint_evaluation", "metric": "accuracy", "direction": "max"}
+    message = {"ref": "evaluate.best_checkpoint"}
+    request = {"TopicArn": "arn:aws:sns:us-east-1:1:t", "Message": message}
+    stages = {
+        "train": TRAIN,
+        "evaluate": {**judged, **OF_MODEL},
+        "tell": {**tell, "request": request},
+    }
+    with pytest.raises(PipelineError, match="evaluates one model; refer to its output model"):
+        Pipeline.parse(
+            {"name": "p", "workspace": "s3://bucket/runs", "role": ROLE, "stages": stages}
+        )
