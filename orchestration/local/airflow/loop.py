@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Emit = Callable[[Mapping[str, Any]], None]
 
 _RETRIES_S = 0.2
-"""How often retries are looked at whose time may have come."""
+"""Seconds between looks at retries that may be due."""
 _AT_MOST_S = 5.0
 _accounts: dict[tuple[str, str], str] = {}
 """The embedded account that each run was last run in, by DAG and run."""
