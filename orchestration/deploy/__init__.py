@@ -110,8 +110,9 @@ def step_functions(
     role, and scheduled runs get these values; ``unrestricted`` names parameters that may have any
     value. ``role_name`` is the execution role's name, by default derived from the pipeline and the
     region. With ``role_arn``, a role of your own, none is made: state machines, schedules and rules
-    use that one, which must exist, trust them, and have the permissions in ``desired.role``. Every
-    ``sweep_every_h`` hours the companion looks for what ended executions have left.
+    use that one, which must exist, trust them, and have the permissions in ``desired.role``. The
+    pipeline's ``step_functions.role`` is such a role, too. Every ``sweep_every_h`` hours the
+    companion looks for what ended executions have left.
     """
     if session is None:
         session = _own_session(pipeline.region)
@@ -127,8 +128,9 @@ def step_functions(
     ready = own_role.Readiness()
     names = replace(names_of(pipeline, account, role_name=role_name), sources=wanted.sources)
     now = current(session, names)
-    if role_arn is not None:
-        wanted = own_role.under(wanted, role_arn, account)
+    own = own_role.named(pipeline, role_arn)
+    if own is not None:
+        wanted = own_role.under(wanted, own, account)
         ready = own_role.readiness(wanted, now, session)
     changes = difference(wanted, now)
     delivery = notices.delivery(wanted.notices, session, account)

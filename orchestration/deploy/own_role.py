@@ -5,17 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from orchestration.deploy.account import Account, Clients
 from orchestration.deploy.permissions import trust
 from orchestration.deploy.resources import Companion, Current, Desired, Role, owned
 from orchestration.errors import DeployError
 
+if TYPE_CHECKING:
+    from orchestration.pipeline import Pipeline
+
 _ARN: Final = re.compile(r"arn:(?P<partition>[\w-]+):iam::(?P<account>\d{12}):role/(?P<name>\S+)")
 _STATES, _SCHEDULER, _EVENTS = (
     f"{name}.amazonaws.com" for name in ("states", "scheduler", "events")
 )
+
+
+def named(pipeline: Pipeline, arn: str | None) -> str | None:
+    """Return the role to deploy under: one that was asked for, else the pipeline's own."""
+    options = pipeline.step_functions
+    return options.role if arn is None and options is not None else arn
 
 
 def under(desired: Desired, arn: str, account: Account) -> Desired:

@@ -14,7 +14,7 @@ from orchestration.pipeline.afterwards.sections import SECTIONS
 from orchestration.pipeline.notifying import Notify
 from orchestration.stages import Context, Stage
 from orchestration.stages.kinds import Kinds
-from orchestration.stages.options import AirflowOptions
+from orchestration.stages.options import AirflowOptions, StepFunctionsOptions
 from orchestration.stages.values import Model, Name, Scalar, Text
 
 PIPELINE_NAME: Final = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
@@ -118,6 +118,8 @@ class Description(Model):
     """The topics of SNS that hear how runs end."""
     airflow: AirflowOptions | None = None
     """Settings of all tasks on Airflow; other backends ignore them."""
+    step_functions: StepFunctionsOptions | None = None
+    """Settings of the state machine that ``deploy`` makes; other backends ignore them."""
 
     @property
     def every_stage(self) -> tuple[Stage, ...]:

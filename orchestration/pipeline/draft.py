@@ -16,6 +16,7 @@ from orchestration.pipeline.notifying import Notify
 from orchestration.refs import Expression, parse
 from orchestration.stages import Context, Stage
 from orchestration.stages.kinds import Kinds
+from orchestration.stages.options import StepFunctionsOptions
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -54,6 +55,7 @@ class Draft:
     """``None`` where only the name is known."""
     schedule: Schedule | None
     notify: Notify | None
+    step_functions: StepFunctionsOptions | None
     stages: tuple[Written, ...]
 
     def context(self, wrong: Container[str] = ()) -> Context:
@@ -83,6 +85,7 @@ class Draft:
             parameters=pipeline.declared_parameters(),
             schedule=pipeline.schedule,
             notify=pipeline.notify,
+            step_functions=pipeline.step_functions,
             stages=tuple(
                 replace(_whole(stage), section=section)
                 for section in SECTIONS
@@ -111,6 +114,7 @@ class Draft:
             parameters=parameters,
             schedule=_read("schedule", data, None),
             notify=_read("notify", data, None),
+            step_functions=_read("step_functions", data, None),
             stages=tuple(
                 replace(_written(stage, kinds), section=section)
                 for section in SECTIONS

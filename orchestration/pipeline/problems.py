@@ -201,6 +201,8 @@ def _of_pipeline(draft: Draft) -> Iterator[Problem]:
     yield from _schedule(draft)
     if draft.notify is not None:
         yield from draft.notify.misplaced(draft.region)
+    if draft.step_functions is not None:
+        yield from draft.step_functions.misplaced(draft.region)
 
 
 def _tags(tags: Iterable[str]) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from orchestration.stages.deployment import Deployment, SmokeTest
 from orchestration.stages.evaluation.fields import EvaluationMetric
 from orchestration.stages.evaluation.stage import CheckpointEvaluation
 from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
-from orchestration.stages.options import AirflowOptions, JobRetry
+from orchestration.stages.options import AirflowOptions, JobRetry, StepFunctionsOptions
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.people import Announcement, Approval
 from orchestration.stages.processing.fields import (
@@ -91,6 +91,7 @@ __all__ = [
     "SmokeTest",
     "Source",
     "Stage",
+    "StepFunctionsOptions",
     "TensorBoard",
     "Text",
     "Threshold",

@@ -42,6 +42,20 @@ def test_deploying_twice_changes_nothing_the_second_time(
     assert again.out == f"{done['state_machine_arn']}\n"
 
 
+def test_the_needs_of_a_role_that_the_pipeline_names_are_shown(
+    account: EmbeddedAws, orchestrate: Command, training: Path
+) -> None:
+    arn = "arn:aws:iam::123456789012:role/absent"
+    training.write_text(training.read_text() + f"step_functions: {{role: {arn}}}\n")
+    said = orchestrate("deploy", "step-functions", training, *PARAMETERS, "--dry-run")
+    assert said.status == 0
+    assert f"role {arn} needs:" in said.err
+    assert '"sagemaker:CreateTrainingJob"' in said.out
+    assert f"warning: role {arn} does not exist" in said.err
+    refused = orchestrate("deploy", "step-functions", training, *PARAMETERS)
+    assert (refused.status, "does not exist" in refused.err) == (1, True)
+
+
 def test_deploying_to_airflow_says_how_that_is_done(orchestrate: Command, training: Path) -> None:
     said = orchestrate("deploy", "airflow", training)
     assert said.status == 2

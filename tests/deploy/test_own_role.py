@@ -44,8 +44,10 @@ def trusted(aws: EmbeddedAws, *services: str) -> None:
         iam.create_role(RoleName="runner", Path="/platform/", AssumeRolePolicyDocument=document)
 
 
-def deploy(aws: EmbeddedAws, code: Path, name: str, **more: Any) -> Deployment:
-    pipeline = pipelines.digits(pipelines.source_folder(code), schedule=NIGHTLY, name=name)
+def deploy(aws: EmbeddedAws, code: Path, name: str, options: Any = None, **more: Any) -> Deployment:
+    pipeline = pipelines.digits(
+        pipelines.source_folder(code), schedule=NIGHTLY, name=name, step_functions=options
+    )
     return step_functions(pipeline, session=aws, parameters=PARAMETERS, **more)
 
 
@@ -69,6 +71,23 @@ def test_one_role_serves_all_and_none_is_made(aws: EmbeddedAws, tmp_path: Path) 
     [target] = aws.client("events").list_targets_by_rule(Rule="served-companion")["Targets"]
     assert target["RoleArn"] == ARN
     assert deploy(aws, tmp_path, "served", role_arn=ARN).changes == ()
+
+
+def test_the_pipeline_names_the_role_unless_the_command_does(
+    aws: EmbeddedAws, tmp_path: Path
+) -> None:
+    trusted(aws, *SERVICES)
+    before = roles(aws)
+    done = deploy(aws, tmp_path, "described", {"role": ARN})
+    assert roles(aws) == before
+    machine = aws.client("stepfunctions").describe_state_machine(
+        stateMachineArn=done.state_machine_arn
+    )
+    assert machine["roleArn"] == ARN
+    assert deploy(aws, tmp_path, "described", role_arn=ARN).changes == ()
+    other = ARN.replace("runner", "other")
+    with pytest.raises(DeployError, match="other does not exist"):
+        deploy(aws, tmp_path, "described", {"role": ARN}, role_arn=other)
 
 
 def test_its_needs_are_those_of_all_roles_that_it_stands_for(

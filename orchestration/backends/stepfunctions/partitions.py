@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast
 
+from orchestration.catalog.partitions import partition_of
 from orchestration.expressions import Json
 
-_PARTITIONS: Final = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
 _USUAL: Final = "arn:aws:states:::"
 
 
 def in_region(definition: Mapping[str, Json], region: str | None) -> dict[str, Json]:
     """Return a definition with its integrations in the partition of a region."""
-    prefixes = (name for start, name in _PARTITIONS.items() if (region or "").startswith(start))
-    partition = next(prefixes, "aws")
+    partition = partition_of(region)
     if partition == "aws":
         return dict(definition)
     return cast("dict[str, Json]", _machine(definition, f"arn:{partition}:states:::"))

@@ -59,12 +59,12 @@ def deploy(
                 "dry_run": dry_run,
                 "changes": changes,
                 "warnings": list(deployment.warnings),
-                **({} if role is None else {"role": _needs(deployment)}),
+                **({"role": _needs(deployment)} if deployment.desired.own_role else {}),
             }
         )
         return
-    if role is not None and dry_run:
-        note(f"role {role} needs:")
+    if deployment.desired.own_role and dry_run:
+        note(f"role {deployment.desired.role.arn} needs:")
         say(json.dumps(_needs(deployment), indent=2))
     for change in deployment.changes:
         _show(change, dry_run=dry_run)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from orchestration.catalog.partitions import partition_of
 from orchestration.expressions import Function, Result, Tree, apply, join
 from orchestration.graph import Call, ErrorPattern, Operation, Output, Retry
 from orchestration.refs import Expression
@@ -14,7 +15,6 @@ from orchestration.stages.listing import prefix_of
 from orchestration.stages.stage import Context
 from orchestration.stages.values import Text
 
-_PARTITIONS: Final = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
 _ROLE_IS_NEW: Final = (
     ErrorPattern(REFUSED, "Unable to assume role"),
     ErrorPattern(REFUSED, "access test failed"),
@@ -54,7 +54,7 @@ def in_s3(
     """
     bucket = apply(Function.S3_BUCKET, uri)
     request: dict[str, Tree] = {
-        "S3BucketArn": join(f"arn:{_partition(context)}:s3:::", bucket),
+        "S3BucketArn": join(f"arn:{partition_of(context.region)}:s3:::", bucket),
         "Subdirectory": join("/", prefix_of(uri)),
         "S3Config": {"BucketAccessRoleArn": role},
         **(options or {}),
@@ -81,7 +81,7 @@ def on_lustre(
 
     ``system`` is its ARN; the security groups are those of the account ``owner``.
     """
-    start = f"arn:{_partition(context)}:ec2:{context.region}:"
+    start = f"arn:{partition_of(context.region)}:ec2:{context.region}:"
     request: dict[str, Tree] = {
         "FsxFilesystemArn": system,
         "SecurityGroupArns": [
@@ -99,9 +99,3 @@ def _made(name: str, operation: str, request: Mapping[str, Tree], context: Conte
         operation=Operation("datasync", operation, {**request, "Tags": tags}),
         outputs={"arn": Output(("LocationArn",), kind="string")},
     )
-
-
-def _partition(context: Context) -> str:
-    region = context.region or ""
-    partitions = (name for start, name in _PARTITIONS.items() if region.startswith(start))
-    return next(partitions, "aws")

@@ -1,6 +1,7 @@
-"""Options that every stage takes, whatever its kind."""
+"""Options that every stage takes, whatever its kind, and those of whole pipelines."""
 
 from orchestration.stages.options.airflow import AirflowOptions
 from orchestration.stages.options.retry import JobRetry
+from orchestration.stages.options.step_functions import StepFunctionsOptions
 
-__all__ = ["AirflowOptions", "JobRetry"]
+__all__ = ["AirflowOptions", "JobRetry", "StepFunctionsOptions"]
