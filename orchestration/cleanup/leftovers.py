@@ -69,6 +69,7 @@ JOB_KINDS: Final[Mapping[tuple[str, str], JobKind]] = {
 """The jobs that can be listed and stopped, by the operation that starts them."""
 _FILE_SYSTEM: Final = ("fsx", "CreateFileSystem")
 _TRANSFER: Final = ("datasync", "CreateTask")
+_COPY: Final = ("s3control", "CreateJob")
 _ACQUIRED: Final = (_FILE_SYSTEM, _TRANSFER)
 """Creations by a guard of what has tags."""
 
@@ -97,12 +98,14 @@ class Leftovers:
     """True if runs create file systems."""
     transfers: tuple[str, ...] = ()
     """The beginnings of the names of DataSync's tasks, the same in every run."""
+    copies: tuple[str, ...] = ()
+    """The beginnings of the descriptions of jobs of S3 Batch Operations, the same in every run."""
     unknown: tuple[str, ...] = ()
     """The steps that start or acquire something that can't be found again by names and tags."""
 
     def __bool__(self) -> bool:
         """Return whether there may be anything to stop or to delete."""
-        return bool(self.jobs or self.file_systems or self.transfers)
+        return bool(self.jobs or self.file_systems or self.transfers or self.copies)
 
 
 def leftovers(graph: Graph) -> Leftovers:
@@ -114,10 +117,13 @@ def leftovers(graph: Graph) -> Leftovers:
     prefixes: dict[JobKind, dict[str, None]] = {}
     unknown: dict[str, None] = {}
     acquired = [step.acquire for step in all_steps(graph) if isinstance(step, Guarded)]
-    transfers = dict.fromkeys(_transfers(acquired))
+    transfers = dict.fromkeys(_named(acquired, _TRANSFER, "Name"))
+    calls = [step for step in all_steps(graph) if isinstance(step, Call)]
+    copies = dict.fromkeys(_named(calls, _COPY, "Description"))
+    found = {_TRANSFER[0]: transfers, _COPY[0]: copies}
     for name, operation, field in _started(graph):
-        if operation.service == _TRANSFER[0] and transfers:
-            # An execution belongs to its task.
+        if found.get(operation.service):
+            # An execution belongs to its task, and the wait for a job to the job.
             continue
         kind = JOB_KINDS.get((operation.service, operation.name))
         prefix = None if field is None else _prefix(operation.request.get(field))
@@ -131,14 +137,16 @@ def leftovers(graph: Graph) -> Leftovers:
         jobs=tuple(Jobs(kind=kind, prefixes=tuple(of)) for kind, of in prefixes.items()),
         file_systems=_FILE_SYSTEM in kinds.values(),
         transfers=tuple(transfers),
+        copies=tuple(copies),
         unknown=tuple(unknown),
     )
 
 
-def _transfers(acquired: Iterable[Call]) -> Iterator[str]:
-    for call in acquired:
-        if (call.operation.service, call.operation.name) == _TRANSFER:
-            prefix = _prefix(call.operation.request.get("Name"))
+def _named(calls: Iterable[Call], kind: tuple[str, str], field: str) -> Iterator[str]:
+    """Yield the beginnings of the names that calls of one kind give."""
+    for call in calls:
+        if (call.operation.service, call.operation.name) == kind:
+            prefix = _prefix(call.operation.request.get(field))
             if prefix is not None:
                 yield prefix
 

@@ -92,6 +92,8 @@ def _policy(pipeline: str, left: Leftovers, account: Account) -> dict[str, Any]:
         statements += _file_systems(pipeline, account)
     if left.transfers:
         statements += _transfers(pipeline, account)
+    if left.copies:
+        statements += _copies(pipeline, account)
     return document(*statements)
 
 
@@ -108,6 +110,16 @@ def _transfers(pipeline: str, account: Account) -> list[Statement]:
         Statement("EndTransfers", followed, executions, own),
         Statement("DeleteTransfers", deleted, tasks, own),
         Statement("DeleteLocations", _set("datasync:DeleteLocation"), locations, own),
+    ]
+
+
+def _copies(pipeline: str, account: Account) -> list[Statement]:
+    own = (("StringEquals", f"aws:ResourceTag/{PIPELINE}", _set(pipeline)),)
+    jobs = _set(account.arn("s3", "job/*"))
+    return [
+        Statement("FindLeftovers", _set("s3:ListJobs"), _set("*")),
+        Statement("ReadCopies", _set("s3:GetJobTagging"), jobs),
+        Statement("CancelCopies", _set("s3:UpdateJobStatus"), jobs, own),
     ]
 
 

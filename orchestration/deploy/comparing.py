@@ -35,6 +35,22 @@ def difference(desired: Desired, current: Current) -> tuple[Change, ...]:
     return tuple(_changes(desired, current))
 
 
+def _copying(desired: Desired, current: Current) -> tuple[tuple[Role | None, Role | None], ...]:
+    """Return the roles that copy data, as they are and as they should be."""
+    return (
+        (current.transfer_role, desired.transfer_role),
+        (current.batch_role, desired.batch_role),
+    )
+
+
+def _copying_changes(desired: Desired, current: Current) -> Iterator[Change]:
+    for now, wanted in _copying(desired, current):
+        if wanted is not None:
+            yield from _tagged(now, wanted)
+        elif now is not None and owned(now.tags, desired.pipeline):
+            yield Change(now, None)
+
+
 def _changes(desired: Desired, current: Current) -> Iterator[Change]:
     lying = {folder.uri for folder in current.sources}
     for folder in desired.sources:
@@ -42,11 +58,7 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
             yield Change(None, folder)
     if not desired.own_role:
         yield from _tagged(current.role, desired.role)
-    transfers = current.transfer_role
-    if desired.transfer_role is not None:
-        yield from _tagged(transfers, desired.transfer_role)
-    elif transfers is not None and owned(transfers.tags, desired.pipeline):
-        yield Change(transfers, None)
+    yield from _copying_changes(desired, current)
     yield from _tagged(current.machine, desired.machine)
     # A schedule is deleted before the role that it starts runs with, and created after it.
     if desired.schedule is None and current.schedule is not None:
@@ -129,8 +141,8 @@ def _strangers(desired: Desired, current: Current) -> Iterator[str]:
     companion = _own_companion(desired, current)
     if companion.machine is not None and not owned(companion.machine.tags, name):
         yield f"state machine {companion.machine.name} exists and is not this pipeline's; {way_out}"
-    transfers = None if desired.transfer_role is None else current.transfer_role
-    roles = (current.role, current.schedule_role, transfers, companion.role, companion.starter)
+    copying = (now for now, wanted in _copying(desired, current) if wanted is not None)
+    roles = (current.role, current.schedule_role, *copying, companion.role, companion.starter)
     for role in roles:
         if role is not None and not owned(role.tags, name):
             yield f"role {role.name} exists and is not this pipeline's; {way_out}"

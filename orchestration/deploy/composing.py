@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from orchestration.backends import stepfunctions
 from orchestration.backends.stepfunctions.parameters import RUN
-from orchestration.deploy import companion, notices, other_accounts, permissions, sources, transfers
+from orchestration.deploy import (
+    batch_copies,
+    companion,
+    notices,
+    other_accounts,
+    permissions,
+    sources,
+    transfers,
+)
 from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
 from orchestration.deploy.parameters import read, required, with_defaults
 from orchestration.deploy.resources import Desired, Names, Role, Schedule, StateMachine
@@ -74,6 +82,7 @@ def desired(
         companion=companion.desired(workflow, account, tags, sweep_every_h),
         notices=notices.desired(workflow, account),
         transfer_role=transfers.desired(workflow, maker, runs),
+        batch_role=batch_copies.desired(workflow, maker, runs),
         foreign=other_accounts.sources(workflow, account, runs),
     )
 
@@ -88,6 +97,7 @@ def names_of(pipeline: Pipeline, account: Account, *, role_name: str | None = No
         companion=companion.names(pipeline.name, account),
         notices=notices.names(pipeline.name),
         transfer_role=transfers.name(pipeline.name, account),
+        batch_role=batch_copies.name(pipeline.name, account),
     )
 
 

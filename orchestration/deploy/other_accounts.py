@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from orchestration.deploy import batch_copies
 from orchestration.deploy.account import Account
 from orchestration.deploy.permissions import Runs
 from orchestration.deploy.permissions.patterns import ANY, Known, iam, pattern
@@ -100,4 +101,9 @@ def _readers(calls: Iterable[Operation], known: Known) -> Iterator[_Reader]:
                 role = config["BucketAccessRoleArn"] if isinstance(config, Mapping) else None
                 yield _Reader(bucket, prefix, pattern(role, known))
                 # Whoever makes the location must reach the bucket, too.
+                yield _Reader(bucket, prefix, "")
+            case "s3control", "CreateJob":
+                bucket, prefix = batch_copies.source(call, known)
+                yield _Reader(bucket, prefix, pattern(request["RoleArn"], known))
+                # The bucket's owner is asked for first.
                 yield _Reader(bucket, prefix, "")

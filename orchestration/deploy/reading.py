@@ -43,6 +43,7 @@ def current(session: Clients, names: Names) -> Current:
         companion=_companion(session, names.companion),
         notices=_rules(session, names.notices),
         transfer_role=None if names.transfer_role is None else _role(iam, names.transfer_role),
+        batch_role=None if names.batch_role is None else _role(iam, names.batch_role),
     )
 
 

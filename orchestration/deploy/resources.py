@@ -191,6 +191,8 @@ class Desired:
     """The rules that tell how executions end."""
     transfer_role: Role | None = None
     """The role by which DataSync reads and writes."""
+    batch_role: Role | None = None
+    """The role by which S3 Batch Operations reads and writes."""
     foreign: tuple[ForeignSource, ...] = ()
     """Sources in other accounts, whose owners have to let the roles in."""
 
@@ -207,6 +209,7 @@ class Names:
     notices: tuple[str, ...] = ()
     """The names of the rules that may tell how executions end."""
     transfer_role: str | None = None
+    batch_role: str | None = None
     sources: tuple[SourceFolder, ...] = ()
 
 
@@ -223,6 +226,7 @@ class Current:
     companion: Companion = field(default_factory=Companion)
     notices: tuple[Rule, ...] = ()
     transfer_role: Role | None = None
+    batch_role: Role | None = None
 
 
 @dataclass(frozen=True, slots=True)

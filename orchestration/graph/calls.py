@@ -96,6 +96,9 @@ class Operation:
     decrypts: Tree = None
     """The KMS key that the data which it reads is encrypted with: its caller, or the role that it
     hands on, must be allowed to use it, and no field of the request names it."""
+    reads: Tree = None
+    """The S3 URI of the prefix that the role which it hands on reads, where no field of the request
+    names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -182,7 +182,8 @@ def rewrite(  # noqa: C901 - one arm for each kind of step
 
 def _rewrite_call(call: Call, tree: Callable[[Any], Any]) -> Call:
     def operation(old: Operation) -> Operation:
-        return replace(old, request=tree(old.request), decrypts=tree(old.decrypts))
+        also = {"decrypts": tree(old.decrypts), "reads": tree(old.reads)}
+        return replace(old, request=tree(old.request), **also)
 
     def stop(old: Operation | None) -> Operation | None:
         return None if old is None else operation(old)

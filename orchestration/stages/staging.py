@@ -31,6 +31,11 @@ def _is_copy(stage: DataStaging) -> bool:
     return isinstance(stage.destination, S3Destination)
 
 
+def _is_by_manifest(stage: DataStaging) -> bool:
+    destination = stage.destination
+    return isinstance(destination, S3Destination) and destination.copy_by == "batch"
+
+
 def _is_counted(stage: DataStaging) -> bool:
     destination = stage.destination
     if isinstance(destination, ExistingFileSystem):
@@ -57,7 +62,7 @@ def _exports(stage: DataStaging) -> bool:
 
 _USE_LOCATION = "its destination is S3, so use location"
 _NOT_COUNTED = (
-    "only copy_by: objects and copy_by: datasync of a destination in S3 give it, without "
+    "only copy_by: objects, datasync and batch of a destination in S3 give it, without "
     "unless_unchanged: skip, and an existing file system with a source"
 )
 _USE_FILE_SYSTEM = "its destination is a file system, so use file_system"
@@ -169,6 +174,11 @@ class DataStaging(Stage):
         attached = isinstance(self.destination, ExistingFileSystem) and self.source is None
         if attached and _has_fingerprint(self):
             yield Problem(field, "a file system without a source is attached as it is; remove this")
+        elif _is_by_manifest(self) and _has_fingerprint(self):
+            yield Problem(
+                field,
+                "copy_by: batch copies what its manifest lists, not all of source; remove this",
+            )
         elif self.unless_unchanged == "skip":
             target = self.destination.uri if isinstance(self.destination, S3Destination) else None
             if target is None or any(isinstance(node, Run) for node in walk(target)):

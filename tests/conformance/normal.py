@@ -12,7 +12,8 @@ from orchestration.cleanup import MACHINE
 
 READING = ("Describe", "List", "Get", "Head")
 _GENERATED = re.compile(
-    r"""\b(?:[0-9a-f]{12}|fs-[0-9a-f]+|dra-[0-9a-f]+|(?:task|loc|exec)-[0-9a-f]+)\b|(?<="/)[0-9a-f]{8}(?=/)|(?<=-\d{3}-)[0-9a-f]{8}\b"""
+    r"\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{12}|fs-[0-9a-f]+|dra-[0-9a-f]+"
+    r'|(?:task|loc|exec)-[0-9a-f]+)\b|(?<="/)[0-9a-f]{8}(?=/)|(?<=-\d{3}-)[0-9a-f]{8}\b'
 )
 _TIMES = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
 # The toolkit reads a script's last words in pieces, and breaks lines where a piece happens to end.

@@ -221,6 +221,23 @@ def synced(**fields: Any) -> Pipeline:
     )
 
 
+BATCH_ROLE = "arn:aws:iam::123456789012:role/BatchOperations"
+
+
+def listed(**fields: Any) -> Pipeline:
+    """Versions of objects that a manifest lists, copied by S3 Batch Operations."""
+    destination = S3Destination(
+        copy_by="batch",
+        manifest=join("s3://", parameter("bucket"), "/lists/manifest.csv"),
+        manifest_versions=True,
+        batch_role=BATCH_ROLE,
+        **fields,
+    )
+    return pipeline(
+        "listed", DataStaging(name="staging", source=parameter("data"), destination=destination)
+    )
+
+
 def filled(file_system_id: str = "fs-0123456789abcdef0", **fields: Any) -> Pipeline:
     """Data that DataSync copies onto a file system that someone else keeps."""
     destination = ExistingFileSystem(

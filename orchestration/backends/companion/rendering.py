@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from orchestration.backends.companion import file_systems, jobs, transfers
+from orchestration.backends.companion import copies, file_systems, jobs, transfers
 from orchestration.backends.companion.writing import (
     NEXT_PAGE,
     State,
@@ -43,10 +43,12 @@ def render(workflow: Workflow) -> dict[str, Json] | None:
     following = next(iter(found), "AnythingLeft")
     found = transfers.finding(left, following) | found
     following = next(iter(found), following)
+    found = copies.finding(left, following) | found
+    following = next(iter(found), following)
     found = file_systems.finding(left, workflow.name, following) | found
-    counted = [f"$count(${kind})" for kind in ("jobs", "systems", *_transfers(left))]
+    counted = [f"$count(${kind})" for kind in ("jobs", "systems", *_others(left))]
     states = {
-        "Begin": _begin(workflow.name, _transfers(left), next(iter(found))),
+        "Begin": _begin(workflow.name, _others(left), next(iter(found))),
         **found,
         "AnythingLeft": choice((f"{' + '.join(counted)} = 0", "Done"), default="Settle"),
         **_running(_released(left)),
@@ -63,8 +65,10 @@ def render(workflow: Workflow) -> dict[str, Json] | None:
     return in_region(definition, workflow.region)
 
 
-def _transfers(left: Leftovers) -> tuple[str, ...]:
-    return ("transfers",) if left.transfers else ()
+def _others(left: Leftovers) -> tuple[str, ...]:
+    """Return the variables with what only few pipelines leave."""
+    kinds = {"transfers": left.transfers, "copies": left.copies}
+    return tuple(kind for kind, prefixes in kinds.items() if prefixes)
 
 
 def _begin(pipeline: str, more: tuple[str, ...], following: str) -> State:
@@ -115,7 +119,8 @@ def _running(released: dict[str, State]) -> dict[str, State]:
 
 
 def _released(left: Leftovers) -> dict[str, State]:
-    released = jobs.releasing(left) | transfers.releasing(left) | file_systems.releasing(left)
+    released = jobs.releasing(left) | transfers.releasing(left)
+    released |= copies.releasing(left) | file_systems.releasing(left)
     steps = list(released.items())
     names = [*(name for name, _ in steps[1:]), "AllReleased"]
     return {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from orchestration.deploy.permissions import datasync
+from orchestration.deploy.permissions import batch, datasync
 from orchestration.deploy.permissions.statements import OWN_REQUEST, OWN_RESOURCE, Grant, single
 
 _REFERENCE = "https://docs.aws.amazon.com/service-authorization/latest/reference/list_"
@@ -145,6 +145,14 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
     ("s3", "HeadObject"): (
         single("ReadObjects", "s3:GetObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
     ),
+    ("s3", "GetObjectAttributes"): (
+        Grant(
+            sid="ReadObjects",
+            actions=("s3:GetObject", "s3:GetObjectAttributes"),
+            resources=("arn:{partition}:s3:::{Bucket}/{Key}",),
+            source="https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObjectAttributes.html",
+        ),
+    ),
     ("s3", "PutObject"): (
         single("WriteObjects", "s3:PutObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
     ),
@@ -188,6 +196,7 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
         ),
     ),
     **datasync.OPERATIONS,
+    **batch.OPERATIONS,
 }
 """Permissions by boto3's service name and the operation, where the reference's own do not do."""
 
@@ -232,6 +241,7 @@ def _passed(sid: str, service: str, source: str) -> Grant:
 PASSED: Final[Mapping[str, Grant]] = {
     "sagemaker": _passed("PassRoleToSageMaker", "sagemaker", _PASS),
     "datasync": _passed("PassRoleToDataSync", "datasync", datasync.ACCESS),
+    "s3control": _passed("PassRoleToBatchOperations", "batchoperations.s3", batch.ACCESS),
 }
 """For a role in a request to a service."""
 
@@ -264,6 +274,8 @@ KEYS: Final[Mapping[str, Grant]] = {
     ),
 }
 """For a key in a request to a service (every field whose name ends in ``KmsKeyId``)."""
+USED_BY_ROLES: Final = frozenset({"s3control"})
+"""Services that use the keys of a request as the role that it hands on, not as their caller."""
 
 DECRYPTED: Final[Mapping[str, Grant]] = {
     "s3": Grant(

@@ -20,6 +20,7 @@ from orchestration.deploy.permissions.operations import (
     OPERATIONS,
     PASSED,
     SYNCHRONOUS,
+    USED_BY_ROLES,
 )
 from orchestration.deploy.permissions.patterns import ANY, Known, iam, listings, pattern
 from orchestration.deploy.permissions.requests import calls, keys, roles
@@ -173,7 +174,8 @@ def _row_problems(operation: Operation, declared: Collection[str]) -> Iterator[s
     rows = _rows(operation)
     if not rows and not any(action.endswith(f":{operation.name}") for action in declared):
         yield f"AWS's reference of permissions does not have {name}; {_OWN_ROLE}"
-    if operation.service not in KEYS and list(keys(operation.request)):
+    served = KEYS.keys() | USED_BY_ROLES
+    if operation.service not in served and list(keys(operation.request)):
         yield f"what {name} needs of a KMS key is unknown; {_OWN_ROLE}"
     if _passes_unnamed(operation) and derived.PASSING not in declared:
         yield (
@@ -214,7 +216,7 @@ def _passed(operation: Operation, known: Known, place: Mapping[str, str]) -> Ite
         for value in roles(operation.request):
             role = pattern(value, known)
             yield _filled(grant, {**place, "role": every if role == ANY else role})
-    for key in keys(operation.request):
+    for key in () if operation.service in USED_BY_ROLES else keys(operation.request):
         yield for_key(KEYS[operation.service], pattern(key, known), place)
     grant = DECRYPTED.get(operation.service)
     if operation.decrypts is not None and grant is not None:

@@ -11,6 +11,8 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 ACCOUNT_ID = "123456789012"
+_IN_XML = ("s3", "s3control", "iam", "sts", "sns", "cloudformation", "cloudwatch", "ec2")
+"""The services whose errors are XML."""
 
 JsonObject = dict[str, Any]
 Operation = Callable[[JsonObject], JsonObject]
@@ -58,9 +60,16 @@ def json_answer(result: Mapping[str, Any], *, status: int = 200) -> Answer:
     return Answer(status, body, _headers("application/x-amz-json-1.1"))
 
 
+def xml_answer(service: str, operation: str, result: Mapping[str, Any]) -> Answer:
+    """Encode a result as XML, as the service's model says."""
+    from orchestration.local.account import documents
+
+    return Answer(200, documents.encoded(service, operation, result), _headers("text/xml"))
+
+
 def error_answer(service: str, error: ServiceError) -> Answer:
     """Encode an error in the format of the service."""
-    if service in ("s3", "iam", "sts", "sns", "cloudformation", "cloudwatch", "ec2"):
+    if service in _IN_XML:
         return _xml_error(service, error)
     body = json.dumps(
         {
@@ -127,9 +136,13 @@ class Service:
         """Answer one call."""
         try:
             self._check_shape(operation, request)
-            return json_answer(self.operations[operation](request))
+            return self.encoded(operation, self.operations[operation](request))
         except ServiceError as error:
             return error_answer(self.name, error)
+
+    def encoded(self, operation: str, response: JsonObject) -> Answer:
+        """Encode a response in the format of the service."""
+        return json_answer(response)
 
     def _check_shape(self, operation: str, request: JsonObject) -> None:
         problems = violations(self.name, operation, request)

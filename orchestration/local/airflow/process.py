@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestration.errors import OrchestrationError
 from orchestration.execution.clients import mismatch
-from orchestration.local.processes.environment import refuse_real_aws
+from orchestration.local.processes.environment import leave_out_user, refuse_real_aws
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
@@ -32,12 +32,15 @@ def main(descriptor: int) -> None:
     """Serve until standard input ends."""
     requests: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_read, args=(requests,), daemon=True).start()
+    import botocore.handlers
     import botocore.session
     from airflow.utils.db import initdb
 
     # Every task creates its own clients, and each would parse megabytes of service models again.
     botocore.session.create_loader = functools.cache(botocore.session.create_loader)
     _write_without_waiting()
+    # Triggers poll by aiohttp (tests/conformance/test_batch_copies.py waits for ever without it).
+    botocore.handlers.BUILTIN_HANDLERS.append(("before-sign.s3-control", leave_out_user))
     initdb()
     _warm_up()
     # What is loaded stays: looking through it for garbage takes a tenth of each run.

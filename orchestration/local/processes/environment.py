@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 ACCESS_KEY = "embedded-aws"
@@ -28,6 +29,9 @@ _REMOVED = (
     "AWS_USE_FIPS_ENDPOINT",
     "AWS_USE_DUALSTACK_ENDPOINT",
 )
+# S3 Control's clients put the account's id and a dot before the host, and no address has a name
+# below it: in front of this it becomes a part of the user's name, which nobody reads.
+_NAMED = "embedded@"
 _PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
 
 
@@ -41,10 +45,11 @@ def environment(
     """
     base = dict(os.environ if inherited is None else inherited)
     kept = {key: value for key, value in base.items() if not _leads_elsewhere(key)}
-    loopback = "127.0.0.1,localhost"
+    loopback = f"127.0.0.1,localhost,{_NAMED}127.0.0.1"
     no_proxy = ",".join(filter(None, [kept.get("NO_PROXY") or kept.get("no_proxy"), loopback]))
     return kept | {
         "AWS_ENDPOINT_URL": endpoint_url,
+        "AWS_ENDPOINT_URL_S3_CONTROL": endpoint_of("s3control", endpoint_url),
         "AWS_ACCESS_KEY_ID": ACCESS_KEY,
         "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
         "AWS_DEFAULT_REGION": region,
@@ -55,6 +60,25 @@ def environment(
         "NO_PROXY": no_proxy,
         "no_proxy": no_proxy,
     }
+
+
+def endpoint_of(service: str, endpoint_url: str) -> str:
+    """Return the URL by which a client of a service reaches the embedded AWS.
+
+    >>> endpoint_of("s3control", "http://127.0.0.1:5000")
+    'http://embedded@127.0.0.1:5000'
+    """
+    return endpoint_url.replace("//", f"//{_NAMED}", 1) if service == "s3control" else endpoint_url
+
+
+def leave_out_user(request: Any, **_: object) -> None:
+    """Leave out the user's name in the URL of an AWS request that is about to be signed.
+
+    A handler for botocore's event `before-sign`: other than urllib3, aiohttp takes a name in a URL
+    for credentials, and refuses to send those of AWS with it.
+    """
+    parts = urlsplit(request.url)
+    request.url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def refuse_real_aws(environment: Mapping[str, str]) -> None:

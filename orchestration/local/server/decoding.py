@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs, parse_qsl
 
+from orchestration.local.account import documents
 from orchestration.local.account.protocol import Request
 
 # Signing names that differ from the service's name in botocore.
@@ -32,6 +33,8 @@ def decode(environ: Mapping[str, Any], body: bytes) -> Request | None:
     service = _SERVICE_OF_SIGNING_NAME.get(scope["name"], scope["name"])
     if service == "sagemaker" and environ["PATH_INFO"].startswith("/endpoints/"):
         service = "sagemaker-runtime"
+    if service == "s3" and "HTTP_X_AMZ_ACCOUNT_ID" in environ:
+        service = "s3control"
     target = environ.get("HTTP_X_AMZ_TARGET")
     if target:
         parameters = json.loads(body) if body else {}
@@ -181,7 +184,8 @@ def _rest(model: Any, environ: Mapping[str, Any], body: bytes) -> tuple[str, dic
             and route.required_headers <= headers.keys()
         ):
             shape = model.operation_model(route.operation).input_shape
-            return route.operation, _parameters(shape, match.groupdict(), query, headers, body)
+            parameters = _parameters(shape, match.groupdict(), query, headers, body)
+            return route.operation, parameters | _lists(shape, environ.get("QUERY_STRING", ""))
     return "(unknown)", {"Path": path}
 
 
@@ -207,7 +211,7 @@ def _parameters(
         return {}
     payload = shape.serialization.get("payload")
     document = (
-        _document(body)
+        _document(body, shape if payload is None else None)
         if payload is None or shape.members[payload].type_name in ("structure", "list", "map")
         else None
     )
@@ -240,7 +244,23 @@ def _prefixed(headers: Mapping[str, str], prefix: str) -> dict[str, str]:
     }
 
 
-def _document(body: bytes) -> Any:
+def _lists(shape: Any, query: str) -> dict[str, list[str]]:
+    """Return the lists in a query, which names a parameter once for each element."""
+    values = parse_qs(query)
+    members = {} if shape is None else shape.members
+    return {
+        name: values[member.serialization["name"]]
+        for name, member in members.items()
+        if member.type_name == "list"
+        and member.serialization.get("location") == "querystring"
+        and member.serialization["name"] in values
+    }
+
+
+def _document(body: bytes, shape: Any) -> Any:
+    if body.startswith(b"<"):
+        # S3's own documents, each the payload of a request, are recorded as text.
+        return None if shape is None else documents.decoded(shape, body)
     try:
         return json.loads(body) if body else {}
     except ValueError:

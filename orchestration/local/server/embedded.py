@@ -22,6 +22,7 @@ from orchestration.local.account.stand_ins import StandIn
 from orchestration.local.processes.environment import (
     ACCESS_KEY,
     SECRET_KEY,
+    endpoint_of,
     environment,
     refuse_real_aws,
 )
@@ -214,7 +215,7 @@ class EmbeddedAws:
         )
         return boto3.session.Session(botocore_session=session).client(
             service,
-            endpoint_url=self.endpoint_url,
+            endpoint_url=endpoint_of(service, self.endpoint_url),
             region_name=self.region,
             aws_access_key_id=ACCESS_KEY,
             aws_secret_access_key=SECRET_KEY,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from orchestration.local.account.account import Account
+from orchestration.local.account.policies import Iam
 from orchestration.local.account.protocol import Service
+from orchestration.local.batch.service import BatchOperations
 from orchestration.local.datasync.service import DataSync
 from orchestration.local.fsx.service import FileSystems
 from orchestration.local.functions.service import Functions
@@ -20,12 +22,15 @@ class Simulation:
         self.file_systems = FileSystems(account)
         self.sagemaker = SageMaker(account, self.file_systems, workloads or Workloads())
         self.datasync = DataSync(account, self.file_systems.get)
+        self.batch = BatchOperations(account)
         self.services: dict[str, Service] = {
             "sagemaker": self.sagemaker,
             "fsx": self.file_systems,
             "datasync": self.datasync,
             "lambda": Functions(account),
+            "iam": Iam(),
             "s3": S3(),
+            "s3control": self.batch,
         }
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ def snapshot(simulation: Simulation) -> dict[str, Any]:
         "fsx": simulation.file_systems.state(),
         "datasync": simulation.datasync.state(),
         "s3": _buckets(),
+        "s3control": simulation.batch.state(),
         "stepfunctions": _state_machines(simulation.account.region),
         "scheduler": _schedules(simulation.account.region),
         "events": _rules(simulation.account.region),

@@ -75,6 +75,10 @@ def needs(
             return list(_fsx(operation, request, place, account))
         case "datasync":
             return list(_datasync(operation, request, place, account))
+        case "s3control":
+            return list(_batch(operation, request, place))
+        case "sts":
+            return []
     raise LookupError(f"what does {service}:{operation} need?")
 
 
@@ -85,10 +89,11 @@ def _s3(operation: str, request: Mapping[str, Any]) -> Iterator[Need]:
             yield Need("s3:ListBucket", bucket, {"s3:prefix": request.get("Prefix", "")})
         case "HeadBucket":
             yield Need("s3:ListBucket", bucket)
-        case "PutObject":
-            yield Need("s3:PutObject", f"arn:aws:s3:::{request['Bucket']}/{request['Key']}")
-        case "GetObject":
-            yield Need("s3:GetObject", f"{bucket}/{request['Key']}")
+        case "PutObject" | "GetObject":
+            yield Need(f"s3:{operation}", f"{bucket}/{request['Key']}")
+        case "GetObjectAttributes":
+            for action in ("s3:GetObject", "s3:GetObjectAttributes"):
+                yield Need(action, f"{bucket}/{request['Key']}")
         case "CopyObject":
             source = request["CopySource"]
             if not isinstance(source, str):
@@ -99,6 +104,19 @@ def _s3(operation: str, request: Mapping[str, Any]) -> Iterator[Need]:
                 yield Need(action, f"{bucket}/{request['Key']}")
         case _:
             raise LookupError(f"what does s3:{operation} need?")
+
+
+def _batch(operation: str, request: Mapping[str, Any], place: str) -> Iterator[Need]:
+    job = f"arn:aws:s3:{place}:job/{request.get('JobId', 'any')}"
+    if operation != "CreateJob":
+        yield Need(f"s3:{operation}", job)
+        return
+    tags = {f"aws:RequestTag/{tag['Key']}": tag["Value"] for tag in request["Tags"]}
+    (kind,) = request["Operation"]
+    yield Need("s3:CreateJob", "*", {**tags, "s3:RequestJobOperation": kind})
+    yield Need("s3:PutJobTagging", job, tags)
+    passed = {"iam:PassedToService": "batchoperations.s3.amazonaws.com"}
+    yield Need("iam:PassRole", request["RoleArn"], passed)
 
 
 _NAMES = {

@@ -9,13 +9,14 @@ from typing import Any
 import policy_sentry.querying.actions as reference
 
 from orchestration import DataStaging, ExistingFileSystem, S3Destination, parameter
-from orchestration.deploy import companion, permissions, transfers
+from orchestration.deploy import batch_copies, companion, permissions, transfers
 from orchestration.deploy.starting import Maker
 from tests.deploy import pipelines
 from tests.deploy.pipelines import ACCOUNT, PARAMETERS
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd"
 DATASYNC = "arn:aws:iam::123456789012:role/copying-us-east-1-datasync"
+BATCH = "arn:aws:iam::123456789012:role/copying-us-east-1-batch"
 SYNC = frozenset(["createTrainingJob", "createProcessingJob"])
 
 
@@ -29,6 +30,18 @@ def statements(tmp_path: Path) -> list[dict[str, Any]]:
                     name="staging",
                     source=parameter("data"),
                     destination=S3Destination(copy_by="datasync", datasync_role=DATASYNC),
+                ),
+                DataStaging(
+                    name="listed",
+                    source=parameter("data"),
+                    destination=S3Destination(
+                        copy_by="batch",
+                        manifest="s3://lists/digits.csv",
+                        manifest_versions=True,
+                        batch_role=BATCH,
+                        kms_key=KEY,
+                        source_kms_key=KEY,
+                    ),
                 ),
                 DataStaging(
                     name="filling",
@@ -47,7 +60,11 @@ def statements(tmp_path: Path) -> list[dict[str, Any]]:
     ]
     companions = [companion.desired(pipeline.lower(), ACCOUNT, {}, 1).role for pipeline in both]
     maker = Maker(account=ACCOUNT, tags={})
-    moving = [transfers.desired(pipeline.lower(), maker, [PARAMETERS]) for pipeline in both]
+    moving = [
+        role.desired(pipeline.lower(), maker, [PARAMETERS])
+        for pipeline in both
+        for role in (transfers, batch_copies)
+    ]
     policies += [dict(role.policy) for role in (*companions, *moving) if role is not None]
     return [statement for policy in policies for statement in policy["Statement"]]
 

@@ -398,7 +398,8 @@ def every_action() -> set[str]:
 def test_every_action_is_an_operation_of_botocore(action: str) -> None:
     service, _, name = action.partition(":")
     session = botocore.session.get_session()
-    clients = {"sagemaker": ["sagemaker", "sagemaker-runtime"]}.get(service, [service])
+    others = {"sagemaker": ["sagemaker-runtime"], "s3": ["s3control"]}
+    clients = [service, *others.get(service, [])]
     known = {n for c in clients for n in session.get_service_model(c).operation_names}
     assert name in known
 

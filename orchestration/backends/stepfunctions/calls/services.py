@@ -71,6 +71,13 @@ _FSX_ERRORS = frozenset(
     }
 )
 _DATASYNC_ERRORS = frozenset({"Internal", "InvalidRequest"})
+_S3_CONTROL_ERRORS = frozenset(
+    {
+        *("BadRequest", "Idempotency", "InternalService", "InvalidNextToken", "InvalidRequest"),
+        *("JobStatus", "NoSuchPublicAccessBlockConfiguration", "NotFound", "TooManyRequests"),
+        "TooManyTags",
+    }
+)
 
 _SERVICES = {
     "application-autoscaling": Service("applicationautoscaling", "ApplicationAutoScaling"),
@@ -96,6 +103,7 @@ _SERVICES = {
     "logs": Service("cloudwatchlogs", "CloudWatchLogs", frozenset({"StartLiveTail"})),
     "redshift-data": Service("redshiftdata", "RedshiftData"),
     "s3": Service("s3", "S3", frozenset({"SelectObjectContent"}), _S3_ERRORS),
+    "s3control": Service("s3control", "S3Control", named_errors=_S3_CONTROL_ERRORS),
     "sagemaker": Service("sagemaker", "SageMaker", named_errors=_SAGEMAKER_ERRORS),
     "sagemaker-featurestore-runtime": Service(
         "sagemakerfeaturestoreruntime", "SageMakerFeatureStoreRuntime"

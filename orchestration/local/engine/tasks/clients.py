@@ -6,7 +6,7 @@ import functools
 import sys
 from typing import Any
 
-from orchestration.local.processes.environment import ACCESS_KEY, SECRET_KEY
+from orchestration.local.processes.environment import ACCESS_KEY, SECRET_KEY, endpoint_of
 
 _ENDPOINT: list[str] = []
 
@@ -21,7 +21,7 @@ def client(service: str, region: str) -> Any:
     connection = boto3.session.Session().client(
         service,
         region_name=region,
-        endpoint_url=_ENDPOINT[0],
+        endpoint_url=endpoint_of(service, _ENDPOINT[0]),
         aws_access_key_id=ACCESS_KEY,
         aws_secret_access_key=SECRET_KEY,
         config=Config(

@@ -1,0 +1,76 @@
+"""XML documents of services with the protocol `rest-xml`, as botocore's models say."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+
+def decoded(shape: Any, body: bytes) -> dict[str, Any]:
+    """Return the members of a structure from a document; none of a body that is no XML."""
+    try:
+        # The bodies are those of this machine's own AWS clients.
+        root = ElementTree.fromstring(body)  # noqa: S314
+    except ElementTree.ParseError:
+        return {}
+    value: dict[str, Any] = _value(shape, root)
+    return value
+
+
+def encoded(service: str, operation: str, response: Mapping[str, Any]) -> bytes:
+    """Return the document of a response."""
+    import botocore.session
+
+    session: Any = botocore.session.Session(profile=None)
+    shape = session.get_service_model(service).operation_model(operation).output_shape
+    text = "".join(_written(shape.name, shape, response)) if shape is not None else ""
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}'.encode()
+
+
+def _value(shape: Any, element: ElementTree.Element) -> Any:
+    if shape.type_name == "structure":
+        inside = {_local(child.tag): child for child in element}
+        return {
+            name: _value(member, inside[tag])
+            for name, member in shape.members.items()
+            if (tag := member.serialization.get("name", name)) in inside
+        }
+    if shape.type_name == "list":
+        return [_value(shape.member, child) for child in element]
+    text = element.text or ""
+    if shape.type_name in ("integer", "long"):
+        return int(text)
+    if shape.type_name == "boolean":
+        return text == "true"
+    return text
+
+
+def _local(tag: str) -> str:
+    """Return a tag without its namespace."""
+    return re.sub(r"^\{[^}]*\}", "", tag)
+
+
+def _written(tag: str, shape: Any, value: Any) -> Iterator[str]:
+    yield f"<{tag}>"
+    if shape.type_name == "structure":
+        for name, member in shape.members.items():
+            if name in value:
+                yield from _written(member.serialization.get("name", name), member, value[name])
+    elif shape.type_name == "list":
+        for item in value:
+            yield from _written(
+                shape.member.serialization.get("name", "member"), shape.member, item
+            )
+    else:
+        yield escape(_text(value))
+    yield f"</{tag}>"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, datetime.datetime) else str(value)
