@@ -29,6 +29,7 @@ from orchestration.execution.effects import (
     Stop,
     Together,
     Verdict,
+    Waited,
     Watch,
 )
 from orchestration.execution.timing import limit, pause, pause_length
@@ -113,6 +114,9 @@ class WorkerEdge:
                 self.journal.broke(effect)
             case Note(text):
                 self.log.info("%s", text)
+            case Waited():
+                # A retry begins anew: Airflow wipes what the attempt before it left.
+                return 0.0
             case Begun() | Together():
                 pass
             case _:

@@ -27,10 +27,12 @@ from orchestration.execution.effects import (
     Rest,
     Resume,
     Send,
+    ServiceError,
     Started,
     Stop,
     Together,
     Verdict,
+    Waited,
     Watch,
 )
 from orchestration.execution.verdicts import followed, stopped
@@ -72,8 +74,12 @@ class DirectEdge:
             case Pause():
                 length = timing.pause_length(effect, time.monotonic(), time_scale=self.time_scale)
                 self.interruption.pause(length)
-            case Rest(_, seconds):
+            case Rest(path, seconds, place):
+                if place is not None:
+                    self._waiting(path, place.waited - seconds)
                 self.interruption.pause(timing.pause(seconds, time_scale=self.time_scale))
+            case Waited(path):
+                return self._waited(path)
             case Deadline(seconds, idle):
                 allowed = timing.pause if idle else timing.limit
                 return time.monotonic() + allowed(seconds, time_scale=self.time_scale)
@@ -107,6 +113,20 @@ class DirectEdge:
         verdict = driven(followed(follow.watch), self, aborting=follow.ending)
         self._forget(follow.watch)
         return verdict
+
+    def _waiting(self, path: str, waited: float) -> None:
+        """Keep since when a step waits for capacity, for the process that may go on with it."""
+        since = time.time() - timing.pause(waited, time_scale=self.time_scale)
+        try:
+            self.apart(self.journal.waits(path, since))
+        except ServiceError as error:
+            _log.warning("it could not be kept since when %s waits: %s", path, error)
+
+    def _waited(self, path: str) -> float:
+        since = self.apart(self.journal.waits_since(path))
+        if since is None or self.time_scale <= 0:
+            return 0.0
+        return max(0.0, (time.time() - float(since)) / self.time_scale)
 
     def _stopped(self, watch: Watch) -> None:
         with self._lock:

@@ -27,6 +27,7 @@ _RETRY = Retry(attempts=8, errors=(_CONFLICT,))
 
 _RUN, _OUTCOME = "run", "outcome"
 _ATTEMPTS = "attempts/"
+_WAITING = "waiting/"
 
 
 @dataclass(slots=True)
@@ -41,6 +42,8 @@ class Journal:
     """True if an earlier process began the attempt."""
     _names: frozenset[str] = field(default_factory=frozenset)
     """The names of the outputs that earlier processes had kept when this one began."""
+    _waiting: set[str] = field(default_factory=set)
+    """The names under which this process has kept since when steps wait."""
 
     def opened(self, run: Mapping[str, Json]) -> Performance[Mapping[str, Any]]:
         """Write down what the run is; returns what an earlier process wrote, if one did."""
@@ -79,6 +82,20 @@ class Journal:
         """Keep the outputs of a step; returns those that another process kept before."""
         decided = yield from self._decided(step_name(path), dict(outputs))
         return cast("Outputs | None", decided)
+
+    def waits(self, path: str, since: float) -> Performance[None]:
+        """Keep the moment, in seconds since 1970, since which a step waits for capacity."""
+        name = _WAITING + step_name(path)
+        if name not in self._waiting:
+            yield from self._decided(name, {"since": since})
+            self._waiting.add(name)
+
+    def waits_since(self, path: str) -> Performance[float | None]:
+        """Return the moment since which a step waits, if an earlier process has kept it."""
+        name = _WAITING + step_name(path)
+        if name not in self._names:
+            return None
+        return cast("Mapping[str, float]", (yield from self._read(name)))["since"]
 
     def _decided(self, name: str, value: Json) -> Performance[Json]:
         """Write an object where there is none; returns what it holds already, else ``None``."""

@@ -124,7 +124,7 @@ class _Calling:
             return self._job(Place(number, ("",) * place))
 
         place = yield from resumed(jobs, self._look, count, self.attempt, rounds=rounds)
-        return (yield from timed(place, fallback))
+        return (yield from timed(place, fallback, self.path))
 
     def _launch(self, place: Place) -> Performance[Outputs | Launched]:
         """Start or find a job, and ask for it once; the outputs where nothing is waited for."""

@@ -234,6 +234,13 @@ class Rest:
 
 
 @dataclass(frozen=True, slots=True)
+class Waited:
+    """Ask for the seconds of AWS that earlier performances of a step have waited for capacity."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Begun:
     """Tell that a step has begun."""
 
@@ -293,6 +300,7 @@ Effect: TypeAlias = (
     | Follow
     | Stop
     | Rest
+    | Waited
     | Begun
     | Finished
     | Broke

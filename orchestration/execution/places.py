@@ -16,6 +16,7 @@ from orchestration.execution.effects import (
     Place,
     Rest,
     Verdict,
+    Waited,
 )
 from orchestration.execution.jobs import Job
 from orchestration.graph import NO_CAPACITY, ErrorPattern, Fallback
@@ -94,11 +95,15 @@ def refused(job: Job, pattern: ErrorPattern, message: str) -> str:
     return wording.filled(wording.LACKING, label=job.label, words=words)
 
 
-def timed(place: Place, fallback: Fallback | None) -> Performance[Place]:
-    """Note the moment that a round begins, where its time matters."""
+def timed(place: Place, fallback: Fallback | None, path: str = "") -> Performance[Place]:
+    """Note the moment that a round begins, where its time matters.
+
+    ``path`` is the step's where another process may have waited before.
+    """
     if fallback is None or not fallback.waits:
         return place
-    return replace(place, since=cast(float, (yield Deadline())))
+    waited = cast(float, (yield Waited(path))) if path else place.waited
+    return replace(place, since=cast(float, (yield Deadline())), waited=waited)
 
 
 def next_round(path: str, fallback: Fallback, place: Place) -> Performance[Place]:

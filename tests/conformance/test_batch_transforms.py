@@ -144,3 +144,14 @@ def test_a_missing_model_and_missing_data_fail_the_run_before_any_job(
     assert str(report.cause) == (
         "there are no objects below s3://processing/data/nothing/; it must be a folder"
     )
+
+
+def test_a_quota_that_is_used_up_is_waited_for(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
+    pipeline = made("waited", scored(wait_for_capacity_h=1))
+    message = (
+        "The account-level service limit 'ml.m5.large for transform job usage' is 1 Instances, "
+        "with current utilization of 1 Instances and a request delta of 1 Instances."
+    )
+    quota = Fault("sagemaker", "CreateTransformJob", "ResourceLimitExceeded", message)
+    for report in everywhere(pipeline, aws, airflow, quota).values():
+        assert (report.state, report.error, report.cause) == ("succeeded", None, None)

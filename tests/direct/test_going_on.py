@@ -12,6 +12,12 @@ import pytest
 
 from orchestration import Pipeline
 from orchestration.direct import Interrupted, perform
+from orchestration.direct.clients import Clients
+from orchestration.direct.edge import DirectEdge
+from orchestration.direct.interrupting import Interruption
+from orchestration.direct.journal import journal
+from orchestration.direct.progress import Board
+from orchestration.execution.effects import Place, Rest, Waited
 from orchestration.local import Fault
 from tests.direct.conftest import ROLE, TRAINING, Account, Launch, until
 
@@ -53,6 +59,25 @@ def go_on(pipeline: Pipeline, account: Account, **options: Any) -> Any:
         time_scale=account.aws.time_scale,
         **options,
     )
+
+
+def edge(account: Account) -> DirectEdge:
+    """What answers the effects of a process that runs a pipeline."""
+    kept = journal("s3://workspace/waiting", "0123456789ab")
+    session = account.aws
+    made = DirectEdge(Clients(session), kept, Board(None), Interruption(), session.time_scale)
+    made.apart(kept.opened({}))
+    return made
+
+
+def test_a_process_that_goes_on_knows_how_long_another_has_waited(account: Account) -> None:
+    first = edge(account)
+    assert first.answer(Waited("train.job")) == 0
+    for waited in (1200.0, 2100.0):
+        first.answer(Rest("train.job", 1, Place(waited=waited + 1)))
+    going_on = edge(account)
+    assert 1200 < going_on.answer(Waited("train.job")) < 2100
+    assert going_on.answer(Waited("other.job")) == 0
 
 
 def interrupt() -> None:

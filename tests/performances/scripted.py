@@ -28,6 +28,7 @@ from orchestration.execution.effects import (
     Started,
     Stop,
     Together,
+    Waited,
     Watch,
 )
 from orchestration.execution.verdicts import followed, stopped
@@ -47,6 +48,8 @@ class ScriptedEdge:
     decided: dict[str, Outputs | ServiceError] = field(default_factory=dict)
     """What another performance of the run has kept of a step; or why nothing can be kept."""
     pending: dict[str, Watch | Rest] = field(default_factory=dict)
+    waited: dict[str, float] = field(default_factory=dict)
+    """Seconds that other processes have waited at a step."""
     sent: list[Request] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     broke: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -91,6 +94,8 @@ class ScriptedEdge:
                 return self.now + seconds
             case Recall(path):
                 return self.kept.get(path)
+            case Waited(path):
+                return self.waited.get(path, 0.0)
             case Resume(path):
                 return self.pending.get(path)
             case Finished(path, outputs, _):

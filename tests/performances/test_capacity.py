@@ -156,6 +156,14 @@ def test_a_worker_that_comes_back_in_the_pause_begins_the_next_round() -> None:
     assert aws.edge.now >= 500
 
 
+def test_a_process_that_goes_on_waits_for_what_is_left_of_the_hours() -> None:
+    aws = SageMaker(lambda *_: "2", attempt=Attempt(first=False))
+    aws.edge.waited["train.job"] = 3000
+    with pytest.raises(RunError, match="in 1 h of waiting"):
+        aws.run(waiting(wait_s=3600))
+    assert aws.edge.now == 600
+
+
 def test_an_abort_in_the_pause_sends_nothing_more() -> None:
     aws = SageMaker(lambda *_: "2")
 

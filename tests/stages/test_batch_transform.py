@@ -148,3 +148,19 @@ def test_a_training_job_s_archive_is_recognised() -> None:
 def test_mistakes_are_found_when_it_is_loaded(fields: Any, expected: str) -> None:
     found = problems(**fields)
     assert any(problem.startswith(f"stages.score.{expected}") for problem in found), found
+
+
+def test_a_job_waits_for_machines_where_that_is_asked_for() -> None:
+    def job(**fields: Any) -> Call:
+        steps = all_steps(pipeline(score=changed(**fields)).lower().graph)
+        return next(s for s in steps if isinstance(s, Call) and s.name == "score.job")
+
+    assert job().fallback is None
+    waits = job(wait_for_capacity_h=2, instance_count=3).fallback
+    assert waits is not None
+    assert (waits.label, waits.wait_s) == ("3 x ml.m5.large", 7200)
+    assert waits.refused(
+        "ResourceLimitExceeded",
+        "The account-level service limit 'ml.m5.large for transform job usage' is 4 Instances, "
+        "with current utilization of 4 Instances and a request delta of 3 Instances.",
+    )

@@ -9,6 +9,7 @@ from pydantic import Field
 from orchestration.expressions import Function, apply
 from orchestration.graph import Operation
 from orchestration.refs import Expression
+from orchestration.stages.capacity import Hours
 from orchestration.stages.stage import Context, Stage
 from orchestration.stages.values import Count, Extra, ExtraRequest, Model, Seconds, Text, Vpc
 
@@ -75,6 +76,9 @@ class TransformFields(Stage):
     volume_kms_key: Text | None = None
     max_runtime_s: Seconds = Field(default=86_400, le=28 * 86_400)
     """The run stops the job after so long."""
+    wait_for_capacity_h: Hours | None = None
+    """Hours, from the first request on, in which the machines are requested again and again where
+    there is no capacity or quota. ``None``: they are requested once."""
     poll_interval_s: Seconds = 30
     extra_request: TransformRequests = TransformRequests()
     """Further fields, by operation: ``{CreateModel: {…}, CreateTransformJob: {…}}``."""

@@ -27,18 +27,18 @@ from orchestration.graph import (
     Until,
 )
 from orchestration.refs import Ref
+from orchestration.stages.capacity import fallback
 from orchestration.stages.listing import counted
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.serving.fields import LARGEST_MB, TransformFields
 from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, ServedModel
 from orchestration.stages.stage import SAMPLE, Context, Fragment
-from orchestration.stages.values import (
-    ABSENT,
-    s3_problem,
-)
+from orchestration.stages.training.cluster import Candidate
+from orchestration.stages.values import ABSENT, s3_problem
 
 _PAGES: Final = 200
 """Pages of a listing: as many objects as are counted, of the data and of the predictions."""
+_USAGE: Final = "transform job usage"
 _FILTERED: Final = ("text/csv", "application/json", "application/jsonlines")
 _GONE = ErrorPattern("ValidationException", "Could not find model")
 
@@ -170,6 +170,7 @@ class BatchTransform(TransformFields):
     def _job(self, context: Context) -> Call:
         named = {"TransformJobName": context.resource_name(self.name)}
         before = "usable" if self.model_name is not None else "model"
+        machines = Candidate(self.instance_type, self.instance_count).label
         return Call(
             name=f"{self.name}.job",
             operation=self.extra_request.merged("CreateTransformJob", self.request(context)),
@@ -187,6 +188,7 @@ class BatchTransform(TransformFields):
                 stop=Operation("sagemaker", "StopTransformJob", named),
                 outputs={"job_name": Output(("TransformJobName",), kind="string")},
             ),
+            fallback=fallback(machines, (), _USAGE, self.wait_for_capacity_h),
             after=(f"{self.name}.{before}",),
         )
 
