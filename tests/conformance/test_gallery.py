@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
+import math
 import re
+import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -63,9 +67,9 @@ def _alike(outputs: Any, on: On) -> str:
     return _VERSION.sub("<version>", normal.anonymous(outputs).replace(on, ""))
 
 
-def body(aws: EmbeddedAws, uri: str) -> str:
+def content(aws: EmbeddedAws, uri: str) -> bytes:
     bucket, _, key = uri.removeprefix("s3://").partition("/")
-    return str(aws.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read().decode())
+    return cast(bytes, aws.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read())
 
 
 def test_a_model_is_trained_on_new_data_and_deployed_if_it_is_good(
@@ -73,7 +77,7 @@ def test_a_model_is_trained_on_new_data_and_deployed_if_it_is_good(
 ) -> None:
     example = gallery.from_readme("retraining", tmp_path)
     good = succeeds(example, "step-functions", aws)
-    assert 0.75 < good["evaluate"]["auc"] < 0.99
+    assert 0.75 < good["evaluate"]["best_metric"] < 0.99
     [probability] = good["deploy"]["answer"]
     assert 0 < probability < 1
     assert _alike(succeeds(example, "direct", aws), "direct") == _alike(good, "step-functions")
@@ -81,7 +85,7 @@ def test_a_model_is_trained_on_new_data_and_deployed_if_it_is_good(
     again = succeeds(example, "step-functions", aws)
     assert (again["staging"]["unchanged"], again["train"]["job_name"]) == (True, None)
     strict = succeeds(example, "airflow", aws, airflow, at_least=0.99)
-    assert strict["evaluate"]["auc"] == good["evaluate"]["auc"]
+    assert strict["evaluate"]["best_metric"] == good["evaluate"]["best_metric"]
     assert strict["deploy"]["answer"] is None
 
 
@@ -114,4 +118,38 @@ def test_a_function_picks_the_model_that_scores(aws: EmbeddedAws, airflow: Local
     script.make_function(aws)
     outputs = everywhere(example, aws, airflow)
     assert outputs["pick"]["name"] == "2026-11"
-    assert body(aws, f"{outputs['score']['location']}/de.csv.out") == "c-001,3.50\nc-002,1.00\n"
+    assert content(aws, f"{outputs['score']['location']}/de.csv.out") == b"c-001,3.50\nc-002,1.00\n"
+
+
+def test_slack_hears_of_a_failure(aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path) -> None:
+    example = gallery.from_readme("slack_alerts", tmp_path)
+    sns, sqs = aws.client("sns"), aws.client("sqs")
+    topic = sns.create_topic(Name="alerts")["TopicArn"]
+    assert topic == example.parameters["topic"]
+    queue = sqs.create_queue(QueueName="channel")["QueueUrl"]
+    endpoint = topic.replace("sns", "sqs").replace("alerts", "channel")
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=endpoint)
+    for on in DRIVERS:
+        report = example.run(aws, on, airflow)
+        assert (report.state, report.error) == ("failed", "BelowThreshold")
+        [message] = sqs.receive_message(QueueUrl=queue)["Messages"]
+        sqs.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+        shown = json.loads(json.loads(message["Body"])["Message"])
+        assert (shown["version"], shown["source"]) == ("1.0", "custom")
+        assert shown["content"]["title"] == ":x: prices: BelowThreshold"
+
+
+def test_a_language_model_is_fine_tuned_on_two_machines(
+    aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
+) -> None:
+    # On one driver only: each of its processes imports PyTorch and transformers.
+    report = gallery.from_readme("fine_tuning", tmp_path).run(aws, "airflow", airflow)
+    assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+    train, _ = report.stages
+    guessing = math.log(320)  # words in the vocabulary
+    assert train.metrics["eval:loss"] < guessing - 1
+    outputs: Any = report.outputs
+    archive = io.BytesIO(content(aws, outputs["train"]["model_artifacts"]))
+    with tarfile.open(fileobj=archive) as packed:
+        names = {Path(name).name for name in packed.getnames()}
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= names

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-import os
 import tarfile
+import tempfile
 from pathlib import Path
 
 import joblib
@@ -12,18 +13,20 @@ from sklearn.metrics import roc_auc_score
 
 import table
 
-# The embedded AWS has no container: it says where its /opt/ml is.
-ROOT = Path(os.environ.get("SAGEMAKER_BASE_DIR", "/opt/ml")) / "processing"
-
 
 def main() -> None:
-    with tarfile.open(ROOT / "input/model/model.tar.gz") as archive:
-        archive.extractall("model", filter="data")
-    model = joblib.load("model/model.joblib")
-    features, left = table.read(ROOT / "input/holdout")
+    parser = argparse.ArgumentParser()
+    for name in ("model", "data", "output"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(options.model / "model.tar.gz") as archive:
+            archive.extractall(folder, filter="data")
+        model = joblib.load(Path(folder, "model.joblib"))
+    features, left = table.read(options.data)
     auc = roc_auc_score(left, model.predict_proba(features)[:, 1])
-    report = {"auc": float(auc), "customers": len(left)}
-    (ROOT / "output/facts/report.json").write_text(json.dumps(report))
+    report = {"metrics": {"auc": float(auc)}, "customers": len(left)}
+    (options.output / "evaluation.json").write_text(json.dumps(report))
 
 
 if __name__ == "__main__":

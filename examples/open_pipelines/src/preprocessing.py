@@ -1,0 +1,1 @@
+"""Stands for the script of the original, which runs in the job."""
