@@ -90,7 +90,7 @@ class Failed:
     limited: bool = False
     """True if a limit of its own on its time ended it."""
     repeatable: bool = False
-    """True if it failed by itself, and the call may have several tries."""
+    """True if the user wants another job after one that failed so."""
 
 
 Verdict: TypeAlias = Ended | Failed

@@ -21,7 +21,15 @@ from orchestration.execution.effects import (
 from orchestration.execution.outputs import MISSING, at, defaults, taken
 from orchestration.execution.sending import passes, sent
 from orchestration.expressions import Json
-from orchestration.graph import JOB_FAILED, TIMED_OUT, Call, Fallback, Until
+from orchestration.graph import (
+    CAPACITY_REASON,
+    JOB_FAILED,
+    TIMED_OUT,
+    Call,
+    FailureKind,
+    Fallback,
+    Until,
+)
 
 
 def followed(watch: Watch) -> Performance[Verdict]:
@@ -90,7 +98,8 @@ def judged(
             cause = wording.filled(
                 wording.ENDED_WITH_REASON, subject=subject, status=status, reason=limit
             )
-            return Failed(TIMED_OUT, cause, limited=True)
+            again = _is_repeated(call, "time_limit")
+            return Failed(TIMED_OUT, cause, limited=True, repeatable=again)
         reason = MISSING if until.reason is None else at(response, until.reason)
         reasons = [*([] if reason is MISSING else [reason]), *_counts(until, response)]
         if not reasons:
@@ -101,9 +110,10 @@ def judged(
                 wording.ENDED_WITH_REASON, subject=subject, status=status, reason=words
             )
         lacking = fallback is not None and fallback.lacks(reason)
-        adopt = call.adopt
-        repeatable = adopt is not None and adopt.tries > 1 and status in adopt.fails
-        return Failed(JOB_FAILED, cause, lacking=lacking, repeatable=repeatable)
+        by_itself = call.adopt is not None and status in call.adopt.fails
+        no_machines = isinstance(reason, str) and reason.startswith(CAPACITY_REASON)
+        again = by_itself and _is_repeated(call, "capacity" if no_machines else "job_failure")
+        return Failed(JOB_FAILED, cause, lacking=lacking, repeatable=again)
     # A response without a status is asked for again: services read eventually consistently.
     return None
 
@@ -115,6 +125,11 @@ def _counts(until: Until, response: Json) -> Iterator[str]:
             (at(response, (*until.counts, name)), words) for name, words in until.counted.items()
         )
         yield ", ".join(f"{'' if n is MISSING else n} {words}" for n, words in numbers)
+
+
+def _is_repeated(call: Call, kind: FailureKind) -> bool:
+    """Return whether the user wants another job after one that failed so."""
+    return call.adopt is not None and call.adopt.tries > 1 and kind in call.adopt.again
 
 
 def late(until: Until, subject: str) -> Failed:

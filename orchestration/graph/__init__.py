@@ -32,6 +32,7 @@ from orchestration.graph.calls import (
     Until,
 )
 from orchestration.graph.changing import with_calls
+from orchestration.graph.failing import CAPACITY_REASON, USUAL_FAILURES, FailureKind
 from orchestration.graph.steps import (
     CONCLUDED,
     RUN_FAILED,
@@ -73,6 +74,7 @@ from orchestration.graph.walking import (
 
 __all__ = [
     "ANY_ERROR",
+    "CAPACITY_REASON",
     "CONCLUDED",
     "JOB_FAILED",
     "MAX_REPORT_BYTES",
@@ -80,6 +82,7 @@ __all__ = [
     "RUN_FAILED",
     "RUN_SUCCEEDED",
     "TIMED_OUT",
+    "USUAL_FAILURES",
     "Adopt",
     "Alternative",
     "Call",
@@ -88,6 +91,7 @@ __all__ = [
     "ErrorPattern",
     "Fail",
     "Failure",
+    "FailureKind",
     "Fallback",
     "Fold",
     "ForEach",

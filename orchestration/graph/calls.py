@@ -9,6 +9,7 @@ from math import ceil
 from typing import Final, Literal, TypeAlias
 
 from orchestration.expressions import Json, Tree
+from orchestration.graph.failing import USUAL_FAILURES, FailureKind
 
 JOB_FAILED: Final = "JobFailed"
 """The error of a job that ran and failed, as opposed to a call that was refused."""
@@ -171,6 +172,8 @@ class Adopt:
     user asks for it, since each is paid for."""
     fails: frozenset[str] = frozenset({"Failed"})
     """The statuses of jobs that failed by themselves: nobody stopped them."""
+    again: frozenset[FailureKind] = USUAL_FAILURES
+    """The failures after which another is started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import Field
 
 from orchestration.expressions import Tree
-from orchestration.graph import Alternative, ErrorPattern, Fallback
+from orchestration.graph import CAPACITY_REASON, Alternative, ErrorPattern, Fallback
 
 LONGEST_WAIT_H: Final = 168
 """A week; what is not available then should be asked of AWS."""
@@ -47,13 +47,13 @@ def fallback(
         return Fallback(
             label=label,
             alternatives=tuple(alternatives),
-            reasons=("CapacityError",),
+            reasons=(CAPACITY_REASON,),
             refusals=refusals,
         )
     return Fallback(
         label=label,
         alternatives=tuple(alternatives),
-        reasons=("CapacityError",),
+        reasons=(CAPACITY_REASON,),
         # Of any quota that counts instances: that of a type, and that of all types together.
         refusals=(ErrorPattern(_QUOTA, "Instances, with current utilization"),),
         # It rises only where somebody asks AWS for more.

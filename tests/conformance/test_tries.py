@@ -24,13 +24,13 @@ def aws() -> Iterator[EmbeddedAws]:
         yield started
 
 
-def trying(name: str, attempts: int, **fields: Any) -> Pipeline:
+def trying(name: str, attempts: int, on: list[str] | None = None, **fields: Any) -> Pipeline:
     train = {
         "kind": "training_job",
         "image": "image",
         "entrypoint": ["true"],
         "cluster": {"instance_type": "ml.c5.xlarge"},
-        "retry": {"attempts": attempts},
+        "retry": {"attempts": attempts, **({} if on is None else {"on": on})},
         **fields,
     }
     return Pipeline.parse(
@@ -85,3 +85,38 @@ def test_where_all_tries_fail_a_rerun_pays_for_one_more(
     ]
     assert [accepted(report) for report in reports] == [["", "-2"], ["-3"]]
     assert "-2 ended as Failed" in str(reports[0].cause)
+
+
+@pytest.mark.parametrize(
+    ("on", "integration"), [*((on, "sync") for on in BACKENDS), ("step-functions", "sdk")]
+)
+def test_only_the_failures_that_the_stage_names_are_followed_by_another_job(
+    on: On, aws: EmbeddedAws, airflow: LocalAirflow, integration: str
+) -> None:
+    name = f"named-{on}-{integration}"
+    # The first finds no machines, the second runs out of its time, the third fails by itself.
+    script = 'case "$TRAINING_JOB_NAME" in *-3) exit 1;; *) exec sleep 60;; esac'
+    pipeline = trying(
+        name,
+        4,
+        on=["capacity", "time_limit"],
+        entrypoint=["sh", "-c", script],
+        max_runtime_s=1,
+    ).model_copy(update={"integration": integration})
+    aws.inject(Fault.capacity(name))
+    report = run(pipeline, on=on, aws=aws, airflow=airflow)
+    assert (report.state, report.error) == ("failed", "JobFailed")
+    assert accepted(report) == ["", "-2", "-3"]
+    assert "-3 ended as Failed: AlgorithmError" in str(report.cause)
+
+
+@pytest.mark.parametrize("on", BACKENDS)
+def test_a_lack_of_capacity_may_be_left_to_a_person(
+    on: On, aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    name = f"left-{on}"
+    aws.inject(Fault.capacity(name))
+    report = run(trying(name, 3, on=["job_failure"]), on=on, aws=aws, airflow=airflow)
+    assert (report.state, report.error) == ("failed", "JobFailed")
+    assert accepted(report) == [""]
+    assert "CapacityError" in str(report.cause)

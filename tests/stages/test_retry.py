@@ -41,6 +41,20 @@ def test_every_job_of_a_stage_has_its_tries(name: str) -> None:
         ("train", {"attempts": 1}, {}, r"train\.retry\.attempts"),
         ("train", {"attempts": 6}, {}, r"train\.retry\.attempts"),
         ("train", {"atempts": 2}, {}, r"train\.retry\.atempts: .*did you mean 'attempts'"),
+        ("train", {"attempts": 2, "on": []}, {}, r"train\.retry\.on: .*the least is 1"),
+        ("train", {"attempts": 2, "on": ["capasity"]}, {}, r"train\.retry\.on\[0\]: .*'capacity'"),
+        (
+            "train",
+            {"attempts": 2, "on": ["capacity", "capacity"]},
+            {},
+            r"train\.retry\.on: names capacity twice",
+        ),
+        (
+            "evaluate",
+            {"attempts": 2, "on": ["job_failure", "time_limit"]},
+            {},
+            r"evaluate\.retry\.on\[1\]: no job of this stage says that it ran out.* time_limit",
+        ),
         (
             "train",
             {"attempts": 2},
@@ -61,22 +75,42 @@ def test_what_can_not_be_tried_again_is_refused(
         pipeline(name, retry, **fields)
 
 
+OWN = {"TrainingJobStatus": "Failed", "FailureReason": "AlgorithmError: exit code: 1"}
+NO_MACHINES = {"TrainingJobStatus": "Failed", "FailureReason": "CapacityError: none left"}
+OUT_OF_TIME = {"TrainingJobStatus": "Stopped", "SecondaryStatus": "MaxRuntimeExceeded"}
+
+
 @pytest.mark.parametrize(
-    ("response", "repeatable"),
+    ("on", "response", "repeatable"),
     [
-        ({"TrainingJobStatus": "Failed"}, True),
-        ({"TrainingJobStatus": "Stopped"}, False),
-        ({"TrainingJobStatus": "Stopped", "SecondaryStatus": "MaxRuntimeExceeded"}, False),
+        (None, {"TrainingJobStatus": "Failed"}, True),
+        (None, OWN, True),
+        (None, NO_MACHINES, True),
+        (None, {"TrainingJobStatus": "Stopped"}, False),
+        (None, OUT_OF_TIME, False),
+        (["job_failure"], OWN, True),
+        (["job_failure"], NO_MACHINES, False),
+        (["capacity"], NO_MACHINES, True),
+        (["capacity"], OWN, False),
+        (["capacity"], {"TrainingJobStatus": "Failed"}, False),
+        (["time_limit"], OUT_OF_TIME, True),
+        (["time_limit"], OWN, False),
+        (["time_limit", "capacity", "job_failure"], {"TrainingJobStatus": "Stopped"}, False),
     ],
 )
-def test_only_what_failed_by_itself_is_tried_again(
-    response: dict[str, str], repeatable: bool
+def test_only_the_failures_that_are_named_are_tried_again(
+    on: list[str] | None, response: dict[str, str], repeatable: bool
 ) -> None:
-    [call] = jobs(pipeline("train", {"attempts": 2}))
+    [call] = jobs(pipeline("train", {"attempts": 2, **({} if on is None else {"on": on})}))
     verdict = judged(call, response, "job")
     assert getattr(verdict, "repeatable", None) is repeatable
     [once] = jobs(pipeline("train", None))
     assert getattr(judged(once, response, "job"), "repeatable", None) is False
+
+
+def test_the_usual_failures_need_not_be_named() -> None:
+    named = pipeline("train", {"attempts": 2, "on": ["capacity", "job_failure"]})
+    assert named.lower() == pipeline("train", {"attempts": 2}).lower()
 
 
 def test_a_state_machine_counts_the_tries_and_those_of_earlier_attempts() -> None:

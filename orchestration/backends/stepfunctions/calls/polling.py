@@ -105,14 +105,15 @@ class Polling:
         cause = worded(wording.late(until), self.scope, subject=self.subject, seconds=seconds)
         return {"Error": wording.TIMED_OUT, "Cause": enclosed(cause)}
 
-    def _limited(self, root: str) -> list[Rule]:
-        """Return the rule for a job that ran out of its own time, described at ``root``."""
+    def _limited(self, root: str, first: str) -> list[Rule]:
+        """Return the rules for a job that ran out of its own time, described at ``root``."""
         limit = self._until.limit
         if limit is None:
             return []
         met = _among(path(root, limit), self._until.limits)
         error = self._error(wording.TIMED_OUT, root, path(root, limit))
-        return [Rule(met, self._failed, output=error)]
+        further = tries.out_of_time(self.step, met, first)
+        return [*further, Rule(met, self._failed, output=error)]
 
     def _error(self, error: str, root: str, reason: str | None) -> Json:
         """Return the error of a job that failed, described at ``root``."""
@@ -208,10 +209,10 @@ class Polling:
                 first, lacks = self.way.search.entrance, f"{among} and ({self.way.lacks(root)})"
                 rules += self.way.searched(lacks, words)
             rules += tries.successor(self.step, among, first)
-            rules += self._limited(root)
+            rules += self._limited(root, first)
             fails = until.failure & (self.step.adopt.fails if self.step.adopt else frozenset())
             if fails:
-                rules += tries.again(self.step, _among(status, fails), first)
+                rules += tries.again(self.step, _among(status, fails), root, first)
             if self.way is not None:
                 rules.append(self.way.lacking(lacks, words))
             error = self._error(wording.JOB_FAILED, root, self._reason(root))

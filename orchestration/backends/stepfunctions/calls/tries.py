@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from orchestration.backends.jsonata import enclosed
+from orchestration.backends.jsonata import enclosed, path, quote
 from orchestration.backends.stepfunctions.names import TRY, variable
 from orchestration.backends.stepfunctions.states import Rule
 from orchestration.expressions import Json, Result, Tree, join
-from orchestration.graph import Call, Operation
+from orchestration.graph import CAPACITY_REASON, Adopt, Call, Operation
 from orchestration.refs import Expression
 
 _NOTHING: Final = enclosed("''")
@@ -80,12 +80,35 @@ def successor(step: Call, failed: str, first: str) -> list[Rule]:
     return [Rule(f"{failed} and ${_again(step)}", first, following(step))]
 
 
-def again(step: Call, failed: str, first: str) -> list[Rule]:
-    """Return the rule for a job that failed by itself and that the user wants tried again."""
-    adopt = step.adopt
-    if adopt is None or adopt.tries == 1:
+def again(step: Call, failed: str, root: str, first: str) -> list[Rule]:
+    """Return the rule for a job that failed by itself and that the user wants tried again.
+
+    ``failed`` is the condition that a job did, whose description is at ``root``.
+    """
+    adopt, until = step.adopt, step.until
+    if adopt is None or until is None or adopt.tries == 1:
         return []
-    return [Rule(f"{failed} and ${_number(step)} < {adopt.tries}", first, following(step))]
+    capacity, by_itself = "capacity" in adopt.again, "job_failure" in adopt.again
+    if until.reason is not None and capacity != by_itself:
+        beginning = f"$substring({path(root, until.reason)}, 0, {len(CAPACITY_REASON)})"
+        lacks = f"{beginning} = {quote(CAPACITY_REASON)}"
+        failed = f"{failed} and {lacks if capacity else f'$not({lacks})'}"
+    return [_next(step, adopt, failed, first)] if capacity or by_itself else []
+
+
+def out_of_time(step: Call, limited: str, first: str) -> list[Rule]:
+    """Return the rule for a job that ran out of its own time and that the user wants tried again.
+
+    ``limited`` is the condition that a job did.
+    """
+    adopt = step.adopt
+    if adopt is None or adopt.tries == 1 or "time_limit" not in adopt.again:
+        return []
+    return [_next(step, adopt, limited, first)]
+
+
+def _next(step: Call, adopt: Adopt, failed: str, first: str) -> Rule:
+    return Rule(f"{failed} and ${_number(step)} < {adopt.tries}", first, following(step))
 
 
 def following(step: Call) -> dict[str, Json]:
