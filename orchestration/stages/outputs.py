@@ -41,6 +41,7 @@ class _Description:
     otherwise: str = ""
     shown: Condition = _never
     written: Condition = _never
+    archive: Condition = _never
     unreadable: str = ""
 
 
@@ -54,24 +55,29 @@ def output(
     otherwise: str = "",
     shown: Condition | bool = False,
     written: bool = False,
+    archive: Condition | bool = False,
     unreadable: str = "",
 ) -> Any:
     """Describe an output of a stage, as the value of its dataclass field.
 
     ``exists`` says which stages have it, ``otherwise`` what to do about one that has not; ``shown``
     says whether (or for which stages) a run shows it at its end. ``written`` marks the S3 URI of
-    data or a model that the stage writes; on Airflow it is an asset. ``unreadable`` says why no
-    stage can refer to it.
+    data or a model that the stage writes; on Airflow it is an asset. ``archive`` marks the S3 URI
+    of a ``model.tar.gz``. ``unreadable`` says why no stage can refer to it.
     """
-    condition = shown if callable(shown) else (_always if shown else _never)
     description = _Description(
         exists=exists,
         otherwise=otherwise,
-        shown=condition,
-        written=_always if written else _never,
+        shown=_condition(shown),
+        written=_condition(written),
+        archive=_condition(archive),
         unreadable=unreadable,
     )
     return field(metadata={_KEY: description})
+
+
+def _condition(value: Condition | bool) -> Condition:
+    return value if callable(value) else (_always if value else _never)
 
 
 class Outputs(Generic[O]):
@@ -123,6 +129,10 @@ class Outputs(Generic[O]):
         """Return the type of an output, as its reference is declared; ``None``: of no one type."""
         declared = self._types.get(name, "")
         return _KINDS.get(declared.rpartition("Ref[")[2].removesuffix("]"))
+
+    def is_archive(self, stage: object, name: str) -> bool:
+        """Return whether an output of a stage is the S3 URI of a ``model.tar.gz``."""
+        return name in self._described and self._described[name].archive(stage)
 
     def unreadable(self, name: str) -> str:
         """Return why no stage can refer to an output; empty: stages can."""

@@ -68,6 +68,37 @@ def test_an_image_of_the_region_or_of_a_registry_of_ones_own_is_taken(image: str
     assert pipeline(job("train", image=image), region="eu-west-1").region == "eu-west-1"
 
 
+ARTIFACTS = {"ref": "a.model_artifacts"}
+EITHER = {"first_of": [{"ref": "b.model_artifacts"}, ARTIFACTS]}
+
+
+def test_a_packed_model_that_was_evaluated_is_still_packed() -> None:
+    judge = {**evaluation("judge", "a"), "model": ARTIFACTS}
+    del judge["checkpoints"]
+    serving = {**deployment("d", "judge"), "model_data": {"ref": "judge.model"}}
+    problems = found(job("a"), judge, serving)
+    assert problems["stages.d.model_data"].endswith("is a model.tar.gz; give model_archive: true")
+
+
+@pytest.mark.parametrize(("data", "named"), [(ARTIFACTS, "a"), (EITHER, "b")])
+@pytest.mark.parametrize("kind", ["deployment", "batch_transform"])
+def test_a_packed_model_is_said_to_be_one_before_its_training_is_paid_for(
+    kind: str, data: Data, named: str
+) -> None:
+    serving: Data = {"kind": kind, "name": "s", "image": ELSEWHERE, "instance_type": "ml.m5.large"}
+    serving |= {"model_data": data} | ({} if kind == "deployment" else {"data": "s3://d/rows"})
+    when = {"equal": [{"parameter": "mode"}, "full"]}
+    jobs = (job("a", when={"not": when}), job("b", when=when))
+    modes: Data = {"parameters": {"mode": {}}}
+    assert found(*jobs, serving, **modes) == {
+        "stages.s.model_data": (
+            f"model_artifacts of '{named}' is a model.tar.gz; give model_archive: true"
+        )
+    }
+    packed = pipeline(*jobs, {**serving, "model_archive": True}, **modes)
+    assert packed.lower().graph.steps
+
+
 BOTH = {"entry_point": "a.py", "directory": "src", "archive": "a.tar.gz"}
 
 

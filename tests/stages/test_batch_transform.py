@@ -109,13 +109,6 @@ def test_only_a_model_that_stays_is_an_output() -> None:
     assert set(outputs["score"]) == {"job_name", "location", "object_count", "model_name"}
 
 
-def test_a_training_job_s_archive_is_recognised() -> None:
-    train = {"kind": "training_job", "image": IMAGE, "cluster": {"instance_type": "ml.m5.large"}}
-    made = pipeline(train=train, score=changed(model_data={"ref": "train.model_artifacts"}))
-    [warning] = [w for stage in made.stages for w in stage.warnings() if stage.name == "score"]
-    assert "give model_archive: true" in str(warning)
-
-
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [

@@ -14,6 +14,11 @@ BEST: Final = "best_"
 """The beginning of the outputs of further metrics."""
 
 
+def _is_packed(model: object) -> bool:
+    """Return whether a model is known to be the archive that a training job writes."""
+    return isinstance(model, Ref) and model.output == "model_artifacts"
+
+
 @dataclass(frozen=True, slots=True)
 class CheckpointEvaluationOutputs:
     """References to what a :class:`CheckpointEvaluation` gives."""
@@ -28,6 +33,7 @@ class CheckpointEvaluationOutputs:
         exists=lambda stage: stage.subject != "checkpoints",
         otherwise="it evaluates checkpoints; refer to its output best_checkpoint",
         shown=True,
+        archive=lambda stage: stage.subject == "training_job" or _is_packed(stage.model),
     )
     """S3 URI of the model that was evaluated, or that the training job has written."""
     best_metric: Ref[float] = output(shown=True)

@@ -114,14 +114,6 @@ class BatchTransform(TransformFields):
             )
 
     @override
-    def warnings(self) -> Iterator[Problem]:
-        data = self.model_data
-        if isinstance(data, Ref) and data.output == "model_artifacts" and not self.model_archive:
-            yield Problem(
-                "model_data", "a training job writes model.tar.gz; give model_archive: true"
-            )
-
-    @override
     def lower(self, context: Context) -> Fragment:
         own = self.model_name is None
         steps: list[Step] = [self._listed(), self._usable()]

@@ -41,7 +41,7 @@ class TrainingJobOutputs:
     """References to what a :class:`TrainingJob` gives."""
 
     job_name: Ref[str] = output(shown=True)
-    model_artifacts: Ref[str] = output(shown=True, written=True)
+    model_artifacts: Ref[str] = output(shown=True, written=True, archive=True)
     """S3 URI of ``model.tar.gz``."""
     checkpoints: Ref[str] = output(
         exists=lambda job: job.checkpoints is not None,

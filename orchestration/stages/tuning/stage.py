@@ -45,7 +45,7 @@ class TuningJobOutputs:
 
     job_name: Ref[str] = output(shown=True)
     """The best training job."""
-    model_artifacts: Ref[str] = output(shown=True, written=True)
+    model_artifacts: Ref[str] = output(shown=True, written=True, archive=True)
     """S3 URI of its ``model.tar.gz``."""
     checkpoints: Ref[str] = output(
         exists=lambda job: job.checkpoints is not None,
