@@ -48,7 +48,9 @@ def settle(data: Mapping[str, Any], directory: Path, pins: Mapping[str, Pinned])
         told = {name: pin["tells"][quantity] for quantity, name in tell.items()}
         found += _contradicted(name, stage, told)
         stage["strategy"] = dict(pin["strategy"])
-        for field, planned in (("cluster", pin["cluster"]), ("hyperparameters", told)):
+        ranges = _mapping(stage, "ranges")
+        free = {key: value for key, value in told.items() if key not in ranges}
+        for field, planned in (("cluster", pin["cluster"]), ("hyperparameters", free)):
             given = stage.get(field) or {}
             # What is no mapping stays, and is reported as that.
             stage[field] = {**given, **planned} if isinstance(given, Mapping) else given
@@ -68,14 +70,19 @@ def _contradicted(
                 yield Problem(
                     f"cluster.{key}", "is what the planner picks; leave it out", stage=name
                 )
-    hyperparameters = stage.get("hyperparameters")
-    if isinstance(hyperparameters, Mapping):
-        for key in sorted(hyperparameters.keys() & told.keys()):
+    for field in ("hyperparameters", "ranges"):
+        for key in sorted(_mapping(stage, field).keys() & told.keys()):
             yield Problem(
-                f"hyperparameters.{key}",
+                f"{field}.{key}",
                 "is what strategy.tell sets from the plan; leave out the one or the other",
                 stage=name,
             )
+
+
+def _mapping(stage: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    """Return a field of a stage; nothing of one that is missing, or wrong as is said elsewhere."""
+    value = stage.get(field)
+    return value if isinstance(value, Mapping) else {}
 
 
 def is_pinned(value: object) -> bool:
@@ -163,6 +170,18 @@ def plans(data: Mapping[str, Any]) -> dict[str, Plans]:
         name: find_plans(request.task(), request.space(), request.goal())
         for name, request in requests.items()
     }
+
+
+def searches(data: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many jobs with its plan a stage may run in search of hyperparameters, by stage."""
+    counts = {name: _searched(stage) for name, stage in automatic(data)}
+    return {name: count for name, count in counts.items() if count is not None}
+
+
+def _searched(stage: Mapping[str, Any]) -> int | None:
+    """Return the training jobs of a stage's search, where the file says how many."""
+    jobs = _mapping(stage, "limits").get("jobs")
+    return jobs if isinstance(jobs, int) else None
 
 
 def _request(name: str, stage: Mapping[str, Any]) -> Auto:

@@ -132,13 +132,14 @@ def test_an_unknown_type_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean 'ml.p4d.24xlarge'" in capsys.readouterr().err
 
 
-def in_a_pipeline(path: Path) -> Path:
-    """The request as the strategy of a pipeline's stage."""
+def in_a_pipeline(path: Path, **fields: Any) -> Path:
+    """Write the request as the strategy of a pipeline's stage."""
     stage = {
         "kind": "training_job",
         "image": "111122223333.dkr.ecr.us-east-1.amazonaws.com/training:1",
         "source": {"entry_point": "train.py", "uri": "s3://code/sourcedir.tar.gz"},
         "strategy": {"kind": "auto", **yaml.safe_load(REQUEST)},
+        **fields,
     }
     data = {"name": "p", "workspace": "s3://bucket", "stages": {"train": stage}}
     path.write_text(yaml.safe_dump(data))
@@ -164,6 +165,19 @@ def test_a_pipeline_s_plans_are_shown_and_pinned_on_demand(
     assert "is fresh" in capsys.readouterr().err
     run(path, as_json=True)
     assert json.loads(capsys.readouterr().out)["train"]["chosen"]
+
+
+def test_the_time_and_cost_of_a_search_are_told(
+    request_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = in_a_pipeline(request_file, kind="tuning_job", limits={"jobs": 20})
+    run(path, as_json=True)
+    chosen = json.loads(capsys.readouterr().out)["train"]["chosen"]
+    run(path)
+    [told] = [line for line in capsys.readouterr().out.splitlines() if "such training" in line]
+    cost, hours = 20 * chosen["cost_usd"]["expected"], 20 * chosen["time_s"]["expected"] / 3600
+    jobs = f"train: up to 20 such training jobs, {hours:,.1f} h of these instances"
+    assert told == f"{jobs} and ${cost:,.0f}"
 
 
 def test_what_can_not_be_pinned_or_chosen(

@@ -12,6 +12,7 @@ import yaml
 from orchestration import Pipeline, PipelineError
 from orchestration.backends import airflow, stepfunctions
 from orchestration.pipeline.files import lock, lock_path, planned
+from orchestration.pipeline.plans import searches
 from orchestration.strategies import Strategy
 
 CONFIG = {
@@ -187,6 +188,30 @@ def test_what_is_given_beside_a_plan_that_is_pinned_is_not_dropped(tmp_path: Pat
     assert found["stages.train.cluster.fallbacks"] == "is what the planner picks; leave it out"
     told = found["stages.train.hyperparameters.batch_size"]
     assert told == "is what strategy.tell sets from the plan; leave out the one or the other"
+
+
+def test_a_search_runs_many_jobs_with_the_plan_and_tunes_nothing_that_it_tells(
+    tmp_path: Path,
+) -> None:
+    data = described()
+    data["stages"]["train"] |= {
+        "kind": "tuning_job",
+        "objective": {"metric": "loss", "direction": "min", "regex": "loss=([0-9.]+)"},
+        "ranges": {"learning_rate": {"continuous": [0.001, 0.1]}},
+        "limits": {"jobs": 8},
+    }
+    assert searches(data) == {"train": 8}
+    plan = pin(written(tmp_path, data))["plans"]["train"]
+    [stage] = Pipeline.load(written(tmp_path, data)).stages
+    job: Any = stage
+    assert job.cluster.instance_type == plan["cluster"]["instance_type"]
+    assert job.hyperparameters["batch_size"] == plan["tells"]["micro_batch"]
+    data["stages"]["train"]["ranges"]["batch_size"] = {"integer": [1, 4]}
+    told = "is what strategy.tell sets from the plan; leave out the one or the other"
+    assert refusal(written(tmp_path, data)) == {"stages.train.ranges.batch_size": told}
+    data["stages"]["train"] |= {"ranges": 3, "limits": {"jobs": {"parameter": "jobs"}}}
+    assert searches(data) == {}
+    assert "expected a mapping" in refusal(written(tmp_path, data))["stages.train.ranges"]
 
 
 @pytest.mark.parametrize("field", ["cluster", "hyperparameters"])

@@ -51,8 +51,10 @@ def plan(
             else answers[""].data()
         )
     else:
+        searches = _searches(path) if pins is not None else {}
         for name, plans in answers.items():
             _show(plans, name, everything=everything)
+            _show_search(plans, name, searches.get(name))
     if any(plans.chosen is None for plans in answers.values()):
         raise typer.Exit(FAILED)
     if update or pins is not None:
@@ -180,6 +182,23 @@ def _show(plans: Plans, stage: str, *, everything: bool) -> None:
                         [(each.what, each.reason, each.detail) for each in shown]))  # fmt: skip
     if len(shown) < len(reasons):
         say(f"and {len(reasons) - len(shown)} more; see --all")
+
+
+def _searches(path: Path) -> dict[str, int]:
+    from orchestration.pipeline import plans
+    from orchestration.pipeline.nesting.inlining import whole
+
+    return plans.searches(whole(path).data)
+
+
+def _show_search(plans: Plans, stage: str, jobs: int | None) -> None:
+    """Tell what a search of so many training jobs may take; the plan is about each of them."""
+    if jobs is None or plans.chosen is None:
+        return
+    cost = plans.chosen.cost_usd
+    hours = f"{jobs * plans.chosen.time_s.expected / 3600:,.1f} h of these instances"
+    dollars = "" if cost is None else f" and ${jobs * cost.expected:,.0f}"
+    say(f"{stage}: up to {jobs} such training jobs, {hours}{dollars}")
 
 
 def _facts(facts: Iterable[tuple[str, str]]) -> Table:
