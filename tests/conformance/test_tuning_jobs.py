@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from orchestration import TuningJob
+from orchestration import Pipeline, Source, TuningJob
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import run
@@ -23,6 +23,7 @@ from tests.conformance.test_processing_jobs import BY_STEPS, IMAGE, everywhere, 
 pytestmark = pytest.mark.slow
 
 FOLDER = str(Path(__file__).with_name("src_tuning"))
+JUDGE = str(Path(__file__).with_name("src_evaluation"))
 BUCKET = "processing"
 
 
@@ -49,10 +50,52 @@ def tuned(mode: str = "train", **fields: Any) -> TuningJob:
     return TuningJob.model_validate({**given, **fields})
 
 
+SEARCH = tuned("serve").model_dump(mode="json", exclude_unset=True, exclude={"name"})
+JOB = {"image": IMAGE, "data": f"s3://{BUCKET}/numbers", "instance_type": "ml.m5.large"}
+USED: dict[str, Any] = {
+    "tune": {"kind": "tuning_job", **SEARCH, "ranges": {"rate": {"categorical": [0.1, 0.5]}}},
+    "judge": {
+        "kind": "checkpoint_evaluation",
+        "training_job": {"ref": "tune.job_name"},
+        "metric": "score",
+        "direction": "max",
+    },
+    "evaluate": {
+        "kind": "checkpoint_evaluation",
+        "after": ["judge"],
+        "when": {"at_least": [{"ref": "tune.objective"}, 0.9]},
+        "checkpoints": {"ref": "tune.checkpoints"},
+        "source": Source.at(JUDGE, "evaluate.py"),
+        "metric": "accuracy",
+        "direction": "max",
+        **JOB,
+    },
+    "each": {
+        "kind": "tuning_job",
+        **SEARCH,
+        "for_each": {"items": [1, 2]},
+        "hyperparameters": {"mode": "serve", "times": {"each": "item"}},
+        "ranges": {"rate": {"categorical": [0.5]}},
+    },
+    "score": {
+        "kind": "batch_transform",
+        "for_each": {"items": {"ref": "each.model_artifacts"}},
+        "model_data": {"each": "item"},
+        "model_archive": True,
+        "content_type": "text/csv",
+        "accept": "text/csv",
+        **JOB,
+    },
+}
+
+
+def body(aws: EmbeddedAws, uri: str) -> bytes:
+    key = uri.removeprefix(f"s3://{BUCKET}/")
+    return bytes(aws.client("s3").get_object(Bucket=BUCKET, Key=key)["Body"].read())
+
+
 def hyperparameters(aws: EmbeddedAws, model: str) -> Any:
-    key = model.removeprefix(f"s3://{BUCKET}/")
-    body = aws.client("s3").get_object(Bucket=BUCKET, Key=key)["Body"].read()
-    with tarfile.open(fileobj=io.BytesIO(body)) as tar:
+    with tarfile.open(fileobj=io.BytesIO(body(aws, model))) as tar:
         member = tar.extractfile("model.json")
         assert member is not None
         return json.load(member)
@@ -103,6 +146,24 @@ def test_a_later_stage_reads_the_best_job_s_outputs(aws: EmbeddedAws) -> None:
     told = hyperparameters(aws, outputs["second"]["model_artifacts"])
     assert told["from"].endswith(f"/first/checkpoints/{outputs['first']['job_name']}")
     assert 0.2 <= float(outputs["second"]["best_rate"]) <= 0.4
+
+
+def test_stages_take_the_best_job_as_they_take_a_training_job(aws: EmbeddedAws) -> None:
+    aws.client("s3").put_object(Bucket=BUCKET, Key="numbers/a.csv", Body=b"10\n20\n")
+    whole = {"name": "used", "region": "us-east-1", "workspace": "s3://processing/runs"}
+    report = run(Pipeline.parse({**whole, "stages": USED}), aws=aws, on="step-functions")
+    assert (report.state, report.cause) == ("succeeded", None)
+    assert [stage.state for stage in report.stages] == ["succeeded"] * len(USED)
+    shown: Any = report.outputs
+    best = shown["tune"]
+    assert report.stages[0].job_names == (best["tuning_job_name"],)
+    assert report.stages[0].metrics == {"score": 1, "objective": 1}
+    place = f"/tune/checkpoints/{best['job_name']}/epoch-1/"
+    assert shown["evaluate"]["best_checkpoint"].endswith(place)
+    assert shown["evaluate"]["best_metric"] == shown["judge"]["best_metric"] == 1
+    assert shown["judge"]["model"] == best["model_artifacts"]
+    scored = [body(aws, f"{uri}/a.csv.out") for uri in shown["score"]["location"]]
+    assert scored == [b"5\n10\n", b"10\n20\n"]
 
 
 def test_a_search_all_of_whose_jobs_fail_fails_the_run(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from orchestration import Pipeline, PipelineError, Ref, TuningJob
+from orchestration import Pipeline, PipelineError, Ref, TrainingJob, TuningJob
 from orchestration.cleanup import leftovers
 from orchestration.deploy import permissions
 from orchestration.expressions import evaluate
@@ -33,6 +34,24 @@ TUNE: dict[str, Any] = {
     "limits": {"jobs": 8, "parallel": 2},
 }
 SEVEN = {f"range_{n}": {"categorical": [1, 2]} for n in range(31)}
+_JOB = {"image": IMAGE, "data": "s3://bucket/data", "instance_type": "ml.m5.large"}
+_MODEL = {**_JOB, "model_data": {"ref": "tune.model_artifacts"}, "model_archive": True}
+_JUDGE = {"kind": "checkpoint_evaluation", "metric": "accuracy", "direction": "max"}
+_SCRIPT = {"entry_point": "evaluate.py", "uri": "s3://code/evaluation"}
+USERS: list[dict[str, Any]] = [
+    {"kind": "batch_transform", **_MODEL, "content_type": "text/csv"},
+    {"kind": "deployment", **{k: v for k, v in _MODEL.items() if k != "data"}},
+    {**_JUDGE, **_JOB, "source": _SCRIPT, "model": {"ref": "tune.model_artifacts"}},
+    {**_JUDGE, "training_job": {"ref": "tune.job_name"}},
+    {
+        "kind": "training_job",
+        "image": IMAGE,
+        "cluster": {"instance_type": "ml.m5.large"},
+        "channels": {"model": {"ref": "tune.model_artifacts"}},
+        "for_each": {"items": ["de", "fr"]},
+        "hyperparameters": {"market": {"each": "item"}},
+    },
+]
 _TUNING = {
     f"sagemaker:{verb}HyperParameterTuningJob" for verb in ("Create", "Describe", "Stop")
 } | {"sagemaker:AddTags"}
@@ -225,6 +244,20 @@ def test_the_best_job_gives_the_outputs() -> None:
         )
     with pytest.raises(PipelineError, match="give it checkpoints: "):
         pipeline(tune=TUNE, train={**read, "hyperparameters": {"at": {"ref": "tune.checkpoints"}}})
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_other_stages_take_its_outputs_as_those_of_a_training_job(user: dict[str, Any]) -> None:
+    train = {key: value for key, value in TUNE.items() if key in TrainingJob.model_fields}
+    kinds = {"training_job": train | {"kind": "training_job"}, "tuning_job": TUNE}
+    lowered = []
+    for stage in kinds.values():
+        whole = pipeline(tune={**stage, "checkpoints": {}}, use=user).lower()
+        own = [step for step in all_steps(whole.graph) if step.name.startswith("use.")]
+        # The step that gives an output is another one.
+        lowered.append(re.sub(r"'tune\.\w+'", "'tune'", repr(own)))
+    assert lowered[0] == lowered[1]
+    assert "Result(step='tune'" in lowered[0]
 
 
 def test_a_hyperparameter_may_have_any_name() -> None:

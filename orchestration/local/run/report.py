@@ -50,7 +50,8 @@ class StageReport:
     job_names: tuple[str, ...] = ()
     """SageMaker jobs, in the order in which they were created."""
     metrics: Mapping[str, float] = field(default_factory=dict)
-    """The last values of the training job's metrics, and the numbers among the stage's outputs."""
+    """The last values of the metrics of its training job, or of the best one of a search; and the
+    numbers among the stage's outputs."""
 
     @property
     def duration_s(self) -> float | None:
@@ -197,7 +198,10 @@ def _stage(
         started=min(began, default=None),
         ended=max(ended, default=None),
         job_names=jobs,
-        metrics={**_final_metrics(jobs, account), **_numbers(followed.outputs, name)},
+        metrics={
+            **_final_metrics((*jobs, *_best(followed.outputs, name)), account),
+            **_numbers(followed.outputs, name),
+        },
     )
 
 
@@ -225,6 +229,13 @@ def _final_metrics(jobs: Iterable[str], account: Mapping[str, Any]) -> dict[str,
         for job in jobs
         for metric in known.get(job, {}).get("FinalMetricDataList", ())
     }
+
+
+def _best(outputs: Mapping[str, Json] | None, stage: str) -> tuple[str, ...]:
+    """Return the job that a stage shows, which may be one of many that its own job has run."""
+    shown = (outputs or {}).get(stage)
+    name = shown.get("job_name") if isinstance(shown, Mapping) else None
+    return (name,) if isinstance(name, str) else ()
 
 
 def _numbers(outputs: Mapping[str, Json] | None, stage: str) -> dict[str, float]:
