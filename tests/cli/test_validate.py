@@ -44,7 +44,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("name", "batch", "warnings"),
     [
-        ("digits", "2 x ml.c5.xlarge: 4 processes, 4 replicas, global batch 4 x 32 x 1 = 128", 0),
+        ("digits", "2 x ml.c5.xlarge: 2 processes, 2 replicas, global batch 2 x 32 x 1 = 64", 0),
         (
             "llm_fsx",
             "2 x ml.p5.48xlarge: 16 processes, 16 replicas, global batch 16 x 8 x 1 = 128",
