@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.account.stand_ins import StandIn
+from orchestration.local.sagemaker.tuning.children import training_request
 from orchestration.local.sagemaker.tuning.choosing import chosen
 from tests.local.breaking.tuning import SPAN, finished, tuning_request
 from tests.local.conftest import BUCKET, put, tar_gz
@@ -191,6 +192,22 @@ def test_no_more_jobs_run_at_a_time_than_allowed_and_a_stop_ends_them(sweep: Emb
     assert statuses == {"Stopped"}
     with pytest.raises(ClientError, match="the tuning job is in status Stopped"):
         sagemaker.stop_hyper_parameter_tuning_job(**named)
+
+
+def test_a_training_job_that_is_refused_ends_the_search_and_those_that_run(
+    sweep: EmbeddedAws,
+) -> None:
+    sweep.inject(Fault.capacity("taken-", after_s=1e6, times=9))
+    # Its name belongs to another job already.
+    taken = training_request(tuning_request("taken"), "", 2, {"rate": "1"})
+    del taken["TuningJobArn"]
+    sweep.client("sagemaker").create_training_job(**taken)
+    started(sweep, "taken", losses(*"123", parallel=3))
+    job = finished(sweep, "taken")
+    assert job["HyperParameterTuningJobStatus"] == "Failed"
+    assert "Training job names must be unique" in job["FailureReason"]
+    assert [each["TrainingJobStatus"] for each in children(sweep, "taken")] == ["Stopped"]
+    sweep.client("sagemaker").stop_training_job(TrainingJobName=taken["TrainingJobName"])
 
 
 def test_a_script_receives_the_values_and_the_log_says_what_is_simulated(

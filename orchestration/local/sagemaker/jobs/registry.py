@@ -52,7 +52,7 @@ class Jobs:
 
     def owner_of(self, arn: str) -> Job | None:
         """Return the job with an ARN, or None."""
-        return next((job for job in self._jobs.values() if job.arn == arn), None)
+        return next((job for job in list(self._jobs.values()) if job.arn == arn), None)
 
     def close(self) -> None:
         """Ask all jobs to stop."""

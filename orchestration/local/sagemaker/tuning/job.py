@@ -39,27 +39,33 @@ class TuningJob(Job):
     def run(self) -> None:
         """Start training jobs until the search is over, and judge what they gave."""
         began = time.monotonic()
+        try:
+            self._search(began)
+        finally:
+            self._stop_children()
+        # Assumed: its limit completes a tuning job, whatever its training jobs gave.
+        if self.best is None and not self._is_out_of_time(began):
+            raise JobFailed(self._reason)
+
+    def _search(self, began: float) -> None:
         for values in chosen(self._config, self.name):
+            self._heed()
             while len(self._running) >= self._parallel and self._goes_on(began):
-                self._wait()
+                self._heed(_POLL_S)
             if not self._goes_on(began):
                 break
             request = training_request(self.request, self.arn, len(self.children) + 1, values)
             child = Child(self._launch(request), values, self._objective["MetricName"])
             self.children.append(child)
         while self._running and self._goes_on(began):
-            self._wait()
-        self._stop_children()
-        # Assumed: its limit completes a tuning job, whatever its training jobs gave.
-        if self.best is None and not self._is_out_of_time(began):
-            raise JobFailed(self._reason)
+            self._heed(_POLL_S)
 
     def _goes_on(self, began: float) -> bool:
         return not (self._is_hopeless or self._is_good_enough or self._is_out_of_time(began))
 
-    def _wait(self) -> None:
-        if self.stop_requested.wait(_POLL_S):
-            self._stop_children()
+    def _heed(self, seconds: float = 0) -> None:
+        """Wait, and end at once if somebody asks the job to stop."""
+        if self.stop_requested.wait(seconds):
             raise JobStopped
 
     def logs(self) -> str:
