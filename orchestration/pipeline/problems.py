@@ -14,9 +14,10 @@ from orchestration.pipeline import looping
 from orchestration.pipeline.afterwards import checking as afterwards
 from orchestration.pipeline.conditions import checking as conditions
 from orchestration.pipeline.draft import Draft, Written
-from orchestration.refs import FirstOf, Ref
+from orchestration.refs import Ref
 from orchestration.stages import Stage
 from orchestration.stages.assuming import assuming
+from orchestration.stages.serving import archives
 from orchestration.stages.values import Scalar, Source, s3_problem
 
 _ECR = re.compile(r"\d{12}\.dkr\.ecr(?:-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com")
@@ -41,8 +42,16 @@ def _of_stages(draft: Draft) -> Iterator[Problem]:
         for problem in _of_stage(written, stages, draft):
             yield replace(problem, stage=written.name)
         if written.stage is not None:
-            for problem in written.stage.check_readers(_readers(written.name, draft)):
+            beside = written.stage.check_beside(_readable(draft))
+            for problem in (
+                *written.stage.check_readers(_readers(written.name, draft)),
+                *beside,
+            ):
                 yield replace(problem, stage=written.name)
+
+
+def _readable(draft: Draft) -> dict[str, Stage]:
+    return {each.name: each.stage for each in draft.stages if each.stage is not None}
 
 
 def _readers(name: str, draft: Draft) -> list[Stage]:
@@ -70,7 +79,7 @@ def _of_stage(written: Written, stages: Mapping[str, Written], draft: Draft) -> 
     if written.stage is not None:
         yield from _checked(written.stage, draft)
         yield from _tags(written.stage.tags)
-        yield from _archive(written.stage, stages)
+        yield from archives.problems(written.stage, _readable(draft))
         for field, source in written.stage.sources():
             yield from _source(field, source)
 
@@ -91,23 +100,6 @@ def _image(stage: Stage, region: str | None) -> Iterator[Problem]:
             f"images from its own region only; copy the image there, or change the pipeline's "
             f"region",
         )
-
-
-def _archive(stage: Stage, stages: Mapping[str, Written]) -> Iterator[Problem]:
-    """Yield the error of a model that is packed and would be looked for as a folder of files."""
-    if getattr(stage, "model_archive", None) is not False:
-        return
-    data: object = getattr(stage, "model_data", None)
-    parts = data.parts if isinstance(data, FirstOf) else (data,)
-    for ref in (part for part in parts if isinstance(part, Ref)):
-        of = stages.get(ref.stage)
-        made = None if of is None else of.stage
-        if made is not None and type(made).outputs.is_archive(made, ref.output):
-            yield Problem(
-                "model_data",
-                f"{ref.output} of {ref.stage!r} is a model.tar.gz; give model_archive: true",
-            )
-            return
 
 
 def _checked(stage: Stage, draft: Draft) -> Iterator[Problem]:

@@ -35,13 +35,18 @@ def _never(stage: object) -> bool:  # noqa: ARG001 - the shape of a condition
     return False
 
 
+def _nothing(stage: object) -> object:  # noqa: ARG001 - the shape of a function of stages
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Description:
     exists: Condition = _always
     otherwise: str = ""
     shown: Condition = _never
     written: Condition = _never
-    archive: Condition = _never
+    archive: Condition | None = None
+    repeats: Callable[[Any], object] = _nothing
     unreadable: str = ""
 
 
@@ -55,22 +60,25 @@ def output(
     otherwise: str = "",
     shown: Condition | bool = False,
     written: bool = False,
-    archive: Condition | bool = False,
+    archive: Condition | bool | None = None,
+    repeats: Callable[[Any], object] = _nothing,
     unreadable: str = "",
 ) -> Any:
     """Describe an output of a stage, as the value of its dataclass field.
 
     ``exists`` says which stages have it, ``otherwise`` what to do about one that has not; ``shown``
     says whether (or for which stages) a run shows it at its end. ``written`` marks the S3 URI of
-    data or a model that the stage writes; on Airflow it is an asset. ``archive`` marks the S3 URI
-    of a ``model.tar.gz``. ``unreadable`` says why no stage can refer to it.
+    data or a model that the stage writes; on Airflow it is an asset. ``archive`` says
+    whether it is the S3 URI of a ``model.tar.gz`` or of a folder (``None``: not known), ``repeats``
+    which reference of the stage it hands on. ``unreadable`` says why no stage can refer to it.
     """
     description = _Description(
         exists=exists,
         otherwise=otherwise,
         shown=_condition(shown),
         written=_condition(written),
-        archive=_condition(archive),
+        archive=None if archive is None else _condition(archive),
+        repeats=repeats,
         unreadable=unreadable,
     )
     return field(metadata={_KEY: description})
@@ -130,9 +138,14 @@ class Outputs(Generic[O]):
         declared = self._types.get(name, "")
         return _KINDS.get(declared.rpartition("Ref[")[2].removesuffix("]"))
 
-    def is_archive(self, stage: object, name: str) -> bool:
-        """Return whether an output of a stage is the S3 URI of a ``model.tar.gz``."""
-        return name in self._described and self._described[name].archive(stage)
+    def is_archive(self, stage: object, name: str) -> bool | None:
+        """Return whether an output is the S3 URI of a ``model.tar.gz`` or of a folder."""
+        archive = self._described[name].archive if name in self._described else None
+        return None if archive is None else archive(stage)
+
+    def repeated(self, stage: object, name: str) -> object:
+        """Return the value of a stage's field that an output hands on, if it does."""
+        return self._described[name].repeats(stage) if name in self._described else None
 
     def unreadable(self, name: str) -> str:
         """Return why no stage can refer to an output; empty: stages can."""

@@ -216,6 +216,10 @@ class Stage(Model):
         """Yield the errors that show only beside the stages that refer to this one."""
         yield from ()
 
+    def check_beside(self, stages: Mapping[str, Stage]) -> Iterator[Problem]:  # noqa: ARG002 - the shape all stages share
+        """Yield the errors that show only beside the other stages, which come by name."""
+        yield from ()
+
     def warnings(self) -> Iterator[Problem]:
         """Yield probable mistakes and what is not known to work, with paths inside the stage."""
         yield from ()

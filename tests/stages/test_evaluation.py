@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ TRAIN: dict[str, Any] = {
     "channels": {"training": "s3://bucket/train"},
     "cluster": {"instance_type": "ml.m5.large"},
     "checkpoints": {},
-    "metrics": {"accuracy": "accuracy=(.*)", "loss": "loss=(.*)"},
+    "metrics": {"accuracy": "accuracy=(.*)", "loss": "loss=(.*)", "validation:f1": "f1=(.*)"},
 }
 JOB: dict[str, Any] = {
     "data": "s3://bucket/holdout",
@@ -365,3 +366,98 @@ def test_an_output_that_an_evaluation_lacks_has_a_way_out() -> None:
         Pipeline.parse(
             {"name": "p", "workspace": "s3://bucket/runs", "role": ROLE, "stages": stages}
         )
+
+
+TUNE: dict[str, Any] = {
+    **TRAIN,
+    "kind": "tuning_job",
+    "objective": {"metric": "f1", "direction": "max", "regex": "f1=(.*)"},
+    "ranges": {"rate": {"continuous": [0.1, 0.5]}},
+    "limits": {"jobs": 2},
+}
+
+
+def beside(train: dict[str, Any], **stages: Any) -> Pipeline:
+    every = {"train": train, **stages}
+    return Pipeline.parse(
+        {"name": "p", "workspace": "s3://bucket/runs", "role": ROLE, "stages": every}
+    )
+
+
+def decided(metric: str, **fields: Any) -> dict[str, Any]:
+    return {"kind": "checkpoint_evaluation", "metric": metric, "direction": "max", **fields}
+
+
+@pytest.mark.parametrize(
+    ("train", "metric", "expected"),
+    [
+        (
+            TRAIN,
+            "acuracy",
+            "gate.metric: stage 'train' defines no metric 'acuracy'; give it metrics: "
+            "{'acuracy': <regular expression over the log>}; did you mean 'accuracy'?",
+        ),
+        (TUNE, "f2", "gate.metric: stage 'train' defines no metric 'f2'"),
+        ({**TRAIN, "metrics": {}}, "loss", "gate.metric: stage 'train' defines no metric 'loss'"),
+        (
+            {
+                "kind": "processing_job",
+                "image": IMAGE,
+                "command": ["true"],
+                "cluster": {"instance_type": "ml.m5.large"},
+            },
+            "loss",
+            "gate.training_job: stage 'train' is a processing_job; name a training_job or a",
+        ),
+    ],
+)
+def test_a_metric_that_the_training_does_not_define_is_refused(
+    train: dict[str, Any], metric: str, expected: str
+) -> None:
+    with pytest.raises(PipelineError, match=re.escape(expected)):
+        beside(train, gate=decided(metric, **OF_JOB))
+
+
+def test_a_tuning_job_s_best_and_a_built_in_algorithm_are_judged() -> None:
+    beside(TUNE, gate=decided("f1", metrics={"loss": {"maximum": 1}}, **OF_JOB)).lower()
+    built_in = {k: v for k, v in TRAIN.items() if k not in ("source", "metrics")}
+    beside(built_in, gate=decided("validation:auc", **OF_JOB)).lower()
+
+
+def served(model_data: Any, *, archive: bool) -> dict[str, Any]:
+    machine = {"image": IMAGE, "instance_type": "ml.m5.large"}
+    return {"kind": "deployment", **machine, "model_data": model_data, "model_archive": archive}
+
+
+@pytest.mark.parametrize("subject", [OF_MODEL, OF_JOB], ids=["model", "training_job"])
+def test_a_judged_model_is_served_as_the_archive_that_it_is(subject: dict[str, Any]) -> None:
+    judge, data = decided("accuracy", **subject), {"ref": "judge.model"}
+    beside(TRAIN, judge=judge, deploy=served(data, archive=True)).lower()
+    with pytest.raises(PipelineError, match="give model_archive: true"):
+        beside(TRAIN, judge=judge, deploy=served(data, archive=False))
+    plain = {**TRAIN, "output": {"compression": "NONE"}}
+    with pytest.raises(
+        PipelineError, match="model_archive: model of 'judge' is a folder and no model"
+    ):
+        beside(plain, judge=judge, deploy=served(data, archive=True))
+
+
+@pytest.mark.parametrize(
+    ("data", "archive", "is_fine"),
+    [
+        ("s3://b/model.tar.gz", True, True),
+        ("s3://b/model.tar.gz", False, False),
+        ("s3://b/model/", True, False),
+        ("s3://b/model", True, True),
+        ({"ref": "judge.best_checkpoint"}, False, True),
+        ({"ref": "judge.best_checkpoint"}, True, False),
+        ({"join": ["s3://b/", {"run": "id"}]}, True, True),
+    ],
+)
+def test_what_is_served_has_the_form_that_is_said(data: Any, archive: bool, is_fine: bool) -> None:
+    judge, deploy = decided("accuracy", **OF_CHECKPOINTS), served(data, archive=archive)
+    if is_fine:
+        beside(TRAIN, judge=judge, deploy=deploy).lower()
+    else:
+        with pytest.raises(PipelineError, match="model_archive"):
+            beside(TRAIN, judge=judge, deploy=deploy)

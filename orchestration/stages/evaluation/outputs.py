@@ -14,9 +14,10 @@ BEST: Final = "best_"
 """The beginning of the outputs of further metrics."""
 
 
-def _is_packed(model: object) -> bool:
-    """Return whether a model is known to be the archive that a training job writes."""
-    return isinstance(model, Ref) and model.output == "model_artifacts"
+def _judged(stage: Any) -> object:
+    """Return the reference to the model that is judged, where it is known."""
+    job = stage.training_job
+    return Ref[str](job.stage, "model_artifacts") if isinstance(job, Ref) else stage.model
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +28,14 @@ class CheckpointEvaluationOutputs:
         exists=lambda stage: stage.subject == "checkpoints",
         otherwise="it evaluates one model; refer to its output model",
         shown=True,
+        archive=False,
     )
     """S3 URI of the best checkpoint's directory; null where none keeps the bounds."""
     model: Ref[str] = output(
         exists=lambda stage: stage.subject != "checkpoints",
         otherwise="it evaluates checkpoints; refer to its output best_checkpoint",
         shown=True,
-        archive=lambda stage: stage.subject == "training_job" or _is_packed(stage.model),
+        repeats=_judged,
     )
     """S3 URI of the model that was evaluated, or that the training job has written."""
     best_metric: Ref[float] = output(shown=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from orchestration.errors import Problem
+from orchestration.errors import Problem, near
 from orchestration.refs import Ref
 from orchestration.stages.evaluation.fields import SUBJECTS, EvaluationFields, EvaluationMetric
+from orchestration.stages.stage import Stage
+from orchestration.stages.training.fields import TrainingFields
 from orchestration.stages.values import s3_problem
 
 _NEEDED: Final = ("data", "image", "source", "instance_type")
@@ -17,6 +19,7 @@ _OF_A_JOB: Final = (
     *("poll_interval_s", "extra_request"),
 )
 _OF_CHECKPOINTS: Final = ("checkpoint_prefix", "max_checkpoints", "max_concurrency")
+_OTHER_JOBS: Final = ("processing_job", "batch_transform")
 _TAKEN: Final = ("checkpoint", "metric", "model", "training_job")
 
 
@@ -88,3 +91,30 @@ def _metric(name: str, metric: EvaluationMetric) -> Iterator[Problem]:
         least, most = metric.minimum or 0.0, metric.maximum or 0.0
         if least > most:
             yield Problem("minimum", f"is {least:g}, more than the maximum of {most:g}")
+
+
+def beside(stage: EvaluationFields, stages: Mapping[str, Stage]) -> Iterator[Problem]:
+    """Yield what does not fit the stage that trains."""
+    job = stage.training_job
+    if not isinstance(job, Ref) or job.stage not in stages:
+        return
+    train = stages[job.stage]
+    if not isinstance(train, TrainingFields):
+        kind = str(getattr(train, "kind", ""))
+        if kind in _OTHER_JOBS:
+            message = f"stage {job.stage!r} is a {kind}; name a training_job or a tuning_job"
+            yield Problem("training_job", message)
+        return
+    defined = train.defined_metrics
+    # Built-in algorithms print metrics that SageMaker knows by itself.
+    if train.source is None and not defined:
+        return
+    for name in dict.fromkeys((stage.metric, *stage.metrics)):
+        reported = stage.reported_name(name)
+        if reported not in defined:
+            path = "metric" if name == stage.metric else f"metrics.{name}"
+            yield Problem(
+                path,
+                f"stage {job.stage!r} defines no metric {reported!r}; give it metrics: "
+                f"{{{reported!r}: <regular expression over the log>}}{near(reported, defined)}",
+            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from typing_extensions import override
@@ -20,7 +20,7 @@ from orchestration.stages.evaluation.outputs import (
 )
 from orchestration.stages.listing import not_empty, prefix_of
 from orchestration.stages.outputs import Outputs
-from orchestration.stages.stage import SAMPLE, Context, Fragment
+from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 
 
 class CheckpointEvaluation(EvaluationFields):
@@ -47,6 +47,10 @@ class CheckpointEvaluation(EvaluationFields):
             Evaluating(self, SAMPLE).job().request()
         except ValueError as error:
             yield Problem("extra_request", str(error))
+
+    @override
+    def check_beside(self, stages: Mapping[str, Stage]) -> Iterator[Problem]:
+        yield from rules.beside(self, stages)
 
     @override
     def lower(self, context: Context) -> Fragment:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -98,6 +99,11 @@ class TrainingFields(Stage):
     def distribution(self) -> Strategy:
         """The strategy; none as long as it is still to be planned."""
         return NoStrategy() if isinstance(self.strategy, Auto) else self.strategy
+
+    @property
+    def defined_metrics(self) -> Mapping[str, str]:
+        """The regular expressions that SageMaker reads metrics by."""
+        return self.metrics
 
     def checkpoints_uri(self, context: Context) -> Text:
         """Return the S3 URI of the checkpoints."""

@@ -41,12 +41,15 @@ class TrainingJobOutputs:
     """References to what a :class:`TrainingJob` gives."""
 
     job_name: Ref[str] = output(shown=True)
-    model_artifacts: Ref[str] = output(shown=True, written=True, archive=True)
+    model_artifacts: Ref[str] = output(
+        shown=True, written=True, archive=lambda job: job.output.compression != "NONE"
+    )
     """S3 URI of ``model.tar.gz``."""
     checkpoints: Ref[str] = output(
         exists=lambda job: job.checkpoints is not None,
         otherwise="give it checkpoints: {}",
         written=True,
+        archive=False,
     )
     """S3 URI of the checkpoints, if the job keeps any."""
     billable_time_s: Ref[int] = output()

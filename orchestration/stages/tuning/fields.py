@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
 from pydantic import Field
+from typing_extensions import override
 
 from orchestration.errors import Problem
 from orchestration.stages.training.container import as_text
@@ -167,6 +168,11 @@ class TuningFields(TrainingFields):
     def combinations(self) -> int:
         """The combinations of all categorical values."""
         return math.prod(len(r.categorical or ()) for r in self.ranges.values())
+
+    @property
+    @override
+    def defined_metrics(self) -> Mapping[str, str]:
+        return self.training().metrics
 
     def training(self, *, tuned: Mapping[str, Any] | None = None) -> TrainingFields:
         """Return the training job that is tuned, with values for the tuned hyperparameters."""

@@ -45,12 +45,15 @@ class TuningJobOutputs:
 
     job_name: Ref[str] = output(shown=True)
     """The best training job."""
-    model_artifacts: Ref[str] = output(shown=True, written=True, archive=True)
+    model_artifacts: Ref[str] = output(
+        shown=True, written=True, archive=lambda job: job.output.compression != "NONE"
+    )
     """S3 URI of its ``model.tar.gz``."""
     checkpoints: Ref[str] = output(
         exists=lambda job: job.checkpoints is not None,
         otherwise="give it checkpoints: {}",
         written=True,
+        archive=False,
     )
     """S3 URI of its checkpoints, as SageMaker describes the training job. Nobody could verify that
     SageMaker gives each training job of a tuning job a place of its own."""
