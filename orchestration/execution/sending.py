@@ -64,14 +64,15 @@ PASSING: Final = (
         "failed service",
         frozenset(
             {
-                *("Internal", "InternalFailure", "InternalServer", "InternalServerError"),
-                *("InternalService", "ServiceUnavailable"),
+                *("Internal", "InternalError", "InternalFailure", "InternalServer"),
+                *("InternalServerError", "InternalService", "InternalServiceError"),
+                *("Server", "Service", "ServiceFailure", "ServiceUnavailable"),
             }
         ),
         ("5",),
         (),
         "statuses from 500 on: botocore's standard retry mode; codes: the models of SageMaker "
-        "Runtime, FSx and others in botocore 1.43 (November 2026)",
+        "Runtime, FSx, SNS, ECS, Lambda and others in botocore 1.43 (November 2026)",
     ),
     Passing(
         "no response",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,9 @@ from orchestration.graph import Alternative, Call, ErrorPattern, Fallback, Opera
 from tests.performances.scripted import Answer
 from tests.performances.test_steps import DONE, RUNS, THROTTLED, edge, job, run
 
+FAILURES = re.compile(
+    "Internal(Error|Failure|Server|ServerError|Service|ServiceError)?|Server|Service(Failure)?"
+)
 ABSENT = ErrorPattern("ValidationException", "not found")
 DENIED = ServiceError("AccessDeniedException", "not authorized")
 MISSING = ServiceError("ValidationException", "Requested resource not found.")
@@ -58,6 +62,20 @@ def test_a_refusal_does_not_pass_and_no_name_of_it_is_retried(code: str) -> None
     for service in services.known():
         names = passing(Operation(service, "Create", {}))
         assert not [name for name in names if code.removesuffix("Exception") in str(name)]
+
+
+def test_failures_of_a_service_that_its_model_declares_are_retried_by_name() -> None:
+    session, names = Session(), set()
+    for service in services.known():
+        known = services.service(service)
+        retried = passing(Operation(service, "Create", {}))
+        for shape in session.get_service_model(service).error_shapes:
+            base = shape.name.removesuffix("Exception")
+            if known.named_errors is None and FAILURES.fullmatch(base):
+                names.add(f"{known.prefix}.{base}Exception")
+                assert f"{known.prefix}.{base}Exception" in retried
+    assert {"Lambda.ServiceException", "Ecs.ServerException"} < names
+    assert "Sns.InternalErrorException" in names
 
 
 def test_names_that_step_functions_gives_are_declared_by_the_models() -> None:
