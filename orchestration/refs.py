@@ -236,6 +236,8 @@ def run_attempt() -> Expression[str]:
     return RunAttempt()
 
 
+FORMS: Final = ("ref", "parameter", "run", "join", "first_of", "each", "outcome")
+"""The keys of references in YAML."""
 _FORMS = (
     "{ref: <stage>.<output>}, {parameter: <name>}, {run: id}, {join: [<text or reference>, …]} or "
     "{first_of: [<reference>, …]}"
@@ -260,10 +262,12 @@ def parse(value: object) -> Expression[object]:
             return join(*(part if isinstance(part, str) else parse(part) for part in argument))
         case "first_of", list() | tuple():
             return first_of(*(parse(p) if isinstance(p, Mapping) else p for p in argument))
-    forms = ("ref", "parameter", "run", "join", "first_of", "each", "outcome")
-    if form not in forms and get_close_matches(str(form), forms, n=1):
-        raise ValueError(f"expected a reference, got {dict(value)!r}{near(str(form), forms)}")
-    raise ValueError(f"expected a reference, got {dict(value)!r}; write one of {_FORMS}")
+    unlike = f"expected a reference, got {dict(value)!r}"
+    if form == "outcome":
+        raise ValueError(f"{unlike}; a run's outcome has {', '.join(OUTCOME_FIELDS)}")
+    if form not in FORMS and get_close_matches(str(form), FORMS, n=1):
+        raise ValueError(f"{unlike}{near(str(form), FORMS)}")
+    raise ValueError(f"{unlike}; write one of {_FORMS}")
 
 
 def _of_run(form: object, argument: Any) -> Expression[object]:

@@ -15,7 +15,7 @@ from orchestration.checks.patterns import matches
 from orchestration.checks.shapes import OperationModel, Shape, service_model
 from orchestration.errors import Problem, near
 from orchestration.expressions import SCALARS, Item, Join, Run, RunAttempt, Tree
-from orchestration.refs import Expression
+from orchestration.refs import FORMS, Expression, parse
 
 _SAMPLE_RUN = "0123456789ab"
 _MOST_SHOWN = 200
@@ -170,6 +170,11 @@ def _value(  # noqa: C901 - one arm for each type of shape
 
 
 def _wrong(path: str, expected: str, value: object) -> Problem:
+    if isinstance(value, Mapping) and len(value) == 1 and set(value) <= set(FORMS):
+        try:
+            parse(value)
+        except ValueError as error:
+            return Problem(path, str(error))
     return Problem(path, f"expected {expected}, not {value!r}")
 
 

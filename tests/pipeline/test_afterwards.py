@@ -242,8 +242,11 @@ def test_a_stage_is_skipped_with_the_one_that_it_reads() -> None:
         ),
         pytest.param(
             [job("a")],
-            {"always": [tells("note", {"outcome": "reason"})]},
-            ["always.note: Publish Message: expected text, not {'outcome': 'reason'}"],
+            {"always": [tells("note", {"join": [OUTCOME, {"outcome": "reason"}]})]},
+            [
+                "always.note: Publish Message: expected a reference, got {'outcome': 'reason'}; a "
+                "run's outcome has state, error, cause"
+            ],
             id="no such field",
         ),
     ],
