@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestration.local import Fault
+from tests.faults.flagship import topic
 
 DENIED = "User: arn:aws:iam::123456789012:user/me is not authorized to perform this"
 FOREVER = 100_000
@@ -35,6 +36,7 @@ SERVICES = {
     "sagemaker-runtime": Service(
         ("ThrottlingException", 429), "InternalFailure", ("AccessDeniedException", 403)
     ),
+    "sns": Service(("Throttling", 400), "InternalError", ("AuthorizationError", 403)),
 }
 
 
@@ -154,3 +156,9 @@ CALLS = (
     Call("invoke endpoint", "sagemaker-runtime", "InvokeEndpoint"),
 )
 """In the order in which they are made; :mod:`tests.faults.test_matrix` compares them with a run."""
+
+LAST_CALLS = (
+    Call("alarm", "sns", "Publish", {"TopicArn": topic("alarm")}),
+    Call("record", "sns", "Publish", {"TopicArn": topic("record")}),
+)
+"""The calls of the stages after the end of a run: of one that failed, and of every run."""

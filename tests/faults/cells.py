@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from orchestration.local import Fault
-from tests.faults.calls import CALLS, FOREVER, Call
+from tests.faults.calls import CALLS, FOREVER, LAST_CALLS, Call
 from tests.faults.flagship import ENDPOINT, FIRST, NAME
 from tests.faults.stand_ins import STOPPED
 
 KILLED: Final = "killed right after"
+KILLED_BEFORE: Final = "killed right before"
 Deed = Literal["cancel a task", "delete all data"]
 
 
@@ -30,6 +31,17 @@ class Cell:
     """The call right after which the driver is killed, or somebody else does something."""
     deed: Deed | None = None
     """What somebody else does at that moment; None where the driver is killed."""
+    last: bool = False
+    """Stages follow the end of the run."""
+    error: str = ""
+    """A part of the error that the run itself ends with, before those stages."""
+    arrives: bool = True
+    """The row's call after the end gets through at last."""
+
+    @property
+    def killed(self) -> bool:
+        """Whether the driver is killed."""
+        return self.moment is not None and self.deed is None
 
     @property
     def name(self) -> str:
@@ -58,7 +70,8 @@ for tasks that hold up its deletion."""
 
 def cells() -> tuple[Cell, ...]:
     """Return all cells, those of a call one after the other."""
-    return tuple(cell for call in CALLS for cell in (*_of_call(call), *_of_job(call)))
+    during = (cell for call in CALLS for cell in (*_of_call(call), *_of_job(call)))
+    return (*during, *(cell for call in LAST_CALLS for cell in _of_last(call)))
 
 
 def _of_call(call: Call) -> Iterator[Cell]:
@@ -82,6 +95,30 @@ def _of_call(call: Call) -> Iterator[Cell]:
     if call.quota:
         yield cell("quota", call.answered(*call.quota, times=100_000))
     yield Cell(call.name, KILLED, (), True, served, call.moment())
+
+
+def _of_last(call: Call) -> Iterator[Cell]:
+    """Yield the cells of a call after the end, which may fail a run only where that succeeded."""
+    by_name = {each.name: each for each in CALLS}
+    before = by_name["invoke endpoint"]
+    faults: tuple[Fault, ...] = ()
+    error = ""
+    if call.name == "alarm":
+        before = by_name["create file system"]
+        assert before.quota is not None
+        error = before.quota[0]
+        faults = (before.answered(*before.quota, times=FOREVER),)
+    moments = {KILLED_BEFORE: before.moment()}
+    for cell in (*_of_call(call), Cell(call.name, KILLED_BEFORE, (), True)):
+        yield replace(
+            cell,
+            faults=(*faults, *cell.faults),
+            survives=cell.survives and not error,
+            arrives=cell.survives,
+            moment=moments.get(cell.kind, cell.moment),
+            last=True,
+            error=error,
+        )
 
 
 def _of_job(call: Call) -> Iterator[Cell]:
@@ -136,6 +173,7 @@ def sample() -> tuple[Cell, ...]:
         "train: stopped by someone",
         "train: capacity",
         "delete file system: killed right after",
+        "alarm: denied",
     )
     together = Cell("all of it", ", ".join(overcome), tuple(faults), survives=True)
     return (together, *(by_name[name] for name in others))

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from orchestration import Pipeline
 from orchestration.direct.pipelines import workspace
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import dag_runs, direct_runs, executions
@@ -19,8 +20,8 @@ from tests.conformance import pipelines
 from tests.conformance.sites import site_on, wait
 from tests.conformance.test_conformance import Backend
 from tests.faults.accounts import Account, Zygote
-from tests.faults.cells import KILLED, Cell, Deed
-from tests.faults.flagship import ENDPOINT, OLD, flagship
+from tests.faults.cells import Cell, Deed
+from tests.faults.flagship import ENDPOINT, OLD
 
 SCALE = 0.002
 _WORK_S: Mapping[Backend, float] = {"direct": 0.5, "airflow": 0.5, "step-functions": 60.0}
@@ -46,19 +47,21 @@ class Ending:
 class Drivers:
     """The drivers, the zygote of their accounts, and the Airflow of all runs."""
 
-    def __init__(self, zygote: Zygote, airflow: LocalAirflow, folder: Path) -> None:
+    def __init__(
+        self, zygote: Zygote, airflow: LocalAirflow, folder: Path, pipeline: Pipeline
+    ) -> None:
         self._zygote = zygote
         self._airflow = airflow
         self._folder = folder
-        self._pipeline = flagship()
-        self._workflow = self._pipeline.lower()
+        self._pipeline = pipeline
+        self._workflow = pipeline.lower()
         for name in OBJECTS:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(name)
 
     def run(self, on: Backend, run_id: str, cell: Cell) -> Ending:
-        """Run the flagship under the faults of a cell."""
-        work_s = _WORK_S[on] if cell.kind == KILLED else None
+        """Run the pipeline under the faults of a cell."""
+        work_s = _WORK_S[on] if cell.killed else None
         with self._zygote.account(SCALE, work_s) as aws:
             self._prepare(aws, served=cell.served)
             for fault in cell.faults:
@@ -81,6 +84,8 @@ class Drivers:
     def _prepare(self, aws: Account, *, served: bool) -> None:
         uploads = {pipelines.PARAMETERS["data"]: self._folder}
         prepare(aws, self._pipeline, self._workflow, self._values, uploads)
+        for stage in (*self._pipeline.on_failure, *self._pipeline.always):
+            aws.client("sns").create_topic(Name=stage.name)
         if served:
             _serve_the_old_model(aws)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestration import (
+    AwsCall,
     Cluster,
     DataStaging,
     FileSystemChannel,
@@ -14,6 +15,7 @@ from orchestration import (
     Vpc,
     join,
     parameter,
+    run_outcome,
 )
 from tests.conformance import pipelines
 
@@ -56,6 +58,23 @@ def flagship() -> Pipeline:
     evaluate = pipelines.evaluation("evaluate", train)
     deploy = pipelines.deployment("deploy", evaluate.outputs.best_checkpoint)
     return pipelines.pipeline(NAME, staged, train, evaluate, deploy)
+
+
+def concluded() -> Pipeline:
+    """Return it with stages after its end: an alarm where it failed, a record of every run."""
+    last = {"on_failure": (_tells("alarm"),), "always": (_tells("record"),)}
+    return Pipeline(**{**dict(flagship()), **last})
+
+
+def topic(name: str) -> str:
+    """Return the ARN of the topic that a stage after the end sends to."""
+    return f"arn:aws:sns:us-east-1:123456789012:{name}"
+
+
+def _tells(name: str) -> AwsCall:
+    text = join(name, " ", run_outcome("state"), "|", run_outcome("error"))
+    request = {"TopicArn": topic(name), "Message": text}
+    return AwsCall(name=name, service="sns", operation="Publish", request=request)
 
 
 HOLDOUT = join(parameter("data"), "/holdout")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from tests.conformance import normal
 from tests.conformance.test_conformance import BACKENDS, Backend
-from tests.faults.cells import KILLED, Cell
+from tests.faults.cells import Cell
 from tests.faults.drivers import Ending
 from tests.faults.flagship import BEST, ENDPOINT, OLD
 
@@ -22,7 +22,7 @@ Endings = Mapping[Backend, Ending]
 def broken(cell: Cell, endings: Endings) -> dict[Backend, list[str]]:
     """Return what each driver did wrong."""
     problems = {on: list(_alone(cell, ending)) for on, ending in endings.items()}
-    if cell.kind != KILLED:
+    if not cell.killed:
         reference = endings["direct"]
         for on in BACKENDS:
             problems[on] += _differences(endings[on], reference)
@@ -34,10 +34,29 @@ def _alone(cell: Cell, ending: Ending) -> Iterator[str]:
     yield from _no_file_system(ending)
     yield from _served(cell, ending)
     yield from _paid(ending)
-    if cell.kind == KILLED and ending.error == "Stopped":
+    if cell.killed and ending.error == "Stopped":
         return
+    yield from _concluded(cell, ending)
     if cell.survives != (ending.state == "succeeded"):
         yield f"{ending.state}: {ending.error}: {ending.cause}"
+
+
+def _concluded(cell: Cell, ending: Ending) -> Iterator[str]:
+    """Yield where a run loses its own error, or stages after its end are told of another end."""
+    if not cell.last:
+        return
+    if cell.error not in ending.error:
+        yield f"the run's own error {cell.error} has become {ending.error}: {ending.cause}"
+    end = f"failed|{ending.error}" if cell.error else "succeeded|"
+    expected = {f"{name} {end}" for name in (("alarm", "record") if cell.error else ("record",))}
+    messages = [call for call in ending.calls if call.operation == "Publish"]
+    sent = {call.request["Message"] for call in messages}
+    if sent != expected:
+        yield f"{sorted(sent)} and not {sorted(expected)}"
+    arrived = {call.request["Message"] for call in messages if not call.error_code}
+    refused = expected - arrived
+    if refused != (set() if cell.arrives else {f"{cell.row} {end}"}):
+        yield f"{sorted(refused)} did not arrive"
 
 
 def _nothing_runs(ending: Ending) -> Iterator[str]:

@@ -14,6 +14,7 @@ from tests.conformance.test_conformance import BACKENDS
 from tests.faults.accounts import Zygote
 from tests.faults.cells import Cell
 from tests.faults.drivers import Drivers
+from tests.faults.flagship import concluded, flagship
 from tests.faults.laws import broken
 from tests.faults.table import Result
 
@@ -27,13 +28,16 @@ def judged(cells: Sequence[Cell], workers: int, tell: Callable[[Result], None]) 
 
     def work() -> None:
         with Zygote() as zygote, LocalAirflow() as airflow, tempfile.TemporaryDirectory() as folder:
-            drivers = Drivers(zygote, airflow, Path(folder))
+            drivers = {
+                last: Drivers(zygote, airflow, Path(folder), pipeline())
+                for last, pipeline in ((False, flagship), (True, concluded))
+            }
             while True:
                 try:
                     cell = waiting.get_nowait()
                 except queue.Empty:
                     return
-                result = results[cell.name] = _judged(cell, drivers)
+                result = results[cell.name] = _judged(cell, drivers[cell.last])
                 tell(result)
 
     threads = [threading.Thread(target=work) for _ in range(workers)]

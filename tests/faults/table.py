@@ -27,6 +27,10 @@ triggerer and worker get SIGKILL and start again over their database, which retr
 waits on. Both must succeed then. Step Functions: the execution is stopped, which is its end, and
 its companion cleans up; so the ends are not compared.
 
+*Killed right before* is the same at the call that ends the run: what follows its end has not begun.
+The alarm follows a run that has failed, for want of quota for its file system, and the record every
+run, here one that succeeds. A run that failed keeps its own error, whatever becomes of the two.
+
 *Data deleted* means that somebody deletes the file system while the training job is created.
 """
 DRIVERS: Sequence[Backend] = ("direct", "airflow", "step-functions")

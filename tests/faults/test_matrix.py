@@ -15,6 +15,7 @@ from tests.faults.calls import CALLS
 from tests.faults.cells import Cell, cells, sample
 from tests.faults.drivers import Drivers
 from tests.faults.excuses import EXCUSES
+from tests.faults.flagship import flagship
 from tests.faults.table import letter
 
 TABLE = Path(__file__).with_name("table.md")
@@ -45,7 +46,7 @@ def names(call: Any) -> list[str]:
 @pytest.mark.parametrize("served", [True, False], ids=["over an old model", "for the first time"])
 def test_every_call_of_the_flagship_is_a_row(served: bool, tmp_path: Path) -> None:
     with Zygote() as zygote:
-        drivers = Drivers(zygote, LocalAirflow(), tmp_path)
+        drivers = Drivers(zygote, LocalAirflow(), tmp_path, flagship())
         ending = drivers.run("direct", "plain", Cell("none", "none", (), True, served))
     assert ending.state == "succeeded", ending.cause
     rows = {tuple(names(call)) for call in ending.calls if not normal.own(call)}
