@@ -1,0 +1,13 @@
+"""What a definition may call, the engine of the embedded AWS takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestration.backends.stepfunctions.calls import services
+from orchestration.local.engine.tasks.services import operations
+
+
+@pytest.mark.parametrize("name", services.known())
+def test_services_that_rendering_knows_are_known_here(name: str) -> None:
+    assert operations(services.service(name).name)
