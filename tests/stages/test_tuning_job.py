@@ -249,7 +249,8 @@ def test_the_best_job_gives_the_outputs() -> None:
 @pytest.mark.parametrize("user", USERS)
 def test_other_stages_take_its_outputs_as_those_of_a_training_job(user: dict[str, Any]) -> None:
     train = {key: value for key, value in TUNE.items() if key in TrainingJob.model_fields}
-    kinds = {"training_job": train | {"kind": "training_job"}, "tuning_job": TUNE}
+    train |= {"kind": "training_job", "metrics": {"accuracy": "accuracy=([0-9.]+)"}}
+    kinds = {"training_job": train, "tuning_job": TUNE}
     lowered = []
     for stage in kinds.values():
         whole = pipeline(tune={**stage, "checkpoints": {}}, use=user).lower()
