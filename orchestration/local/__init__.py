@@ -1,9 +1,10 @@
 """The embedded AWS: the parts of AWS that a pipeline uses, simulated on this machine.
 
-S3, IAM, STS, EventBridge, EventBridge Scheduler and CloudWatch Logs are moto's (schedules and
-rules start nothing). Step Functions is moto's engine with its faults mended. SageMaker
-(training, tuning, processing, batch transforms, models, endpoints) and FSx for Lustre are simulated
-here, and their jobs really run, as local processes. What is not simulated answers `NotSimulated`.
+S3, IAM, STS, EventBridge, EventBridge Scheduler and CloudWatch Logs are moto's; rules start state
+machines and tell topics, schedules start theirs while `pass_time` moves the time. Step Functions is
+moto's engine with its faults mended. SageMaker (training, tuning, processing, batch transforms,
+models, endpoints) and FSx for Lustre are simulated here, and their jobs really run, as local
+processes. What is not simulated answers `NotSimulated`.
 
 A job can tell in these ways that it is not on AWS:
 

@@ -7,7 +7,7 @@ import tarfile
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -19,6 +19,7 @@ IMAGE = "orchestration.local/pytorch:2"
 BUCKET = "embedded-bucket"
 SUBNET = "subnet-0123456789abcdef0"
 GROUP = "sg-0123456789abcdef0"
+Seen = TypeVar("Seen")
 
 
 def prepare(aws: EmbeddedAws) -> None:
@@ -60,11 +61,11 @@ def read(aws: EmbeddedAws, key: str) -> bytes:
 
 
 def wait(
-    describe: Callable[[], dict[str, Any]],
-    done: Callable[[dict[str, Any]], bool],
+    describe: Callable[[], Seen],
+    done: Callable[[Seen], bool],
     *,
     timeout_s: float = PATIENCE_S,
-) -> dict[str, Any]:
+) -> Seen:
     end = time.monotonic() + timeout_s
     while not done(found := describe()):
         assert time.monotonic() < end, f"still waiting after {timeout_s} s: {found}"

@@ -1,26 +1,95 @@
-"""Deliveries of EventBridge to topics of SNS: the message by its template, if the topic allows it.
+"""Deliveries of EventBridge: the targets of rules, and what each receives by its template.
 
-EventBridge drops what a topic refuses, and says so in a metric only; so does this. A template's
-values stand in it as AWS was recorded to insert them by LocalStack's tests of input transformers
-(``tests/aws/services/events/test_events_inputs.snapshot.json``): a missing one is empty text.
-Outside of quotation marks, a missing one leaves no JSON, and is not delivered: assumed.
+EventBridge drops what a topic or Step Functions refuses, and says so in a metric only; so does
+this. A template's values stand in it as AWS was recorded to insert them by LocalStack's tests of
+input transformers (``tests/aws/services/events/test_events_inputs.snapshot.json``): a missing one
+is empty text. Texts are not escaped, as the documentation says, so that one with a quotation mark
+or a line break in it leaves no JSON; such a message is not delivered, nor is one that a missing
+value outside of quotation marks has left no JSON: assumed.
+https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-transform-target-input.html
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import re
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from orchestration.local.account.protocol import JsonObject
+from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject
+from orchestration.local.engine.tasks.clients import client, installed
 
+_log = logging.getLogger(__name__)
 _SERVICE: Final = "events.amazonaws.com"
 _PARTS: Final = re.compile(r'(<[\w.-]+>|\\.|")')
 
 
+def dispatch(event: JsonObject) -> None:
+    """Deliver an event to the state machines and topics that rules name, without waiting."""
+    later([target for target in _targets(event) if delivered(target)], event)
+
+
+def later(targets: Sequence[JsonObject], event: JsonObject) -> None:
+    """Deliver an event to targets, behind the response to the request at hand."""
+
+    def work() -> None:
+        for target in targets:
+            deliver(target, event)
+
+    if targets:
+        # A target's execution starts by a request to this very server.
+        threading.Thread(target=work, daemon=True).start()
+
+
+def delivered(target: JsonObject) -> bool:
+    """Return whether a target's events are delivered here; moto delivers to queues and logs."""
+    return ":sns:" in target["Arn"] or ":stateMachine:" in target["Arn"]
+
+
 def deliver(target: JsonObject, event: JsonObject) -> None:
+    """Deliver an event to a state machine or a topic."""
+    if ":sns:" in target["Arn"]:
+        _publish(target, event)
+        return
+    message = message_of(target, event)
+    if message is not None:
+        start(target["Arn"], message)
+
+
+def start(machine_arn: str, message: str) -> None:
+    """Start an execution, if the state machine exists."""
+    from botocore.exceptions import ClientError
+
+    if not installed():
+        return
+    region = machine_arn.split(":")[3]
+    try:
+        client("stepfunctions", region).start_execution(stateMachineArn=machine_arn, input=message)
+    except ClientError as error:
+        _log.error("not delivered to %s: %s", machine_arn, error)
+
+
+def _targets(event: JsonObject) -> Iterator[JsonObject]:
+    models = sys.modules.get("moto.events.models")
+    if models is None:
+        # Loaded with the first request, so there is no rule.
+        return
+    backend = models.events_backends[ACCOUNT_ID][event["region"]]
+    for rule in list(backend.describe_event_bus("default").rules.values()):
+        if matches(rule, event):
+            yield from rule.targets
+
+
+def matches(rule: Any, event: JsonObject) -> bool:
+    """Return whether a rule is about an event; one with a schedule is about none."""
+    pattern = rule.event_pattern
+    return bool(rule.state == "ENABLED" and pattern.get_pattern() and pattern.matches_event(event))
+
+
+def _publish(target: JsonObject, event: JsonObject) -> None:
     """Publish an event to a topic, unless the topic does not let EventBridge publish."""
     models = sys.modules.get("moto.sns.models")
     if models is None:
@@ -62,10 +131,10 @@ def _filled(template: str, values: Mapping[str, Any]) -> str:
 def _written(value: Any, *, quoted: bool) -> str:
     if value is _MISSING:
         return ""
+    if isinstance(value, str):
+        return value if quoted else f'"{value}"'
     text = json.dumps(value, ensure_ascii=False)
-    if not quoted:
-        return text
-    return text[1:-1] if isinstance(value, str) else text.replace('"', "")
+    return text.replace('"', "") if quoted else text
 
 
 _MISSING: Final = object()

@@ -1,4 +1,4 @@
-"""Events of executions, delivered to the state machines and topics that rules of EventBridge name.
+"""Events of executions, delivered to what rules of EventBridge name.
 
 moto 5.2.5 keeps rules and their targets, but Step Functions tells it of no execution's end, and it
 delivers to neither. `tests/local/engine/test_status_events.py` fails without this module.
@@ -7,19 +7,14 @@ delivers to neither. `tests/local/engine/test_status_events.py` fails without th
 
 from __future__ import annotations
 
-import json
-import sys
-import threading
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommunication
 
 from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject
-from orchestration.local.engine.deliveries import deliver
+from orchestration.local.engine.deliveries import dispatch
 from orchestration.local.engine.seams import replace
-from orchestration.local.engine.tasks.clients import client
 from orchestration.local.engine.tasks.values import iso
 
 
@@ -29,8 +24,7 @@ def install() -> None:
 
     def tell(self: Any) -> None:
         terminated(self)
-        # A target's execution starts by a request to this very server.
-        threading.Thread(target=_deliver, args=(_event(self.execution),), daemon=True).start()
+        dispatch(_event(self.execution))
 
     replace(BaseExecutionWorkerCommunication, "terminated", tell)
 
@@ -56,25 +50,3 @@ def _event(execution: Any) -> JsonObject:
         "resources": [execution.exec_arn],
         "detail": detail,
     }
-
-
-def _deliver(event: JsonObject) -> None:
-    states = client("stepfunctions", event["region"])
-    for target in _targets(event):
-        if ":sns:" in target["Arn"]:
-            deliver(target, event)
-        elif ":stateMachine:" in target["Arn"]:
-            states.start_execution(
-                stateMachineArn=target["Arn"], input=target.get("Input") or json.dumps(event)
-            )
-
-
-def _targets(event: JsonObject) -> Iterator[JsonObject]:
-    models = sys.modules.get("moto.events.models")
-    if models is None:
-        # Loaded with the first request, so there is no rule.
-        return
-    backend = models.events_backends[ACCOUNT_ID][event["region"]]
-    for rule in list(backend.describe_event_bus("default").rules.values()):
-        if rule.state == "ENABLED" and rule.event_pattern.matches_event(event):
-            yield from rule.targets

@@ -21,6 +21,7 @@ from typing import Any
 from orchestration.local import engine
 from orchestration.local.account.account import Account
 from orchestration.local.account.clock import Clock
+from orchestration.local.events import sources
 from orchestration.local.processes.children import remove
 from orchestration.local.processes.environment import environment
 from orchestration.local.sagemaker.workloads import Workloads
@@ -84,22 +85,28 @@ def build(
     clock = Clock(options.time_scale)
     account = Account(options.region, clock, directory, clean, options.devices_per_host)
     simulation = Simulation(account, workloads)
-    applications.append(Application(simulation, moto, _loading_engine(moto.lock, account)))
+    sources.install()
+    rules = _once(moto.lock, sources.install_rules)
+    applications.append(Application(simulation, moto, _loading_engine(moto.lock, account), rules))
     return server, simulation
 
 
 def _loading_engine(lock: Any, account: Account) -> Callable[[], None]:
     """Return a function that loads Step Functions on its first call, which takes a second."""
-    loaded: list[bool] = []
+    endpoint = account.environment["AWS_ENDPOINT_URL"]
+    return _once(lock, lambda: engine.install(account.clock, account.activity, endpoint))
+
+
+def _once(lock: Any, install: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that installs something on its first call."""
+    done: list[bool] = []
 
     def load() -> None:
         # moto's own lock around its imports on demand: no two threads may import parts of it.
         with lock:
-            if not loaded:
-                engine.install(
-                    account.clock, account.activity, account.environment["AWS_ENDPOINT_URL"]
-                )
-                loaded.append(True)
+            if not done:
+                install()
+                done.append(True)
 
     return load
 

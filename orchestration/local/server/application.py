@@ -11,6 +11,7 @@ from typing import Any
 from orchestration.local.account import protocol
 from orchestration.local.account.protocol import Answer, Request, ServiceError
 from orchestration.local.account.recorder import error_code
+from orchestration.local.events import sources
 from orchestration.local.server import control
 from orchestration.local.server.decoding import decode
 from orchestration.local.server.simulation import Simulation
@@ -22,11 +23,18 @@ Wsgi = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 class Application:
     """The WSGI application: one account in front of moto."""
 
-    def __init__(self, simulation: Simulation, moto: Wsgi, load_engine: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        simulation: Simulation,
+        moto: Wsgi,
+        load_engine: Callable[[], None],
+        load_rules: Callable[[], None],
+    ) -> None:
         self._simulation = simulation
         self._account = simulation.account
         self._moto = moto
         self._load_engine = load_engine
+        self._load_rules = load_rules
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
@@ -74,6 +82,8 @@ class Application:
         service = self._simulation.services.get(request.service)
         if request.service == "stepfunctions":
             self._load_engine()
+        if request.service == "events":
+            self._load_rules()
         if service is None:
             return _from_moto(self._moto, environ)
         if not service.handles(request):
@@ -81,7 +91,10 @@ class Application:
                 service.check(request)
             except ServiceError as error:
                 return protocol.error_answer(request.service, error)
-            return _from_moto(self._moto, environ)
+            answer = _from_moto(self._moto, environ)
+            if answer.status < 400 and request.service == "sagemaker":
+                sources.tell_of_package(request)
+            return answer
         if request.operation not in service.operations:
             return protocol.error_answer(request.service, protocol.not_simulated(request))
         return service.answer(request.operation, request.parameters)

@@ -6,6 +6,7 @@ import json
 import threading
 from typing import Any
 
+from orchestration.errors import LocalError
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import Answer
 from orchestration.local.account.records import Fault
@@ -39,6 +40,8 @@ def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
     elif what == "resources":
         _provide(simulation.account, **json.loads(body))
         data = {}
+    elif what == "time":
+        data = _moved(simulation, **json.loads(body))
     elif what == "events":
         data = _events(simulation.account.region, **json.loads(body))
     elif what.startswith("logs/"):
@@ -62,6 +65,13 @@ def _provide(
             provide_role(arn)
         account.networks.provide(subnets, security_groups)
         account.stand_ins.provide(StandIn(**each) for each in stand_ins)
+
+
+def _moved(simulation: Simulation, *, seconds: float) -> Any:
+    try:
+        return {"started": simulation.calendar.move(seconds, simulation.account.region)}
+    except LocalError as error:
+        return {"refused": str(error)}
 
 
 def _events(region: str, *, execution: str, after: int) -> Any:

@@ -7,6 +7,7 @@ from orchestration.local.account.policies import Iam
 from orchestration.local.account.protocol import Service
 from orchestration.local.batch.service import BatchOperations
 from orchestration.local.datasync.service import DataSync
+from orchestration.local.events.schedules import Calendar
 from orchestration.local.fsx.service import FileSystems
 from orchestration.local.functions.service import Functions
 from orchestration.local.s3.service import S3
@@ -19,6 +20,7 @@ class Simulation:
 
     def __init__(self, account: Account, workloads: Workloads | None = None) -> None:
         self.account = account
+        self.calendar = Calendar()
         self.file_systems = FileSystems(account)
         self.sagemaker = SageMaker(account, self.file_systems, workloads or Workloads())
         self.datasync = DataSync(account, self.file_systems.get)

@@ -39,6 +39,11 @@ def client(service: str, region: str) -> Any:
     return connection
 
 
+def installed() -> bool:
+    """Return whether the engine is loaded; without it there is no state machine."""
+    return bool(_ENDPOINT)
+
+
 def _boto_client_for(region: str, service: str, state_credentials: Any = None) -> Any:  # noqa: ARG001
     return client(service, region)
 

@@ -1,0 +1,85 @@
+"""Schedules start what they name while time is moved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from orchestration.errors import LocalError
+from orchestration.local import EmbeddedAws
+from tests.local.conftest import ROLE
+
+pytestmark = pytest.mark.slow
+
+PASSING = {"StartAt": "End", "States": {"End": {"Type": "Pass", "End": True}}}
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[EmbeddedAws]:
+    with EmbeddedAws(time_scale=0.005) as embedded:
+        yield embedded
+
+
+@pytest.fixture(scope="module")
+def machine(aws: EmbeddedAws) -> str:
+    created = aws.client("stepfunctions").create_state_machine(
+        name="nightly", definition=json.dumps(PASSING), roleArn=ROLE
+    )
+    return str(created["stateMachineArn"])
+
+
+@pytest.fixture
+def schedule(aws: EmbeddedAws, machine: str) -> Iterator[Any]:
+    client, names = aws.client("scheduler"), []
+
+    def make(name: str, expression: str, **more: Any) -> None:
+        names.append(name)
+        target = {"Arn": machine, "RoleArn": ROLE}
+        target["Input"] = json.dumps({"of": name, "at": "<aws.scheduler.scheduled-time>"})
+        client.create_schedule(
+            Name=name,
+            ScheduleExpression=expression,
+            FlexibleTimeWindow={"Mode": "OFF"},
+            Target=target,
+            **more,
+        )
+
+    yield make
+    for name in names:
+        client.delete_schedule(Name=name)
+
+
+def test_each_time_starts_an_execution_with_its_time(
+    aws: EmbeddedAws, machine: str, schedule: Any
+) -> None:
+    schedule("mornings", "cron(30 6 ? * MON-FRI *)", ScheduleExpressionTimezone="Europe/Berlin")
+    started = aws.pass_time(hours=7 * 24)
+    assert len(started) == 5
+    states = aws.client("stepfunctions")
+    executions = states.list_executions(stateMachineArn=machine)["executions"]
+    inputs = [
+        json.loads(states.describe_execution(executionArn=each["executionArn"])["input"])
+        for each in executions
+    ]
+    assert sorted(f"{each['of']} at {each['at']}" for each in inputs) == started
+    # 6:30 in Berlin is 5:30 or 4:30 in UTC.
+    assert {each["at"][-9:] for each in inputs} <= {"05:30:00Z", "04:30:00Z"}
+    assert aws.pass_time(hours=0) == []
+
+
+def test_rates_and_disabled_schedules(aws: EmbeddedAws, schedule: Any) -> None:
+    schedule("sweep", "rate(2 hours)")
+    schedule("off", "rate(1 hour)", State="DISABLED")
+    aws.pass_time(hours=3)
+    started = aws.pass_time(hours=6)
+    assert {each.partition(" ")[0] for each in started} == {"sweep"}
+    assert len(started) == 3
+
+
+def test_too_many_starts_are_refused_before_the_first(aws: EmbeddedAws, schedule: Any) -> None:
+    schedule("often", "rate(1 minute)")
+    with pytest.raises(LocalError, match="move time by less"):
+        aws.pass_time(hours=24 * 7)
