@@ -14,6 +14,8 @@ AFTER_THE_END = Path(__file__).parents[1] / "docs" / "after_the_end.md"
 NESTED_PIPELINES = Path(__file__).parents[1] / "docs" / "nested_pipelines.md"
 TUNING = Path(__file__).parents[1] / "docs" / "tuning.md"
 EVALUATION = Path(__file__).parents[1] / "docs" / "evaluation.md"
+TRIGGERS = Path(__file__).parents[1] / "docs" / "triggers.md"
+EMBEDDING = Path(__file__).parents[1] / "docs" / "embedding.md"
 CONDITIONS = Path(__file__).parents[1] / "docs" / "conditions.md"
 
 

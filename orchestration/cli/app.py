@@ -90,7 +90,16 @@ def validate(
 
 @app.command()
 def render(
-    artefact: Target, pipeline: Pipeline, output: Output = None, check: Check = False
+    artefact: Target,
+    pipeline: Pipeline,
+    fragment: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PREFIX", help="As one state for a larger state machine; names begin so."
+        ),
+    ] = None,
+    output: Output = None,
+    check: Check = False,
 ) -> None:
     """Render it for a backend.
 
@@ -99,7 +108,7 @@ def render(
     """
     from orchestration.cli.commands import rendering
 
-    rendering.render(artefact, pipeline, output, check=check)
+    rendering.render(artefact, pipeline, output, check=check, fragment=fragment)
 
 
 @app.command()

@@ -17,6 +17,9 @@ RUN: Final = "orchestration:run"
 ATTEMPT: Final = "orchestration:attempt"
 """The field with the number of the attempt at the run. Jobs that an earlier attempt left badly
 ended are followed by new ones, those of lower numbers only."""
+STARTED_BY: Final = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID"
+"""The field by which a larger state machine links its execution to the one it starts:
+https://docs.aws.amazon.com/step-functions/latest/dg/concepts-nested-workflows.html"""
 _INPUT: Final = "$states.input"
 _NAMED: Final = (
     f"($v := $lookup({_INPUT}, '{RUN}'); $substring($hash($v ? '' & $v : $run, 'SHA-256'), 0, 12))"
@@ -29,9 +32,17 @@ _EXECUTION: Final = "$states.context.Execution.Id & $string($states.context.Map.
 
 
 def write(
-    specs: tuple[ParameterSpec, ...], assigned: Mapping[str, Json], states: States, following: str
+    specs: tuple[ParameterSpec, ...],
+    assigned: Mapping[str, Json],
+    states: States,
+    following: str,
+    *,
+    place: str = "",
 ) -> str:
-    """Write the first states: ``assigned`` holds what is assigned once the input is checked."""
+    """Write the first states: ``assigned`` holds what is assigned once the input is checked.
+
+    ``place`` is JSONata that tells the runs of one execution apart.
+    """
     found = "[$problems.input, $problems.parameters, $problems.unknown]"
     cause = enclosed(f"$join({found}, {quote(wording.SEPARATOR)})")
     refused = states.last("InvalidInput", fail(wording.INVALID_INPUT, cause))
@@ -52,8 +63,10 @@ def write(
     }
     judge = states.add("FindProblems", judged, check)
     numbered = ParameterSpec(name=ATTEMPT, type="number", default=1)
-    specs = (*specs, ParameterSpec(name=RUN, default=""), numbered)
-    first = {"run": enclosed(_EXECUTION), "declared": [_declared(spec) for spec in specs]}
+    started_by = ParameterSpec(name=STARTED_BY, default="")
+    specs = (*specs, ParameterSpec(name=RUN, default=""), numbered, started_by)
+    execution = f"{_EXECUTION} & {place}" if place else _EXECUTION
+    first = {"run": enclosed(execution), "declared": [_declared(spec) for spec in specs]}
     return states.add("ReadInput", {"Type": "Pass", "Assign": first}, judge)
 
 

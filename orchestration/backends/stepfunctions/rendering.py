@@ -25,8 +25,11 @@ from orchestration.expressions import Json
 from orchestration.graph import Workflow
 
 
-def render(workflow: Workflow) -> dict[str, Json]:
+def render(workflow: Workflow, *, place: str = "") -> dict[str, Json]:
     """Return the definition, ready for ``CreateStateMachine``.
+
+    ``place`` is JSONata that tells the runs of one execution apart, where it is a part of another
+    definition.
 
     Raises :class:`~orchestration.errors.UnsupportedError` with everything that can't be said in it.
     """
@@ -34,10 +37,10 @@ def render(workflow: Workflow) -> dict[str, Json]:
     if refused:
         raise UnsupportedError(refused)
     known = facts(workflow)
-    definition = _definition(workflow, known)
+    definition = _definition(workflow, known, place)
     count = events.counted(definition, workflow)
     if count.most_polls < known.most_polls:
-        definition = _definition(workflow, replace(known, most_polls=count.most_polls))
+        definition = _definition(workflow, replace(known, most_polls=count.most_polls), place)
     exceeded = [*limits.exceeded(definition), *events.exceeded(count)]
     if exceeded:
         raise UnsupportedError(exceeded)
@@ -54,9 +57,9 @@ def compact(definition: Mapping[str, Json]) -> str:
     return limits.sent(definition)
 
 
-def _definition(workflow: Workflow, known: Facts) -> dict[str, Json]:
+def _definition(workflow: Workflow, known: Facts, place: str) -> dict[str, Json]:
     states = States()
-    start = _started(workflow, Scope(known, {}), states)
+    start = _started(workflow, Scope(known, {}), states, place)
     definition: dict[str, Json] = {
         "Comment": workflow.description or workflow.name,
         "QueryLanguage": "JSONata",
@@ -66,9 +69,9 @@ def _definition(workflow: Workflow, known: Facts) -> dict[str, Json]:
     return in_region(marked, workflow.region)
 
 
-def _started(workflow: Workflow, scope: Scope, states: States) -> str:
+def _started(workflow: Workflow, scope: Scope, states: States, place: str) -> str:
     writing = control.Writing(workflow.graph, scope, states, workflow.outputs, opens=True)
     done: State = {"Type": "Succeed", "Output": tree(workflow.outputs, writing.after)}
     first = writing.write(states.last("Outputs", done))
     assigned = {**scope.assigned(writing.first_values), **states.begun}
-    return parameters.write(workflow.parameters, assigned, states, first)
+    return parameters.write(workflow.parameters, assigned, states, first, place=place)

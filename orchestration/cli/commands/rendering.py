@@ -74,20 +74,39 @@ def warnings_of(backends: Sequence[Backend], workflow: Workflow) -> list[Problem
     return stepfunctions.warnings(workflow)
 
 
-def render(artefact: Artefact, pipeline: str, output: Path | None, *, check: bool) -> None:
-    """Write an artefact, or compare it with a file."""
+def render(
+    artefact: Artefact,
+    pipeline: str,
+    output: Path | None,
+    *,
+    check: bool,
+    fragment: str | None = None,
+) -> None:
+    """Write an artefact, or compare it with a file; of a state machine also as a ``fragment``."""
+    if fragment is not None and artefact is not Artefact.STEP_FUNCTIONS:
+        raise typer.BadParameter("only step-functions has fragments", param_hint="--fragment")
     which = named(pipeline)
     workflow = which.load().lower()
     if artefact is Artefact.COMPANION:
         text = _companion(workflow)
+    elif fragment is not None:
+        text = _fragment(workflow, fragment)
     else:
         backend = Backend(artefact.value)
         text = rendered(backend, workflow)
         for warning in warnings_of([backend], workflow):
             note(f"warning: {warning}")
     locked(which)
-    again = f"orchestrate render {artefact.value} {pipeline} -o {output}"
+    option = "" if fragment is None else f" --fragment {fragment}"
+    again = f"orchestrate render {artefact.value} {pipeline}{option} -o {output}"
     _deliver(text, output, check=check, again=again)
+
+
+def _fragment(workflow: Workflow, prefix: str) -> str:
+    from orchestration.backends import stepfunctions
+    from orchestration.backends.stepfunctions.embedding import fragment
+
+    return stepfunctions.dumps(fragment(workflow, prefix))
 
 
 def _companion(workflow: Workflow) -> str:
