@@ -21,7 +21,17 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from orchestration.expressions import each_item, first_of, join, parameter, run_id, run_outcome
-    from orchestration.pipeline import Notify, Parameter, Pipeline, Schedule, Topics
+    from orchestration.pipeline import (
+        EventValue,
+        ModelPackages,
+        Notify,
+        Parameter,
+        Pipeline,
+        S3Objects,
+        Schedule,
+        Topics,
+        Trigger,
+    )
     from orchestration.refs import Expression, Ref
     from orchestration.stages import (
         AirflowOptions,
@@ -107,6 +117,7 @@ _MODULES = {
     "Deployment": "orchestration.stages",
     "EfsChannel": "orchestration.stages",
     "EvaluationMetric": "orchestration.stages",
+    "EventValue": "orchestration.pipeline",
     "ExistingFileSystem": "orchestration.stages",
     "Experiment": "orchestration.stages",
     "Expression": "orchestration.refs",
@@ -123,6 +134,7 @@ _MODULES = {
     "Machines": "orchestration.stages",
     "ManagedSpot": "orchestration.stages",
     "ModelOutput": "orchestration.stages",
+    "ModelPackages": "orchestration.pipeline",
     "MultiWorkerMirrored": "orchestration.strategies",
     "LustreLink": "orchestration.stages",
     "NewFileSystem": "orchestration.stages",
@@ -149,6 +161,7 @@ _MODULES = {
     "RunError": "orchestration.errors",
     "S3Channel": "orchestration.stages",
     "S3Destination": "orchestration.stages",
+    "S3Objects": "orchestration.pipeline",
     "SMDDP": "orchestration.strategies",
     "SMPv1": "orchestration.strategies",
     "SMPv2": "orchestration.strategies",
@@ -162,6 +175,7 @@ _MODULES = {
     "Topics": "orchestration.pipeline",
     "TorchDistributed": "orchestration.strategies",
     "TrainingJob": "orchestration.stages",
+    "Trigger": "orchestration.pipeline",
     "TuningEnd": "orchestration.stages",
     "TuningJob": "orchestration.stages",
     "TuningLimits": "orchestration.stages",
@@ -214,6 +228,7 @@ __all__ = [
     "Deployment",
     "EfsChannel",
     "EvaluationMetric",
+    "EventValue",
     "ExistingFileSystem",
     "Experiment",
     "Expression",
@@ -230,6 +245,7 @@ __all__ = [
     "Machines",
     "ManagedSpot",
     "ModelOutput",
+    "ModelPackages",
     "MultiWorkerMirrored",
     "NewFileSystem",
     "NoStrategy",
@@ -255,6 +271,7 @@ __all__ = [
     "RunError",
     "S3Channel",
     "S3Destination",
+    "S3Objects",
     "SMPv1",
     "SMPv2",
     "Schedule",
@@ -267,6 +284,7 @@ __all__ = [
     "Topics",
     "TorchDistributed",
     "TrainingJob",
+    "Trigger",
     "TuningEnd",
     "TuningJob",
     "TuningLimits",

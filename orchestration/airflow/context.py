@@ -10,6 +10,7 @@ from airflow.providers.common.compat.sdk import AirflowException, AirflowFailExc
 from typing_extensions import override
 
 from orchestration.backends.airflow.spec import INPUTS
+from orchestration.backends.airflow.triggers import RUN
 from orchestration.errors import ExpressionError
 from orchestration.execution.places import Attempt
 from orchestration.expressions import Environment, Json
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _DECIDED = frozenset({"failed", "success", "skipped", "upstream_failed", "removed", "restarting"})
 """States of a task that a person has marked or cleared, or that has no attempt left."""
+_EVENT_TRIGGERED = "asset_triggered"
 ERROR_KEY = "error"
 """The XCom in which a failed task leaves its error and cause."""
 
@@ -36,6 +38,7 @@ class TaskEnvironment(Environment):
     group: str | None = None
     """The task group around all of a pipeline's tasks, in somebody's own DAG."""
     _parameters: Mapping[str, Json] | None = None
+    _inputs: Mapping[str, Json] | None = None
     _pulled: dict[str, Any] = field(default_factory=dict)
 
     @override
@@ -64,7 +67,13 @@ class TaskEnvironment(Environment):
     def run(self) -> str:
         """Return the run's identity: equal for every attempt of every task of one run."""
         identity = f"{self.context['dag'].dag_id}/{self.context['run_id']}"
-        return run_token(identity if self.group is None else f"{identity}/{self.group}")
+        if self.group is not None:
+            identity = f"{identity}/{self.group}"
+        elif not event_triggered(self.context):
+            return run_token(identity)
+        # An event that comes twice starts two runs of Airflow, which are one; the elements that a
+        # group is mapped over are several.
+        return run_token(str(self._of_inputs().get(RUN, identity)))
 
     @override
     def item(self) -> Json:
@@ -75,18 +84,37 @@ class TaskEnvironment(Environment):
         return cast("Sequence[Json]", items)[self._index]
 
     def _given(self) -> Mapping[str, Json]:
-        if self.group is None:
+        if self.group is None and not event_triggered(self.context):
             return cast("Mapping[str, Json]", self.context["params"])
-        # A DAG's params are its author's: of a group, its first task returns the parameters.
-        inputs = f"{self.group}.{INPUTS}"
-        values = self.context["ti"].xcom_pull(task_ids=inputs, map_indexes=None)
-        if values is None:
-            raise ExpressionError(f"task {inputs!r} left no parameters")
-        return cast("Mapping[str, Json]", values)
+        # A DAG's params are its author's, and no event's: the first task returns the parameters.
+        values = self._of_inputs()
+        if not values:
+            raise ExpressionError(f"task {self._first!r} left no parameters")
+        return values
+
+    def _of_inputs(self) -> Mapping[str, Json]:
+        """Return what the first task left; that of the same element where the group is mapped."""
+        if self._inputs is None:
+            ti = self.context["ti"]
+            values = ti.xcom_pull(task_ids=self._first, map_indexes=None)
+            if values is None and self._index >= 0:
+                values = ti.xcom_pull(task_ids=self._first, map_indexes=self._index)
+            self._inputs = cast("Mapping[str, Json]", values or {})
+        return self._inputs
+
+    @property
+    def _first(self) -> str:
+        return INPUTS if self.group is None else f"{self.group}.{INPUTS}"
 
     @property
     def _index(self) -> int:
         return cast(int, self.context["ti"].map_index)
+
+
+def event_triggered(context: Context) -> bool:
+    """Return whether events of assets started the run."""
+    run = context.get("dag_run")
+    return bool(run is not None and run.run_type == _EVENT_TRIGGERED)
 
 
 def attempt(context: Context) -> Attempt:

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.common.compat.sdk import BaseBranchOperator, BaseOperator
 
-from orchestration.airflow.context import TaskEnvironment, fail
+from orchestration.airflow.context import TaskEnvironment, event_triggered, fail
 from orchestration.airflow.dags.parameters import resolved
+from orchestration.airflow.dags.triggering import values_told
+from orchestration.backends.airflow.triggers import RUN
 from orchestration.errors import ExpressionError
 from orchestration.execution import wording
 from orchestration.execution.clients import mismatch
 from orchestration.execution.parameters import problems
 from orchestration.expressions import Json, evaluate
-from orchestration.graph import Call, Graph, ParameterSpec, all_steps, operations
+from orchestration.graph import Call, Graph, ParameterSpec, TriggerSpec, all_steps, operations
 from orchestration.graph.codec import decode
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class InputsOperator(BaseOperator):
         parameters: Sequence[ParameterSpec],
         values: Mapping[str, Any] | None = None,
         tasks: Mapping[str, Mapping[str, Any]] | None = None,
+        trigger: TriggerSpec | None = None,
         pipeline: str = "",
         region: str | None = None,
         aws_conn_id: str | None = None,
@@ -53,6 +56,7 @@ class InputsOperator(BaseOperator):
         self.aws_conn_id = aws_conn_id
         self.parameters = parameters
         self.tasks = tasks or {}
+        self.trigger = trigger
         self.values = values
 
     def _do_render_template_fields(
@@ -75,7 +79,10 @@ class InputsOperator(BaseOperator):
         if self.values is None:
             known = {spec.name for spec in specs}
             values = {name: v for name, v in context["params"].items() if name in known}
+            told = self._told(context)
+            values |= {name: v for name, v in told.items() if name in known}
             wrong = problems(specs, {**(context["dag_run"].conf or {}), **values})
+            values = {**told, **values}
         else:
             values = dict(self.values)
             # A default is among the values: what is None is the result of a task that left none.
@@ -87,7 +94,21 @@ class InputsOperator(BaseOperator):
         if unknown := [*_unknown_fields(self.tasks)]:
             cause = f"the botocore installed here ({version('botocore')}) does not know "
             fail(context, wording.UNKNOWN_FIELD, cause + ", ".join(unknown))
-        return values
+        return {**values, **self._element(context)}
+
+    def _element(self, context: Context) -> dict[str, str]:
+        """Return the name of the run in a task group that is mapped: each element has its own."""
+        index = context["ti"].map_index
+        if self.values is None or index is None or index < 0:
+            return {}
+        group = self.task_id.rpartition(".")[0]
+        return {RUN: f"{context['dag'].dag_id}/{context['run_id']}/{group}/{index}"}
+
+    def _told(self, context: Context) -> dict[str, Any]:
+        """Return what an event told, if one started the run."""
+        if self.trigger is None or not event_triggered(context):
+            return {}
+        return values_told(self.trigger, self.parameters, context)
 
     def _contradiction(self) -> str | None:
         """Return how the connection contradicts the pipeline's region; ``None``: it does not."""

@@ -1,8 +1,8 @@
 """Deployment of pipelines to AWS Step Functions: computed, compared, shown, then applied.
 
 A deployment is the code in S3, a role with the permissions of the pipeline's own steps, the state
-machine, its schedule, the companion that cleans up after executions ended from outside, and the
-rules that tell how executions end.
+machine, its schedule, the rule that starts it after events, the companion that cleans up after
+executions ended from outside, and the rules that tell how executions end.
 :func:`desired` computes the desired state, :func:`current` reads the current one,
 :func:`difference` lists the changes and :func:`apply` makes them; a second deployment of the same
 pipeline changes nothing. A resource with a pipeline's name but without its tag is refused, never
@@ -16,11 +16,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from orchestration.deploy import notices, other_accounts, own_role
+from orchestration.deploy import other_accounts, own_role
 from orchestration.deploy.account import Account, Clients, refusal
 from orchestration.deploy.applying import Sleep, apply
 from orchestration.deploy.comparing import difference
 from orchestration.deploy.composing import desired, names_of
+from orchestration.deploy.events import notices, triggers
 from orchestration.deploy.executions import Rerun, rerun
 from orchestration.deploy.reading import current
 from orchestration.deploy.resources import (
@@ -81,8 +82,8 @@ class Deployment:
     changes: tuple[Change, ...]
     """The changes made, or in a dry run those to make. Empty: everything is up to date."""
     warnings: tuple[str, ...] = ()
-    """Obstacles, certain or possible: to the role, to messages about runs, and to reading what is
-    in other accounts."""
+    """Obstacles, certain or possible: to the role, to messages about runs, to events that start
+    them, and to reading what is in other accounts."""
 
     @property
     def state_machine_arn(self) -> str:
@@ -133,23 +134,36 @@ def step_functions(
         wanted = own_role.under(wanted, own, account)
         ready = own_role.readiness(wanted, now, session)
     changes = difference(wanted, now)
-    delivery = notices.delivery(wanted.notices, session, account)
+    checks = _checks(pipeline, wanted, session, account, ready)
     if not dry_run:
-        if ready.problems:
-            raise refusal(f"pipeline {pipeline.name} can't run under this role", ready.problems)
-        if delivery.problems:
-            headline = f"nobody would hear how runs of {pipeline.name} end"
-            raise refusal(headline, delivery.problems)
+        for headline, obstacles in checks.items():
+            if obstacles.problems:
+                raise refusal(headline, obstacles.problems)
         apply(changes, session, sleep=sleep)
-    elsewhere = other_accounts.warnings(wanted)
     warnings = (
-        *ready.problems,
-        *ready.warnings,
-        *delivery.problems,
-        *delivery.warnings,
-        *elsewhere,
+        *(text for each in checks.values() for text in (*each.problems, *each.warnings)),
+        *other_accounts.warnings(wanted),
     )
     return Deployment(account=account, desired=wanted, changes=changes, warnings=warnings)
+
+
+def _checks(
+    pipeline: Pipeline,
+    wanted: Desired,
+    session: Clients,
+    account: Account,
+    ready: own_role.Readiness,
+) -> dict[str, own_role.Readiness | notices.Delivery]:
+    """Read what may be in the way of a deployment, by what that would mean."""
+    return {
+        f"pipeline {pipeline.name} can't run under this role": ready,
+        f"nobody would hear how runs of {pipeline.name} end": notices.delivery(
+            wanted.notices, session, account
+        ),
+        f"nothing would start runs of {pipeline.name}": triggers.delivery(
+            pipeline.trigger_spec(), session, account
+        ),
+    }
 
 
 def _own_session(region: str | None) -> Clients:

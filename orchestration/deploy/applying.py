@@ -164,7 +164,7 @@ def _put_rule(client: Any, change: Change, rule: Rule, sleep: Sleep) -> None:
         Name=rule.name,
         EventPattern=json.dumps(rule.pattern),
         State=rule.state,
-        Description="Follows the ends of executions; made by orchestration.",
+        Description="Starts or tells what its pipeline says; made by orchestration.",
     )
     targets = [target.request() for target in wanted]
     _once_known(sleep, "", partial(_put_targets, client), Rule=rule.name, Targets=targets)

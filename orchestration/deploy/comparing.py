@@ -69,8 +69,22 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
         yield Change(current.schedule_role, None)
     if desired.schedule is not None and desired.schedule != current.schedule:
         yield Change(current.schedule, desired.schedule)
+    yield from _trigger(desired, current)
     yield from _companion(desired.companion, _own_companion(desired, current))
     yield from _notices(desired, current)
+
+
+def _trigger(desired: Desired, current: Current) -> Iterator[Change]:
+    """Yield the change of a rule after that of its role; where it goes, before."""
+    role, rule = current.trigger_role, current.trigger
+    if desired.trigger is None and rule is not None and rule.target_arn == desired.machine.arn:
+        yield Change(rule, None)
+    if desired.trigger_role is not None:
+        yield from _tagged(role, desired.trigger_role)
+    elif role is not None and owned(role.tags, desired.pipeline):
+        yield Change(role, None)
+    if desired.trigger is not None and desired.trigger != rule:
+        yield Change(rule, desired.trigger)
 
 
 def _notices(desired: Desired, current: Current) -> Iterator[Change]:
@@ -142,12 +156,23 @@ def _strangers(desired: Desired, current: Current) -> Iterator[str]:
     if companion.machine is not None and not owned(companion.machine.tags, name):
         yield f"state machine {companion.machine.name} exists and is not this pipeline's; {way_out}"
     copying = (now for now, wanted in _copying(desired, current) if wanted is not None)
-    roles = (current.role, current.schedule_role, *copying, companion.role, companion.starter)
+    trigger, trigger_role = (
+        (None, None) if desired.trigger is None else (current.trigger, current.trigger_role)
+    )
+    roles = (
+        current.role,
+        current.schedule_role,
+        trigger_role,
+        *copying,
+        companion.role,
+        companion.starter,
+    )
     for role in roles:
         if role is not None and not owned(role.tags, name):
             yield f"role {role.name} exists and is not this pipeline's; {way_out}"
     for kind, started, target in (
         ("schedule", current.schedule, desired.machine),
+        ("rule", trigger, desired.machine),
         ("schedule", companion.sweep, desired.companion.machine),
         ("rule", companion.rule, desired.companion.machine),
     ):

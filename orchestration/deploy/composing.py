@@ -10,13 +10,13 @@ from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.deploy import (
     batch_copies,
     companion,
-    notices,
     other_accounts,
     permissions,
     sources,
     transfers,
 )
 from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
+from orchestration.deploy.events import notices, triggers
 from orchestration.deploy.parameters import read, required, with_defaults
 from orchestration.deploy.resources import Desired, Names, Role, Schedule, StateMachine
 from orchestration.deploy.starting import Maker, schedule
@@ -66,6 +66,7 @@ def desired(
     )
     role = maker.role(names.role, policy, "states.amazonaws.com")
     starter, scheduled = _scheduled(workflow, names, chosen, maker)
+    triggered = triggers.desired(workflow, names, chosen, maker)
     return Desired(
         pipeline=pipeline.name,
         sources=sources.folders(pipeline, chosen),
@@ -81,6 +82,8 @@ def desired(
         schedule=scheduled,
         companion=companion.desired(workflow, account, tags, sweep_every_h),
         notices=notices.desired(workflow, account),
+        trigger_role=triggered.role,
+        trigger=triggered.rule,
         transfer_role=transfers.desired(workflow, maker, runs),
         batch_role=batch_copies.desired(workflow, maker, runs),
         foreign=other_accounts.sources(workflow, account, runs),
@@ -96,6 +99,8 @@ def names_of(pipeline: Pipeline, account: Account, *, role_name: str | None = No
         schedule=pipeline.name,
         companion=companion.names(pipeline.name, account),
         notices=notices.names(pipeline.name),
+        trigger=triggers.name(pipeline.name),
+        trigger_role=triggers.role_name(pipeline.name, account),
         transfer_role=transfers.name(pipeline.name, account),
         batch_role=batch_copies.name(pipeline.name, account),
     )
@@ -110,9 +115,10 @@ def _check(
 ) -> None:
     specs = workflow.parameters
     known = {spec.name for spec in specs}
+    told = triggers.run_values(workflow)
     values = with_defaults(specs, chosen).keys()
     why: dict[str, list[str]] = {}
-    for name in permissions.needed(workflow, account) - values - set(unrestricted):
+    for name in permissions.needed(workflow, account) - values - set(unrestricted) - told.keys():
         why.setdefault(name, []).append("the role's permissions depend on it")
     if any(source.uri is None for stage in pipeline.every_stage for _, source in stage.sources()):
         for node in walk(pipeline.workspace):
@@ -121,6 +127,9 @@ def _check(
     if workflow.schedule is not None:
         for name in set(required(specs)) - values - workflow.schedule.parameters.keys():
             why.setdefault(name, []).append("scheduled runs need it")
+    if workflow.trigger is not None:
+        for name in set(required(specs)) - values - told.keys():
+            why.setdefault(name, []).append("triggered runs need it")
     problems = [
         f"parameter {name!r} has no value: {' and '.join(reasons)}; give it ({name}=…)"
         for name, reasons in sorted(why.items())
@@ -138,10 +147,13 @@ def _runs(
     workflow: Workflow, chosen: Mapping[str, Json], unrestricted: Collection[str]
 ) -> list[Mapping[str, Json]]:
     anything: dict[str, Json] = dict.fromkeys(unrestricted)
-    runs = [{**with_defaults(workflow.parameters, chosen), **anything}]
+    told = triggers.run_values(workflow)
+    runs = [{**told, **with_defaults(workflow.parameters, chosen), **anything}]
     if workflow.schedule is not None:
         scheduled = {**chosen, **workflow.schedule.parameters}
-        runs.append({**with_defaults(workflow.parameters, scheduled), **anything})
+        runs.append({**told, **with_defaults(workflow.parameters, scheduled), **anything})
+    if told:
+        runs.append({**with_defaults(workflow.parameters, chosen), **told, **anything})
     return list(runs)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orchestration.deploy.account import Account, Clients
 from orchestration.deploy.permissions import trust
-from orchestration.deploy.resources import Companion, Current, Desired, Role, owned
+from orchestration.deploy.resources import Companion, Current, Desired, Role, Rule, owned
 from orchestration.errors import DeployError
 
 if TYPE_CHECKING:
@@ -32,12 +32,13 @@ def under(desired: Desired, arn: str, account: Account) -> Desired:
 
     Its policy and its trust are what it needs: those of the roles that it stands for, together.
     """
-    companion, schedule = desired.companion, desired.schedule
-    roles = [desired.role, desired.schedule_role, companion.role, companion.starter]
+    companion, schedule, trigger = desired.companion, desired.schedule, desired.trigger
+    roles = [desired.role, desired.schedule_role, desired.trigger_role]
+    roles += [companion.role, companion.starter]
     services = [_STATES]
     if schedule is not None or companion.sweep is not None:
         services.append(_SCHEDULER)
-    if companion.rule is not None:
+    if companion.rule is not None or trigger is not None:
         services.append(_EVENTS)
     role = Role(
         name=_name(arn, account),
@@ -52,8 +53,14 @@ def under(desired: Desired, arn: str, account: Account) -> Desired:
         machine=replace(desired.machine, role_arn=arn),
         schedule_role=None,
         schedule=None if schedule is None else replace(schedule, role_arn=arn),
+        trigger_role=None,
+        trigger=None if trigger is None else _rule(trigger, arn),
         companion=_companion(companion, arn),
     )
+
+
+def _rule(rule: Rule, arn: str) -> Rule:
+    return replace(rule, targets=tuple(replace(t, role_arn=arn) for t in rule.targets))
 
 
 def _name(arn: str, account: Account) -> str:
@@ -73,9 +80,7 @@ def _companion(companion: Companion, arn: str) -> Companion:
     machine, rule, sweep = companion.machine, companion.rule, companion.sweep
     return Companion(
         machine=None if machine is None else replace(machine, role_arn=arn),
-        rule=None
-        if rule is None
-        else replace(rule, targets=tuple(replace(t, role_arn=arn) for t in rule.targets)),
+        rule=None if rule is None else _rule(rule, arn),
         sweep=None if sweep is None else replace(sweep, role_arn=arn),
     )
 
@@ -95,7 +100,7 @@ def _together(policies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def without_roles(current: Current) -> Current:
     """Leave out the roles that an earlier deployment made: none is changed or deleted."""
     companion = replace(current.companion, role=None, starter=None)
-    return replace(current, role=None, schedule_role=None, companion=companion)
+    return replace(current, role=None, schedule_role=None, trigger_role=None, companion=companion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,8 @@ def readiness(desired: Desired, current: Current, session: Clients) -> Readiness
 
 def _left(desired: Desired, current: Current) -> Iterator[str]:
     companion = current.companion
-    for role in (current.role, current.schedule_role, companion.role, companion.starter):
+    roles = [current.role, current.schedule_role, current.trigger_role]
+    for role in (*roles, companion.role, companion.starter):
         if role is not None and role.arn != desired.role.arn and owned(role.tags, desired.pipeline):
             yield (
                 f"role {role.name}, which an earlier deployment made, stays: executions may still "

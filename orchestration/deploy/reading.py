@@ -42,6 +42,8 @@ def current(session: Clients, names: Names) -> Current:
         schedule=_schedule(session.client("scheduler"), names.schedule),
         companion=_companion(session, names.companion),
         notices=_rules(session, names.notices),
+        trigger_role=_role(iam, names.trigger_role) if names.trigger_role else None,
+        trigger=next(iter(_rules(session, filter(None, [names.trigger]))), None),
         transfer_role=None if names.transfer_role is None else _role(iam, names.transfer_role),
         batch_role=None if names.batch_role is None else _role(iam, names.batch_role),
     )

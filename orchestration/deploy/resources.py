@@ -193,6 +193,9 @@ class Desired:
     """The role by which DataSync reads and writes."""
     batch_role: Role | None = None
     """The role by which S3 Batch Operations reads and writes."""
+    trigger_role: Role | None = None
+    trigger: Rule | None = None
+    """The rule that starts executions after events."""
     foreign: tuple[ForeignSource, ...] = ()
     """Sources in other accounts, whose owners have to let the roles in."""
 
@@ -208,6 +211,9 @@ class Names:
     companion: CompanionNames
     notices: tuple[str, ...] = ()
     """The names of the rules that may tell how executions end."""
+    trigger: str = ""
+    """The name of the rule that starts executions after events."""
+    trigger_role: str = ""
     transfer_role: str | None = None
     batch_role: str | None = None
     sources: tuple[SourceFolder, ...] = ()
@@ -225,6 +231,8 @@ class Current:
     schedule: Schedule | None = None
     companion: Companion = field(default_factory=Companion)
     notices: tuple[Rule, ...] = ()
+    trigger_role: Role | None = None
+    trigger: Rule | None = None
     transfer_role: Role | None = None
     batch_role: Role | None = None
 

@@ -54,6 +54,7 @@ from orchestration.graph.steps import (
     Require,
     ScheduleSpec,
     Step,
+    TriggerSpec,
     Wait,
     Workflow,
 )
@@ -114,6 +115,7 @@ __all__ = [
     "Retry",
     "ScheduleSpec",
     "Step",
+    "TriggerSpec",
     "Until",
     "Wait",
     "Workflow",

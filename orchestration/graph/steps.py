@@ -213,6 +213,28 @@ class ScheduleSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TriggerSpec:
+    """The events that a workflow runs after."""
+
+    pattern: Mapping[str, Json]
+    """As EventBridge takes it; empty for another pipeline's success."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """Texts for parameters, with ``<detail.object.key>`` for a field of the event."""
+    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
+    """Values that are the same for every event."""
+    pipeline: str | None = None
+    """The pipeline whose success it is."""
+    bucket: str | None = None
+    """The bucket whose objects it is about."""
+    prefix: str = ""
+    """The beginning of their keys."""
+    suffix: str = ""
+    """The end of their keys."""
+    queue: str | None = None
+    """The URL of the queue of SQS in which Airflow finds the events."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
     """Actions of IAM that steps need beyond those of the operations that they call.
 
@@ -246,6 +268,7 @@ class Workflow:
     """The outputs that a run shows at its end, of steps that every successful run reaches."""
     description: str = ""
     schedule: ScheduleSpec | None = None
+    trigger: TriggerSpec | None = None
     notify: NotifySpec | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     """The pipeline's own, to find it by."""

@@ -3,5 +3,16 @@
 from orchestration.pipeline.description import Parameter, Schedule
 from orchestration.pipeline.model import Pipeline
 from orchestration.pipeline.notifying import Notify, Topics
+from orchestration.pipeline.triggers import EventValue, ModelPackages, S3Objects, Trigger
 
-__all__ = ["Notify", "Parameter", "Pipeline", "Schedule", "Topics"]
+__all__ = [
+    "EventValue",
+    "ModelPackages",
+    "Notify",
+    "Parameter",
+    "Pipeline",
+    "S3Objects",
+    "Schedule",
+    "Topics",
+    "Trigger",
+]

@@ -9,9 +9,10 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, mod
 from pydantic_core import PydanticCustomError
 
 from orchestration.expressions import Json, parameter
-from orchestration.graph import Integration, ParameterSpec, ScheduleSpec
+from orchestration.graph import Integration, ParameterSpec, ScheduleSpec, TriggerSpec
 from orchestration.pipeline.afterwards.sections import SECTIONS
 from orchestration.pipeline.notifying import Notify
+from orchestration.pipeline.triggers.model import Trigger
 from orchestration.stages import Context, Stage
 from orchestration.stages.kinds import Kinds
 from orchestration.stages.options import AirflowOptions, StepFunctionsOptions
@@ -114,6 +115,8 @@ class Description(Model):
     """Stages after the end of every run, whether it failed or succeeded."""
     tags: dict[str, str] = Field(default={}, max_length=40)
     schedule: Schedule | None = None
+    trigger: Trigger | None = None
+    """The event after which it runs by itself, beside its schedule."""
     notify: Notify | None = None
     """The topics of SNS that hear how runs end."""
     airflow: AirflowOptions | None = None
@@ -171,3 +174,7 @@ class Description(Model):
             timezone=self.schedule.timezone,
             parameters=self.schedule.parameters,
         )
+
+    def trigger_spec(self) -> TriggerSpec | None:
+        """The trigger, as backends take it."""
+        return None if self.trigger is None else self.trigger.spec()

@@ -13,6 +13,7 @@ from orchestration.graph import Integration
 from orchestration.pipeline.afterwards.sections import SECTIONS, STAGES, in_section
 from orchestration.pipeline.description import Description, Parameter, Schedule
 from orchestration.pipeline.notifying import Notify
+from orchestration.pipeline.triggers.model import Trigger
 from orchestration.refs import Expression, parse
 from orchestration.stages import Context, Stage
 from orchestration.stages.kinds import Kinds
@@ -54,6 +55,7 @@ class Draft:
     parameters: Mapping[str, Parameter | None]
     """``None`` where only the name is known."""
     schedule: Schedule | None
+    trigger: Trigger | None
     notify: Notify | None
     step_functions: StepFunctionsOptions | None
     stages: tuple[Written, ...]
@@ -84,6 +86,7 @@ class Draft:
             integrations=pipeline.integrations(),
             parameters=pipeline.declared_parameters(),
             schedule=pipeline.schedule,
+            trigger=pipeline.trigger,
             notify=pipeline.notify,
             step_functions=pipeline.step_functions,
             stages=tuple(
@@ -113,6 +116,7 @@ class Draft:
             integrations=_integrations(_read("integration", data, {})),
             parameters=parameters,
             schedule=_read("schedule", data, None),
+            trigger=_read("trigger", data, None),
             notify=_read("notify", data, None),
             step_functions=_read("step_functions", data, None),
             stages=tuple(

@@ -84,6 +84,7 @@ def lower(pipeline: Description) -> Workflow:
         graph=graph,
         outputs=outputs,
         schedule=pipeline.schedule_spec(),
+        trigger=pipeline.trigger_spec(),
         notify=None if pipeline.notify is None else pipeline.notify.spec(),
         tags=pipeline.tags,
         integrations=pipeline.integrations(),

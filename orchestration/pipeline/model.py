@@ -16,6 +16,7 @@ from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.lowering import lower, of_requests
 from orchestration.pipeline.problems import problems
+from orchestration.pipeline.triggers import checking as triggers
 from orchestration.pipeline.unusable import unusable
 from orchestration.pipeline.wording import from_validation
 from orchestration.stages import Stage
@@ -122,7 +123,11 @@ class Pipeline(Description):
             for stage in self._by_default()
             for warning in stage.warnings()
         )
-        return [*self._scheduled_without(), *placed(of_stages, self._sections())]
+        return [
+            *self._scheduled_without(),
+            *triggers.warnings(Draft.of(self)),
+            *placed(of_stages, self._sections()),
+        ]
 
     def unscheduled(self) -> tuple[str, ...]:
         """Return the parameters that a scheduled run has no value for, unless others give one."""
@@ -134,6 +139,10 @@ class Pipeline(Description):
             for spec in self.parameter_specs()
             if spec.default is None and spec.name not in schedule.parameters
         )
+
+    def untriggered(self) -> tuple[str, ...]:
+        """Return the parameters that a triggered run has no value for, unless others give one."""
+        return triggers.lacking(Draft.of(self))
 
     def _scheduled_without(self) -> Iterator[Problem]:
         if missing := self.unscheduled():

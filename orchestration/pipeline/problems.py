@@ -14,6 +14,7 @@ from orchestration.pipeline import looping
 from orchestration.pipeline.afterwards import checking as afterwards
 from orchestration.pipeline.conditions import checking as conditions
 from orchestration.pipeline.draft import Draft, Written
+from orchestration.pipeline.triggers import checking as triggers
 from orchestration.refs import Ref
 from orchestration.stages import Stage
 from orchestration.stages.assuming import assuming
@@ -29,7 +30,14 @@ a number."""
 
 def problems(draft: Draft) -> list[Problem]:
     """Everything that is wrong with what could be read."""
-    parts = (_of_pipeline, _of_stages, conditions.problems, looping.problems, afterwards.problems)
+    parts = (
+        _of_pipeline,
+        _of_stages,
+        conditions.problems,
+        looping.problems,
+        afterwards.problems,
+        triggers.problems,
+    )
     return [problem for part in parts for problem in part(draft)]
 
 

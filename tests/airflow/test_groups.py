@@ -188,12 +188,82 @@ def test_each_face_says_where_the_other_belongs() -> None:
         dag(it)
 
 
-def test_a_group_is_not_mapped() -> None:
+MAPPED = """
+import json
+from pathlib import Path
+
+from airflow.sdk import DAG, task, task_group
+from orchestration.airflow import task_group as pipeline
+from tests.airflow.test_groups import mappable
+
+@task
+def markets():
+    return ["de", "fr"]
+
+@task
+def after(models):
+    Path(__file__).with_name("seen.json").write_text(json.dumps(list(models)))
+
+with DAG("mine"):
+
+    @task_group
+    def each(market):
+        return pipeline(mappable(), parameters={"text": market}).outputs["model"]
+
+    after(each.expand(market=markets()))
+"""
+
+
+def mappable() -> Workflow:
+    """A guard around a job, and another one; no loop and no choice."""
+    job = training("c.job", Environment={"TEXT": Parameter("text")})
+    return workflow(
+        file_system("c.fs", Graph((job,))),
+        training("d.job", Environment={"TEXT": Parameter("text")}, after=("c.fs",)),
+        outputs={"model": Result("d.job", "artifacts")},
+        parameters={"text": "default"},
+        name="mapped",
+    )
+
+
+def test_a_group_is_mapped_over_a_list(run_file: Any, aws: ScriptedAws, tmp_path: Path) -> None:
+    ended = run_file(MAPPED)
+    assert ended.state == "success", ended.log
+    created = aws.of("CreateTrainingJob")
+    assert sorted((r["TrainingJobName"][:1], r["Environment"]["TEXT"]) for r in created) == [
+        *(("c", "de"), ("c", "fr"), ("d", "de"), ("d", "fr")),
+    ]
+    assert len({request["TrainingJobName"] for request in created}) == 4
+    names = {r["Environment"]["TEXT"]: r["TrainingJobName"] for r in created}
+    models = json.loads((tmp_path / "seen.json").read_text())
+    assert [names["de"] in models[0], names["fr"] in models[1]] == [True, True]
+    assert (aws.count()["CreateFileSystem"], aws.count()["DeleteFileSystem"]) == (2, 2)
+
+
+def test_an_element_that_fails_cleans_up_after_itself_alone(
+    run_file: Any, aws: ScriptedAws
+) -> None:
+    aws.statuses["c-job"] = ["Failed"]
+    ended = run_file(MAPPED)
+    assert (ended.state, ended.error) == ("failed", "JobFailed")
+    assert (aws.count()["CreateFileSystem"], aws.count()["DeleteFileSystem"]) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("b.each", "its 'b.each' is mapped itself"), ("c.way", "its 'c.way' is a choice, both ways")],
+)
+def test_a_pipeline_with_a_loop_or_a_choice_is_not_mapped(name: str, reason: str) -> None:
+    whole = pipeline()
+    steps = tuple(s for s in whole.graph.steps if s.name == name)
+    steps = tuple(replace(step, after=()) for step in steps)
+    part = replace(whole, graph=Graph(steps), outputs={})
+
     @airflow_group
     def mapped(element: str) -> None:
-        task_group(workflow(Wait(name="a.wait", seconds=1)))
+        task_group(part, parameters={"text": element, "way": "skip"})
 
-    with DAG("mine"), pytest.raises(PipelineError, match="can't be mapped"):
+    with DAG("mine"), pytest.raises(PipelineError, match=f"can't be mapped over a list: {reason}"):
         mapped.expand(element=["a", "b"])
 
 

@@ -12,7 +12,7 @@ import pytest
 from moto import mock_aws
 
 from orchestration.deploy import Account, Change, Current, desired, difference, step_functions
-from orchestration.deploy.notices import delivery
+from orchestration.deploy.events.notices import delivery
 from orchestration.errors import DeployError
 from tests.deploy.pipelines import copying
 

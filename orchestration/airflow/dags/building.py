@@ -9,19 +9,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow.providers.common.compat.sdk import DAG, TaskGroup, task_group
-from airflow.sdk import Asset, CronTriggerTimetable
+from airflow.sdk import Asset
 from airflow.sdk.definitions.param import ParamsDict
 
 from orchestration.airflow import operators
-from orchestration.airflow.dags.groups import PipelineGroup, current_dag, group_for
+from orchestration.airflow.dags.groups import PipelineGroup, current_dag, group_for, is_mapped
 from orchestration.airflow.dags.options import outlets, task_arguments
 from orchestration.airflow.dags.parameters import bound, defaults, params
+from orchestration.airflow.dags.triggering import schedule_of, success_of
 from orchestration.backends.airflow import DagSpec, LoopSpec, TaskSpec
 from orchestration.backends.airflow.grouping import inside
 from orchestration.backends.airflow.spec import INPUTS, OUTPUTS
 from orchestration.errors import PipelineError, Problem
 from orchestration.execution.clients import mismatch
-from orchestration.graph import ParameterSpec
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def build(
         raise PipelineError(
             [Problem("dag", "there is a DAG around this; use task_group() to be part of it")]
         )
-    schedule = spec.schedule
+    schedule, own = spec.schedule, connection.of(spec)
     values = defaults(spec.parameters, {} if schedule is None else schedule.parameters, parameters)
     default_args = {**_defaults(spec), **(dag_kwargs.get("default_args") or {})}
     given = default_args.pop("params", None) or {}
@@ -73,9 +73,7 @@ def build(
         "dag_id": spec.dag_id,
         "description": spec.description or None,
         "doc_md": spec.description or None,
-        "schedule": None
-        if schedule is None
-        else CronTriggerTimetable(schedule.cron, timezone=schedule.timezone),
+        "schedule": schedule_of(spec, own.aws_conn_id, own.region_name),
         "tags": sorted({tag[:_LONGEST_TAG] for tag in spec.tags}),
         "catchup": False,
         # Two runs at once would deploy over each other, and pay twice.
@@ -85,15 +83,19 @@ def build(
     }
     for name, notifiers in _notifiers(spec, connection).items():
         arguments[name] = [*_several(arguments.get(name)), *notifiers]
-    own = {**params(spec.parameters, values), **given, **(arguments.pop("params", None) or {})}
-    _check_scheduled(spec.parameters, values, scheduled=arguments["schedule"] is not None)
+    trigger = spec.trigger
+    told = () if trigger is None else (*trigger.values, *trigger.parameters)
+    made = {**params(spec.parameters, values, told), **given}
+    made |= arguments.pop("params", None) or {}
+    if arguments["schedule"] is not None:
+        _check_scheduled(spec, values, dag_kwargs)
     with DAG(**arguments) as dag:
-        builder = _Builder(spec, connection.of(spec), dag, dag.task_group)
+        builder = _Builder(spec, own, dag, dag.task_group)
         builder.build()
         dag.add_result(builder.tasks[OUTPUTS].output)
     # Set last: DAG(params=…) copies them into every task, and each copy is validated over and over
     # while the DAG is serialised.
-    dag.params = ParamsDict(own)
+    dag.params = ParamsDict(made)
     return dag
 
 
@@ -113,7 +115,8 @@ def build_group(
         )
     group = group_for(spec, _defaults(spec), group_kwargs)
     name = str(group.group_id)
-    builder = _Builder(inside(spec, name), connection.of(spec), group.dag, group, name, values)
+    own = inside(spec, name, mapped=is_mapped(group))
+    builder = _Builder(own, connection.of(spec), group.dag, group, name, values)
     with group:
         builder.build()
     group.outputs = builder.tasks[f"{name}.{OUTPUTS}"].output
@@ -153,10 +156,14 @@ def _several(callbacks: Any) -> list[Any]:
 
 
 def _check_scheduled(
-    parameters: tuple[ParameterSpec, ...], values: Mapping[str, Any], *, scheduled: bool
+    spec: DagSpec, values: Mapping[str, Any], dag_kwargs: Mapping[str, Any]
 ) -> None:
-    missing = [p.name for p in parameters if values[p.name] is None]
-    if scheduled and missing:
+    trigger = spec.trigger
+    # A run at a time has no event, whoever says the time.
+    at_times = trigger is None or spec.schedule is not None or "schedule" in dag_kwargs
+    told = {} if trigger is None or at_times else {**trigger.values, **trigger.parameters}
+    missing = [p.name for p in spec.parameters if values[p.name] is None and p.name not in told]
+    if missing:
         raise PipelineError(
             [
                 Problem(
@@ -231,12 +238,15 @@ class _Builder:
             arguments["parameters"] = self.spec.parameters
             arguments["values"] = self.values
             arguments["tasks"] = {task.task_id: task.arguments for task in self.spec.tasks}
+            arguments["trigger"] = self.spec.trigger if self.group is None else None
             arguments |= self._region()
         elif self.group is not None and task.operator != "JoinOperator":
             arguments["group"] = self.group
         if task.stage == OUTPUTS and self.group is not None:
             arguments["multiple_outputs"] = True
         assets = [Asset(name) for name in arguments.get("writes", ())]
+        if task.stage == OUTPUTS:
+            assets.append(success_of(self.spec.dag_id))
         assets += outlets(self.spec.options if task.stage == OUTPUTS else task.options)
         if assets:
             arguments["outlets"] = assets

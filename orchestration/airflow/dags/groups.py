@@ -10,6 +10,7 @@ from airflow.sdk.definitions._internal.contextmanager import DagContext, TaskGro
 from airflow.sdk.definitions.taskgroup import MappedTaskGroup
 
 from orchestration.backends.airflow import DagSpec
+from orchestration.backends.airflow.grouping import unmappable
 from orchestration.errors import PipelineError, Problem
 
 if TYPE_CHECKING:
@@ -40,8 +41,12 @@ def group_for(
         message = "there is no DAG around this; call it in a `with DAG(...)` block, or use dag()"
         raise PipelineError([Problem("task_group", message)])
     around = TaskGroupContext.get_current(dag)
-    if any(isinstance(group, MappedTaskGroup) for group in _outwards(around)):
-        message = "a pipeline can't be mapped over a list: its names would be the same each time"
+    reason = unmappable(spec)
+    if reason is not None and is_mapped(around):
+        message = (
+            f"the pipeline can't be mapped over a list: {reason}; start its DAG for each element, "
+            "with TriggerDagRunOperator"
+        )
         raise PipelineError([Problem("task_group", message)])
     theirs = {**dag.default_args, **(around.default_args if around is not None else {})}
     ours = {name: value for name, value in default_args.items() if name not in theirs}
@@ -54,6 +59,11 @@ def group_for(
             "default_args": {**ours, **(group_kwargs.get("default_args") or {})},
         }
     )
+
+
+def is_mapped(group: TaskGroup | None) -> bool:
+    """Return whether a task group, or one around it, is mapped over a list."""
+    return any(isinstance(each, MappedTaskGroup) for each in _outwards(group))
 
 
 def _outwards(group: TaskGroup | None) -> Iterator[TaskGroup]:

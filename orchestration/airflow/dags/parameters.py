@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import Param
@@ -38,10 +38,15 @@ def defaults(
 
 
 def params(
-    parameters: Iterable[ParameterSpec], values: Mapping[str, Default | None]
+    parameters: Iterable[ParameterSpec],
+    values: Mapping[str, Default | None],
+    told: Collection[str] = (),
 ) -> dict[str, Param]:
-    """Return Airflow's params; one without a value must be given when a run is started."""
-    return {p.name: _param(p, values[p.name]) for p in parameters}
+    """Return Airflow's params; one without a value must be given when a run is started.
+
+    Those that events tell may be null for Airflow, and are checked by the first task.
+    """
+    return {p.name: _param(p, values[p.name], told=p.name in told) for p in parameters}
 
 
 def bound(
@@ -72,8 +77,10 @@ def resolved(value: Any, context: Context) -> Any:
     return value.resolve(context) if isinstance(value, ResolveMixin) else value
 
 
-def _param(spec: ParameterSpec, value: Default | None) -> Param:
+def _param(spec: ParameterSpec, value: Default | None, *, told: bool) -> Param:
     description = spec.description or None
+    if value is None and told:
+        return Param(None, type=["null", spec.type], description=description)
     if value is None:
         return Param(type=spec.type, description=description)
     return Param(value, type=spec.type, description=description)

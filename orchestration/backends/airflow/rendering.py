@@ -94,6 +94,7 @@ def render(workflow: Workflow) -> DagSpec:
         description=workflow.description,
         parameters=tuple(sorted(workflow.parameters, key=lambda parameter: parameter.name)),
         schedule=workflow.schedule,
+        trigger=workflow.trigger,
         tasks=tasks,
         loops=loops,
         region=workflow.region,

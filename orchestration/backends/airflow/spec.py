@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from orchestration.backends.airflow.layout import laid_out
 from orchestration.expressions import Json
-from orchestration.graph import NotifySpec, ParameterSpec, ScheduleSpec
+from orchestration.graph import NotifySpec, ParameterSpec, ScheduleSpec, TriggerSpec
 
 INPUTS: Final = "inputs"
 """The first task of a pipeline."""
@@ -98,6 +98,7 @@ class DagSpec:
     """The AWS region of its tasks; ``None``: that of the connection."""
     tags: tuple[str, ...] = ()
     """As ``key:value``: Airflow's tags are single words."""
+    trigger: TriggerSpec | None = None
     notify: NotifySpec | None = None
     """The topics that hear how runs end."""
     options: Mapping[str, Json] = field(default_factory=dict)
@@ -116,6 +117,7 @@ def to_document(spec: DagSpec) -> dict[str, Any]:
         "description": spec.description,
         **({} if spec.region is None else {"region": spec.region}),
         "schedule": _schedule(spec.schedule),
+        **({} if spec.trigger is None else {"trigger": asdict(spec.trigger)}),
         **({} if spec.notify is None else {"notify": _notify(spec.notify)}),
         **({"options": spec.options} if spec.options else {}),
         "parameters": {p.name: _parameter(p) for p in spec.parameters},
@@ -142,6 +144,7 @@ def from_document(document: Mapping[str, Any]) -> DagSpec:
         loops=tuple(LoopSpec(name=name, **fields) for name, fields in document["loops"].items()),
         region=document.get("region"),
         tags=tuple(document["tags"]),
+        trigger=TriggerSpec(**document["trigger"]) if "trigger" in document else None,
         notify=_told(document.get("notify")),
         options=document.get("options", {}),
     )

@@ -16,7 +16,7 @@ from orchestration.backends.airflow.spec import (
     TriggerRule,
 )
 from orchestration.errors import Problem
-from orchestration.graph import NotifySpec, ParameterSpec, ScheduleSpec
+from orchestration.graph import NotifySpec, ParameterSpec, ScheduleSpec, TriggerSpec
 from orchestration.graph.codec import unknown
 
 _STEPS: Final = frozenset(
@@ -59,6 +59,8 @@ def _shape(document: Any) -> Iterator[Problem]:
         yield Problem("tags", f"expected texts, got {document['tags']!r:.60}")
     if document["schedule"] is not None:
         yield from _fields(document["schedule"], "schedule", ScheduleSpec, "")
+    if "trigger" in document:
+        yield from _fields(document["trigger"], "trigger", TriggerSpec, "")
     yield from options.problems(document.get("options", {}), "options")
     notify = document.get("notify")
     if notify is not None:

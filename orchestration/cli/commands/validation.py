@@ -25,6 +25,11 @@ _UNSCHEDULED = (
     "value in the schedule, or, if `dag(…, parameters=…)` gives it, validate the DAG file itself "
     "or add `-p NAME=VALUE`"
 )
+_UNTRIGGERED = (
+    "triggered runs have no value for it, and Airflow refuses its DAG file; give it a default or a "
+    "value in the trigger, or, if `dag(…, parameters=…)` gives it, validate the DAG file itself "
+    "or add `-p NAME=VALUE`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +98,18 @@ def _verdict(text: str, backends: Sequence[Backend], pairs: Sequence[str]) -> Ve
     except typer.BadParameter as error:
         return Verdict(text, (Problem("", error.message),), readable=False)
     unscheduled = [name for name in pipeline.unscheduled() if name not in values]
+    untriggered = [name for name in pipeline.untriggered() if name not in values]
     problems = _problems(which, pipeline, backends or BACKENDS)
     # Only who names Airflow is sure to run it there, from a DAG file that is not at hand here.
     if Backend.AIRFLOW in backends:
         problems += [Problem(f"parameters.{name}", _UNSCHEDULED) for name in unscheduled]
+        told = [name for name in untriggered if name not in unscheduled]
+        problems += [Problem(f"parameters.{name}", _UNTRIGGERED) for name in told]
+    answered = {"schedule.parameters": unscheduled, "trigger.parameters": untriggered}
     warnings = [
         warning
         for warning in pipeline.warnings()
-        if warning.field != "schedule.parameters" or (unscheduled and not problems)
+        if warning.field not in answered or (answered[warning.field] and not problems)
     ]
     if not problems:
         warnings += warnings_of(backends or BACKENDS, pipeline.lower())

@@ -33,6 +33,7 @@ from sqlalchemy import select
 from sqlalchemy.orm.attributes import set_committed_value
 
 from orchestration.execution.parameters import problems
+from orchestration.local.airflow.asset_events import start_by
 from orchestration.local.airflow.callbacks import call_back
 from orchestration.local.airflow.waiting import Following, Triggers
 
@@ -49,14 +50,21 @@ _accounts: dict[tuple[str, str], str] = {}
 _IN_FLIGHT = frozenset({TaskInstanceState.DEFERRED, TaskInstanceState.RUNNING})
 
 
-def run(dag: DAG, run_id: str, conf: Mapping[str, Any], emit: Emit) -> dict[str, Any]:
+def run(
+    dag: DAG,
+    run_id: str,
+    conf: Mapping[str, Any],
+    emit: Emit,
+    event: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Run a DAG to its end and return the ``end`` event."""
-    return _Run(dag, emit).run(run_id, conf)
+    return _Run(dag, emit, event).run(run_id, conf)
 
 
 class _Run:
-    def __init__(self, dag: DAG, emit: Emit) -> None:
+    def __init__(self, dag: DAG, emit: Emit, event: Mapping[str, Any] | None) -> None:
         self._dag = dag
+        self._event = event
         self._emit = emit
         self._triggers = Triggers()
         self._seen: dict[tuple[str, int], tuple[str, int]] = {}
@@ -102,6 +110,8 @@ class _Run:
             triggering_user_name=None,
             session=session,
         )
+        if self._event is not None:
+            start_by(run, self._event, session)
         session.commit()
         return run
 

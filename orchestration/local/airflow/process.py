@@ -96,7 +96,8 @@ def _serve(request: Mapping[str, Any], emit: Emit) -> None:
         dag = _load(Path(request["dag_file"]))
         _check_region(dag, request["environment"]["AWS_REGION"])
         _reach_by_environment(dag)
-        emit({"end": run(dag, request["run_id"], request["conf"], emit)})
+        run_id, conf, event = request["run_id"], request["conf"], request["event"]
+        emit({"end": run(dag, run_id, conf, emit, event)})
     except OrchestrationError as error:
         emit({"refused": str(error)})
     except Exception as error:  # must not stop later requests

@@ -161,12 +161,15 @@ class LocalAirflow:
         run_id: str = "local",
         on_progress: OnProgress | None = None,
         time_scale: float | None = None,
+        event: Mapping[str, Json] | None = None,
     ) -> AirflowRun:
         """Run a DAG to its end: a pipeline, or the only DAG of a file.
 
         Tasks wait for their jobs side by side, as they do in a triggerer. ``on_progress`` is called
         with every change of a task's state. ``time_scale`` is real seconds per
-        second of AWS; the default is that of the embedded AWS. A run of this id that has failed in
+        second of AWS; the default is that of the embedded AWS. With an ``event``, the run is one
+        that an event of the DAG's asset has started: what its watcher has found, or what made the
+        event has left as ``extra``. A run of this id that has failed in
         this account with these parameters is cleared and goes on: what failed, what follows it, and
         what both need.
 
@@ -183,6 +186,7 @@ class LocalAirflow:
             "dag_file": str(_dag_file(dag, home)),
             "run_id": run_id,
             "conf": dict(parameters or {}),
+            "event": None if event is None else dict(event),
             "environment": {k: v for k, v in variables.items() if not k.startswith("AIRFLOW")},
         }
         offset = log.stat().st_size

@@ -53,10 +53,11 @@ def follow(
         seen[run.step] = run.state
         on_progress(Progress(run.step, run.state, time.monotonic() - began))
 
-    # This call starts the run: a schedule would require default values for all parameters.
+    # This call starts the run: a schedule would require default values for all parameters, and an
+    # event would give some.
     start = local.run if airflow is None else airflow.run
     ended = start(
-        replace(workflow, schedule=None),
+        replace(workflow, schedule=None, trigger=None),
         aws=aws,
         parameters=cast("Mapping[str, ParameterValue]", values),
         run_id=run_id,
