@@ -1,0 +1,193 @@
+"""The functions of the expression language in Python, and what they require of their arguments."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, cast
+from urllib.parse import quote
+
+from orchestration.errors import ExpressionError
+from orchestration.expressions.nodes import SCALARS, Function, Json
+from orchestration.expressions.scalars import text
+
+_MOST_NAMED: Final = 3
+
+
+def field_of(value: Json, key: str) -> Json:
+    """Return a field of an object."""
+    if not isinstance(value, Mapping) or key not in value:
+        raise ExpressionError(f"no field {key!r} in {value!r}")
+    return value[key]
+
+
+def boolean(value: Json) -> bool:
+    """Return a value that must be true or false."""
+    if not isinstance(value, bool):
+        raise ExpressionError(f"expected true or false, got {value!r}")
+    return value
+
+
+def number(value: Json) -> float:
+    """Return a value that must be a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ExpressionError(f"expected a number, got {value!r}")
+    return value
+
+
+def compare(op: str, left: Json, right: Json) -> bool:
+    """Compare two values: equality never mixes types, and order is for numbers."""
+    if op in ("eq", "ne"):
+        same_kind = isinstance(left, bool) == isinstance(right, bool)
+        equal = same_kind and left == right
+        return equal if op == "eq" else not equal
+    a, b = number(left), number(right)
+    return {"lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}[op]
+
+
+def _objects(value: Json) -> Sequence[Json]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ExpressionError(f"expected a list, got {value!r}")
+    return value
+
+
+def best(items: Json, key: str, direction: str) -> Json:
+    """Return the object whose field is largest or smallest; the first one of equals."""
+    candidates = _objects(items)
+    if not candidates:
+        raise ExpressionError("there is no best of an empty list")
+    choose = max if direction == "max" else min
+    return choose(candidates, key=lambda item: number(field_of(item, key)))
+
+
+def _fingerprint(before: Json, items: Json) -> str:
+    lines = [plain_text(before)]
+    for item in _objects(items):
+        size = text(number(field_of(item, "Size")))
+        lines.append(
+            f"{size} {plain_text(field_of(item, 'ETag'))} {plain_text(field_of(item, 'Key'))}\n"
+        )
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def plain_text(value: Json) -> str:
+    """Return a value that must be text."""
+    if not isinstance(value, str):
+        raise ExpressionError(f"expected text, got {value!r}")
+    return value
+
+
+def _remove_prefix(value: Json, prefix: Json) -> str:
+    whole, start = plain_text(value), plain_text(prefix)
+    if not whole.startswith(start):
+        raise ExpressionError(f"{whole!r} does not start with {start!r}")
+    return whole[len(start) :]
+
+
+def _difference(items: Json, others: Json) -> str:
+    left, right = _sized(items), _sized(others)
+    apart = [text for text in left if text not in set(right)]
+    apart += [text for text in right if text not in set(left)]
+    return ", ".join(apart[:_MOST_NAMED])
+
+
+def _sized(items: Json) -> list[str]:
+    return [
+        f"{plain_text(field_of(item, 'Key'))} {text(number(field_of(item, 'Size')))}"
+        for item in _objects(items)
+    ]
+
+
+def _url_path(value: Json) -> str:
+    return quote(plain_text(value), safe="/-_.!~*'()")
+
+
+def _s3_parts(value: Json) -> tuple[str, str]:
+    uri = plain_text(value)
+    if not uri.startswith("s3://"):
+        raise ExpressionError(f"expected an S3 URI (s3://bucket/key), got {uri!r}")
+    bucket, _, key = uri.removeprefix("s3://").partition("/")
+    return bucket, key
+
+
+def _sum(items: Json, key: Json) -> float:
+    # Not sum(): from Python 3.12 on it compensates rounding, which JSONata does not.
+    total: float = 0
+    for item in _objects(items):
+        total += number(field_of(item, plain_text(key)))
+    return total
+
+
+def _largest(items: Json, key: Json) -> float:
+    return max([0, *(number(field_of(item, plain_text(key))) for item in _objects(items))])
+
+
+def _count_files(items: Json) -> int:
+    keys = [plain_text(field_of(item, "Key")) for item in _objects(items)]
+    return sum(not key.endswith("/") for key in keys)
+
+
+def _tag(items: Json, key: Json) -> str:
+    name = plain_text(key)
+    for item in _objects(items):
+        if isinstance(item, Mapping) and item.get("Key") == name:
+            value = item.get("Value")
+            if isinstance(value, str):
+                return value
+    return ""
+
+
+def _numbered(items: Json, key: Json) -> list[Json]:
+    name = plain_text(key)
+    return [item for item in _objects(items) if _finite(item, name)]
+
+
+def _finite(item: Json, key: str) -> bool:
+    value = item.get(key) if isinstance(item, Mapping) else None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and math.isfinite(cast(float, value))
+
+
+def _where(items: Json, key: Json, op: Json, value: Json) -> list[Json]:
+    name, comparison = plain_text(key), plain_text(op)
+    if comparison not in ("eq", "ne"):
+        number(value)
+    return [
+        item
+        for item in _objects(items)
+        if isinstance(item, Mapping)
+        and name in item
+        and (comparison in ("eq", "ne") or _finite(item, name))
+        and compare(comparison, item[name], value)
+    ]
+
+
+def _column(items: Json, key: Json) -> list[Json]:
+    values = [field_of(item, plain_text(key)) for item in _objects(items)]
+    for value in values:
+        if not isinstance(value, SCALARS):
+            raise ExpressionError(f"expected text, a number, true, false or null, got {value!r}")
+    return values
+
+
+FUNCTIONS: Final[Mapping[Function, Callable[..., Json]]] = {
+    Function.FINGERPRINT: _fingerprint,
+    Function.CONTAINS: lambda whole, part: plain_text(part) in plain_text(whole),
+    Function.COUNT: lambda items: len(_objects(items)),
+    Function.COUNT_FILES: _count_files,
+    Function.SUM: _sum,
+    Function.LARGEST: _largest,
+    Function.NUMBERED: _numbered,
+    Function.WHERE: _where,
+    Function.TAG: _tag,
+    Function.DIFFERENCE: _difference,
+    Function.REMOVE_PREFIX: _remove_prefix,
+    Function.URL_PATH: _url_path,
+    Function.DIRECTORY: lambda value: plain_text(value).removesuffix("/") + "/",
+    Function.S3_BUCKET: lambda uri: _s3_parts(uri)[0],
+    Function.S3_KEY: lambda uri: _s3_parts(uri)[1],
+    Function.TEXT: cast("Callable[..., Json]", text),
+    Function.COLUMN: _column,
+}
+"""By their names, but for a hash and the first of several values, which need more of a run."""
