@@ -78,10 +78,14 @@ def total(call: str, output: str, of_page: Expression[object]) -> Fold:
 
 
 def counted(name: str, uri: Text, *, most: int, after: tuple[str, ...] = ()) -> Call:
-    """Return the listing of all objects below a URI: the ``files`` among them, and ``bytes``."""
+    """Return the listing of all objects below a URI: the ``files`` among them, and ``bytes``.
+
+    ``more`` is true if there are more than ``most`` pages of them.
+    """
     objects = Result(name, "objects")
     folds = {
         "files": total(name, "files", apply(Function.COUNT_FILES, objects)),
         "bytes": total(name, "bytes", apply(Function.SUM, objects, "Size")),
+        "more": Fold(start=False, then=Result(name, "truncated")),
     }
     return pages(listing(name, uri, after=after), most, folds)

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from orchestration import Pipeline, PipelineError
-from orchestration.graph import Call, Operation, all_steps
+from orchestration.expressions import evaluate
+from orchestration.expressions.evaluate import Values
+from orchestration.graph import Call, Operation, Require, all_steps
 
 IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/x:1"
 SCORE: dict[str, Any] = {
@@ -157,3 +159,43 @@ def test_a_job_waits_for_machines_where_that_is_asked_for() -> None:
         "The account-level service limit 'ml.m5.large for transform job usage' is 4 Instances, "
         "with current utilization of 4 Instances and a request delta of 3 Instances.",
     )
+
+
+def verdict(name: str, own: bool, **results: dict[str, Any]) -> tuple[bool, str]:
+    fields = {} if own else {"output_uri": "s3://bucket/out"}
+    graph = pipeline(score=changed(**fields)).lower().graph
+    [step] = [step for step in all_steps(graph) if step.name == f"score.{name}"]
+    assert isinstance(step, Require)
+    values = {f"score.{call}": outputs for call, outputs in results.items()}
+    known = Values(values, {"data": "s3://bucket/rows"}, run_token="0123456789ab")
+    return bool(evaluate(step.condition, known)), str(evaluate(step.cause, known))
+
+
+@pytest.mark.parametrize(
+    ("files", "more", "usable"), [(0, False, False), (3, False, True), (100_000, True, False)]
+)
+def test_more_objects_than_are_counted_are_refused_before_the_job(
+    files: int, more: bool, usable: bool
+) -> None:
+    holds, cause = verdict("usable", True, list={"files": files, "more": more})
+    assert holds is usable
+    assert cause.endswith(f"below s3://bucket/rows/, or more than 100000; objects seen: {files}")
+
+
+@pytest.mark.parametrize(
+    ("own", "files", "more", "complete"),
+    [
+        (True, 3, False, True),
+        (True, 2, False, False),
+        (True, 3, True, False),
+        (False, 4, False, True),
+        # As many as are counted, and those of others behind them.
+        (False, 3, True, True),
+        (False, 2, True, False),
+    ],
+)
+def test_as_many_predictions_as_objects_must_be_there(
+    own: bool, files: int, more: bool, complete: bool
+) -> None:
+    results = {"list": {"files": 3, "more": False}, "written": {"files": files, "more": more}}
+    assert verdict("verified", own, **results)[0] is complete

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from orchestration.checks import jsonpath
 from orchestration.errors import Problem
-from orchestration.expressions import Compare, Result, Tree, join
+from orchestration.expressions import All, Compare, Result, Tree, join
 from orchestration.graph import (
     Adopt,
     Call,
@@ -28,7 +28,7 @@ from orchestration.graph import (
 )
 from orchestration.refs import Ref
 from orchestration.stages.capacity import fallback
-from orchestration.stages.listing import counted
+from orchestration.stages.listing import MOST_OBJECTS, counted, not_empty
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.serving.fields import LARGEST_MB, TransformFields
 from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, ServedModel
@@ -135,13 +135,12 @@ class BatchTransform(TransformFields):
         return counted(f"{self.name}.list", self.data, most=_PAGES)
 
     def _usable(self) -> Require:
-        listed = f"{self.name}.list"
-        return Require(
-            name=f"{self.name}.usable",
-            condition=Compare("gt", Result(listed, "files"), 0),
-            error="DataNotUsable",
-            cause=join("there are no objects below ", self.data, "/; it must be a folder"),
+        files, more = (Result(f"{self.name}.list", output) for output in ("files", "more"))
+        cause = join(
+            *("there are no objects below ", self.data, "/, or more than "),
+            *(f"{_PAGES * MOST_OBJECTS}; objects seen: ", files),
         )
+        return not_empty(f"{self.name}.usable", files, more, error="DataNotUsable", cause=cause)
 
     def _model(self, context: Context) -> Call:
         served = ServedModel(
@@ -190,15 +189,19 @@ class BatchTransform(TransformFields):
 
     def _verified(self) -> Require:
         """The run's own place holds as many objects as the data; any other at least as many."""
-        found, wanted = (
-            Result(f"{self.name}.written", "files"),
-            Result(f"{self.name}.list", "files"),
+        written, listed = f"{self.name}.written", f"{self.name}.list"
+        predictions, wanted = Result(written, "files"), Result(listed, "files")
+        alone = (
+            Compare("eq", predictions, wanted),
+            Compare("eq", Result(written, "more"), False),
         )
         return Require(
             name=f"{self.name}.verified",
-            condition=Compare("eq" if self.output_uri is None else "ge", found, wanted),
+            condition=(
+                All(alone) if self.output_uri is None else Compare("ge", predictions, wanted)
+            ),
             error="TransformIncomplete",
-            cause=join("the data has ", wanted, " objects, the predictions ", found),
+            cause=join("the data has ", wanted, " objects, the predictions ", predictions),
         )
 
     def _deleted(self, context: Context) -> Call:
