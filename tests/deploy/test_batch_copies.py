@@ -127,3 +127,17 @@ def test_the_owner_of_another_accounts_bucket_is_told_what_to_allow() -> None:
     [warning] = warnings(wanted(source_account="999988887777"))
     assert OWN in warning
     assert "arn:aws:s3:::incoming/set/*" in warning
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("copying/0123456789ab/staging.report/job-1/results/1.csv", True),
+        ("copying/0123456789ab/staging/set/one.csv", False),
+        ("another/one.csv", False),
+    ],
+)
+def test_the_machine_reads_reports_of_jobs_alone(key: str, expected: bool) -> None:
+    policy = wanted().role.policy
+    need = Need("s3:GetObject", f"arn:aws:s3:::workspace/{key}", {})
+    assert _allowed(policy, need) is expected

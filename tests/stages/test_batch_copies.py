@@ -157,11 +157,28 @@ def test_the_job_must_be_complete(ended: dict[str, Any], good: bool, words: str)
 
 
 def test_every_task_must_have_succeeded() -> None:
-    job = {"job": "the-job"}
-    assert verdict("copied", ended=COUNTED, job=job)[0]
-    holds, cause = verdict("copied", ended={**COUNTED, "failed": 1}, job=job)
-    assert not holds
-    assert cause.endswith(f"{REPORT}objects copied: 3, not copied: 1")
+    context = Context(pipeline="p", workspace="s3://w/p", role=ROLE, region="us-east-1")
+    steps = {step.name: step for step in all_steps_of(context)}
+    choice, read, end = (steps[f"staging.copied{n}"] for n in ("", ".report", ".failed"))
+    results: dict[str, Any] = {
+        "staging.job": {"job": "the-job"},
+        "staging.ended": {**COUNTED, "failed": 1},
+        "staging.copied.report": {"rows": "incoming,set/none.csv,,failed,404,NoSuchKey,gone"},
+    }
+
+    def known(**more: Any) -> Values:
+        return Values({**results, **more}, {}, run_token="0123456789ab")
+
+    assert evaluate(choice.condition, known()) is True
+    assert evaluate(choice.condition, known(**{"staging.ended": COUNTED})) is False
+    folder = "p/0123456789ab/staging.report/job-the-job/results/"
+    for key, expected in ((f"{folder}1.csv", f"{folder}1.csv"), (None, folder)):
+        rows = {"staging.copied.rows": {"key": key}}
+        assert evaluate(read.operation.request["Key"], known(**rows)) == expected
+    assert evaluate(end.cause, known()) == (
+        f"S3 Batch Operations {REPORT}objects copied: 3, not copied: 1; the report begins: "
+        "incoming,set/none.csv,,failed,404,NoSuchKey,gone"
+    )
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ class Job:
         ended = "Failed"
         try:
             self._run(account, 0.0 if fault is None else fault.delay_s)
-            if fault is not None:
+            if fault is not None and not self._cancelled.is_set():
                 raise ServiceError(fault.error_code, fault.message)
             ended = "Complete"
         except ServiceError as error:

@@ -14,6 +14,7 @@ from orchestration.catalog.partitions import partition_of
 from orchestration.expressions import All, Any, Compare, Function, Result, Tree, apply, join
 from orchestration.graph import (
     Call,
+    Choose,
     ErrorPattern,
     Fold,
     Operation,
@@ -25,11 +26,11 @@ from orchestration.graph import (
     Until,
 )
 from orchestration.refs import Expression
+from orchestration.stages.copying.reports import FAILED, FailedTasks
 from orchestration.stages.listing import listing, pages, total
 from orchestration.stages.stage import Context
 from orchestration.stages.values import Text
 
-FAILED: Final = "BatchCopyFailed"
 _PRIORITY: Final = 10
 """The service runs jobs of one account by their priorities; these are all equal."""
 _MOST_PAGES: Final = 1000
@@ -235,15 +236,16 @@ class ManifestCopy:
             cause=join(*self._told, ": ", status, " ", code, " ", reason),
         )
 
-    def _copied(self) -> Require:
+    def _copied(self) -> Choose:
         succeeded, failed = (self._result("ended", name) for name in ("succeeded", "failed"))
-        return Require(
+        return FailedTasks(
             name=self._name("copied"),
-            condition=Compare("eq", failed, 0),
-            error=FAILED,
+            report=self._report,
+            job=self._result("job", "job"),
+            failed=failed,
             cause=join(*self._told, ": objects copied: ", succeeded, ", not copied: ", failed),
             after=(self._name("complete"),),
-        )
+        ).step()
 
     def _listed(self) -> Call:
         name = self._name("verify")
