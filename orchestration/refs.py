@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 T_co = TypeVar("T_co", covariant=True)
 
+WHOLE: Final = "item"
+"""The word for an element itself, where it is no object: ``{each: item}``."""
 STAGE_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 """Names of stages, steps, outputs and parameters: snake case, no double underscore, so that they
 can be joined without collisions in Step Functions states, JSONata variables and Airflow task
@@ -179,7 +181,9 @@ class FirstOf(Expression[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Each(Expression[Any]):
-    """The element that a stage with ``for_each`` is at; in YAML ``{each: item}``."""
+    """The element that a stage with ``for_each`` is at, or a field of it: ``{each: market}``."""
+
+    field: str = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +205,14 @@ def run_outcome(field: OutcomeField) -> Expression[str]:
     return RunOutcome(field)
 
 
-def each_item() -> Expression[Any]:
-    """Refer to the element that a stage with ``for_each`` is at; in YAML ``{each: item}``."""
-    return Each()
+def each_item(field: str = WHOLE) -> Expression[Any]:
+    """Refer to the element that a stage with ``for_each`` is at; in YAML ``{each: item}``.
+
+    Where elements are objects, name a field of them: ``{each: market}``.
+    """
+    if STAGE_NAME.fullmatch(field) is None:
+        raise ExpressionError(f"expected the name of a field in snake case, got {field!r}")
+    return Each(field)
 
 
 def first_of(*parts: T_co | Expression[T_co]) -> Expression[T_co]:
@@ -256,7 +265,7 @@ def parse(value: object) -> Expression[object]:
             return _ref(argument)
         case "parameter", str():
             return parameter(argument)
-        case ("run", "id") | ("each", "item") | ("outcome", "state" | "error" | "cause"):
+        case ("run", "id") | ("each", str()) | ("outcome", "state" | "error" | "cause"):
             return _of_run(form, argument)
         case "join", list() | tuple():
             return join(*(part if isinstance(part, str) else parse(part) for part in argument))
@@ -275,7 +284,7 @@ def _of_run(form: object, argument: Any) -> Expression[object]:
         case "run":
             return run_id()
         case "each":
-            return each_item()
+            return each_item(argument)
         case _:
             return run_outcome(argument)
 
@@ -296,8 +305,8 @@ def written(node: Expression[object]) -> object:
             return {"parameter": name}
         case Run():
             return {"run": "id"}
-        case Each():
-            return {"each": "item"}
+        case Each(field):
+            return {"each": field}
         case RunOutcome(field):
             return {"outcome": field}
         case Join(parts):
@@ -326,7 +335,7 @@ def json_schema() -> dict[str, Any]:
             form("ref", {"type": "string", "pattern": rf"^{name}\.{name}$"}),
             form("parameter", {"type": "string", "pattern": f"^{name}$"}),
             form("run", {"const": "id"}),
-            form("each", {"const": "item"}),
+            form("each", {"type": "string", "pattern": f"^{name}$"}),
             form("outcome", {"enum": list(OUTCOME_FIELDS)}),
             form("join", {"type": "array", "items": {"type": ["string", "object"]}}),
             form("first_of", {"type": "array", "minItems": 2}),

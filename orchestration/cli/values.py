@@ -82,14 +82,20 @@ def _read(spec: ParameterSpec, text: str) -> Value | None:
 
 
 def _array(text: str) -> Value | None:
-    """Read a JSON array of scalars, or texts between commas."""
+    """Read a JSON array of scalars or objects, or texts between commas."""
     if not text.startswith("["):
         return text.split(",") if text else []
     try:
         value = json.loads(text)
     except ValueError:
         return None
-    return value if all(isinstance(item, str | int | float) for item in value) else None
+    return value if all(map(_is_element, value)) else None
+
+
+def _is_element(item: object) -> bool:
+    """Return whether a value may stand in a list: a scalar, or an object of scalars."""
+    values = item.values() if isinstance(item, dict) else [item]
+    return all(isinstance(value, str | int | float) for value in values)
 
 
 def _number(text: str) -> float | None:

@@ -4,6 +4,7 @@ Expressions are data. Every backend renders the same nodes: Step Functions as JS
 through :func:`evaluate`, and a test holds the two against each other.
 """
 
+from orchestration.expressions.elements import FieldType, misfits
 from orchestration.expressions.evaluate import Environment, evaluate
 from orchestration.expressions.nodes import (
     SCALARS,
@@ -52,6 +53,7 @@ __all__ = [
     "Each",
     "Environment",
     "Field",
+    "FieldType",
     "FirstOf",
     "Function",
     "Item",
@@ -71,6 +73,7 @@ __all__ = [
     "field",
     "first_of",
     "join",
+    "misfits",
     "parameter",
     "run_attempt",
     "run_id",

@@ -9,6 +9,7 @@ from typing import Final, cast
 from urllib.parse import quote
 
 from orchestration.errors import ExpressionError
+from orchestration.expressions.elements import misfits
 from orchestration.expressions.nodes import SCALARS, Function, Json
 from orchestration.expressions.scalars import text
 
@@ -171,6 +172,12 @@ def _column(items: Json, key: Json) -> list[Json]:
     return values
 
 
+def _misfits(items: Json, key: Json, *pairs: Json) -> str:
+    texts = [plain_text(part) for part in pairs]
+    fields = dict(zip(texts[::2], texts[1::2], strict=True))
+    return misfits(_objects(items), plain_text(key), fields)
+
+
 FUNCTIONS: Final[Mapping[Function, Callable[..., Json]]] = {
     Function.FINGERPRINT: _fingerprint,
     Function.CONTAINS: lambda whole, part: plain_text(part) in plain_text(whole),
@@ -189,5 +196,6 @@ FUNCTIONS: Final[Mapping[Function, Callable[..., Json]]] = {
     Function.S3_KEY: lambda uri: _s3_parts(uri)[1],
     Function.TEXT: cast("Callable[..., Json]", text),
     Function.COLUMN: _column,
+    Function.MISFITS: _misfits,
 }
 """By their names, but for a hash and the first of several values, which need more of a run."""

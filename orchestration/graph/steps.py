@@ -171,8 +171,9 @@ class Fail:
     after: tuple[str, ...] = ()
 
 
-ParameterValue: TypeAlias = str | float | bool | Sequence[str | float | bool]
-"""The value of a parameter: a scalar, or a list of scalars."""
+_Scalar: TypeAlias = str | float | bool
+ParameterValue: TypeAlias = _Scalar | Sequence[_Scalar | Mapping[str, _Scalar]]
+"""The value of a parameter: a scalar, or a list of scalars, or of objects of scalars."""
 Step: TypeAlias = (
     Call | Read | Choose | Require | ForEach | Parallel | Guarded | Concluded | Wait | Fail
 )

@@ -16,7 +16,7 @@ from orchestration.pipeline.triggers.model import Trigger
 from orchestration.stages import Context, Stage
 from orchestration.stages.kinds import Kinds
 from orchestration.stages.options import AirflowOptions, StepFunctionsOptions
-from orchestration.stages.values import Model, Name, Scalar, Text
+from orchestration.stages.values import Element, Model, Name, Scalar, Text
 
 PIPELINE_NAME: Final = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 REGION: Final = r"^[a-z]{2,4}(-[a-z]+)+-\d$"
@@ -48,12 +48,12 @@ class Parameter(Model):
     """A value given when a run starts: execution input, or a param of the DAG."""
 
     type: Literal["string", "number", "boolean", "array"] = "string"
-    """``array``: a list of scalars, for ``for_each``."""
-    default: Scalar | list[Scalar] | None = None
+    """``array``: a list of scalars, or of objects of scalars, for ``for_each``."""
+    default: Scalar | list[Element] | None = None
     """Without one, every run has to give the value."""
     description: str = ""
 
-    def fits(self, value: Scalar | list[Scalar]) -> bool:
+    def fits(self, value: Scalar | list[Element]) -> bool:
         """Return whether a value has the parameter's type."""
         match self.type:
             case "string":
@@ -80,7 +80,7 @@ class Schedule(Model):
     """Five fields: minute, hour, day of month, month, day of week: ``0 6 * * MON``."""
     timezone: str = "UTC"
     """IANA name: ``Europe/Berlin``."""
-    parameters: dict[Name, Scalar | list[Scalar]] = {}
+    parameters: dict[Name, Scalar | list[Element]] = {}
     """Values of parameters for scheduled runs."""
 
 

@@ -31,8 +31,11 @@ from orchestration.graph import (
     all_steps,
     rewrite,
 )
+from orchestration.pipeline.elements import checking as elements
+from orchestration.pipeline.elements import objects
 from orchestration.refs import Expression, Ref
 from orchestration.stages import Context, Fragment, Stage
+from orchestration.stages.stage import ForEachItem
 
 if TYPE_CHECKING:
     from orchestration.pipeline.draft import Draft, Written
@@ -41,9 +44,9 @@ _REQUESTS: Final = ("request", "extra_request", "poll")
 """The fields of stages that take lists: requests as AWS has them."""
 
 
-def inside(context: Context) -> Context:
+def inside(context: Context, loop: ForEachItem) -> Context:
     """Return the context of one element."""
-    item = apply(Function.TEXT, Item())
+    item = objects.named(loop)
     element = item if context.element is None else join(context.element, "/", item)
     return replace(context, element=element)
 
@@ -59,6 +62,7 @@ def looped(
     name, items = f"{stage.name}.each", loop.items
     literal = not isinstance(items, Expression)
     values: Tree = list(items) if literal else items
+    checks = () if literal else _checks(stage.name, values, loop)
     body = tuple(rewrite(step, _of_item) for step in fragment.steps)
     each = ForEach(
         name=name,
@@ -67,14 +71,19 @@ def looped(
         collect={output: _of_item(fragment.outputs[output]) for output in read},
         max_concurrency=loop.max_concurrency,
         at_most=loop.at_most,
-        after=() if literal else (f"{stage.name}.elements",),
+        after=tuple(check.name for check in checks[-1:]),
     )
-    steps: tuple[Step, ...] = (each,) if literal else (_few(stage.name, values, loop.at_most), each)
     lists = {o: apply(Function.COLUMN, Result(name, "items"), o) for o in read}
     # What nobody reads is not collected, and has to be a value all the same.
     outputs: dict[str, Tree] = {**dict.fromkeys(fragment.outputs), **lists}
     permissions = tuple(_any_item(permission) for permission in fragment.permissions)
-    return Fragment(steps=steps, outputs=outputs, permissions=permissions), wrong
+    return Fragment(steps=(*checks, each), outputs=outputs, permissions=permissions), wrong
+
+
+def _checks(stage: str, items: Tree, loop: ForEachItem) -> tuple[Require, ...]:
+    """Return what a list that is known during a run must be, each after the one before."""
+    few = _few(stage, items, loop.at_most)
+    return (few, *objects.required(stage, items, loop, after=few.name))
 
 
 def _few(stage: str, items: Tree, most: int) -> Require:
@@ -89,10 +98,7 @@ def _few(stage: str, items: Tree, most: int) -> Require:
 
 
 def _of_item(tree: Any) -> Any:
-    def value(node: Expression[object]) -> Tree:
-        return Item() if isinstance(node, Each) else node
-
-    return substitute(tree, value)
+    return substitute(tree, objects.value)
 
 
 def _any_item(permission: Permission) -> Permission:
@@ -139,9 +145,6 @@ def _of_stage(written: Written, lists: set[str], draft: Draft) -> Iterator[tuple
         return
     loop = written.stage.for_each
     for path, node in written.references:
-        if isinstance(node, Each) and (loop is None or path in ("when", "for_each.items")):
-            message = "there is no element here; {each: item} is for the fields of a stage with"
-            yield path, f"{message} for_each"
         is_list = _is_list(node, lists, draft)
         if path == "for_each.items":
             if isinstance(node, Ref | Parameter) and is_list is False:
@@ -149,6 +152,7 @@ def _of_stage(written: Written, lists: set[str], draft: Draft) -> Iterator[tuple
                 yield path, f"{name} is not a list; give a parameter with type: array, or a list"
         elif is_list and path.partition(".")[0] not in _REQUESTS and path != "when":
             yield path, "is a list, and one value is expected; give the stage for_each over it"
+    yield from elements.problems(written, lists, draft)
     if loop is not None and not isinstance(loop.items, Expression):
         yield from _elements(loop.items, loop.at_most)
 

@@ -217,7 +217,7 @@ def _lowered(
     """
     if stage.for_each is None:
         return _once(stage, context)
-    fragment, problems = _once(stage, looping.inside(context))
+    fragment, problems = _once(stage, looping.inside(context, stage.for_each))
     loop, wrong = looping.looped(
         stage, fragment, sorted(fragment.outputs if read is None else read)
     )

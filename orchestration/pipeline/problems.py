@@ -19,7 +19,7 @@ from orchestration.refs import Ref
 from orchestration.stages import Stage
 from orchestration.stages.assuming import assuming
 from orchestration.stages.serving import archives
-from orchestration.stages.values import Scalar, Source, s3_problem
+from orchestration.stages.values import Element, Scalar, Source, s3_problem
 
 _ECR = re.compile(r"\d{12}\.dkr\.ecr(?:-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com")
 _MOST_IN_NAMES = 63 - len("--") - 12 - len("-b") - len("-99")
@@ -248,7 +248,7 @@ def _schedule(draft: Draft) -> Iterator[Problem]:
             yield from _typed(path, value, draft, name)
 
 
-def _typed(path: str, value: Scalar | list[Scalar], draft: Draft, name: str) -> Iterator[Problem]:
+def _typed(path: str, value: Scalar | list[Element], draft: Draft, name: str) -> Iterator[Problem]:
     declared = draft.parameters[name]
     if declared is not None and not declared.fits(value):
         yield Problem(path, f"is {value!r}, and the parameter is a {declared.type}")

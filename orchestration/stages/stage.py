@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from orchestration.errors import Problem
-from orchestration.expressions import Function, Tree, apply, join, run_attempt, run_id, walk
+from orchestration.expressions import (
+    FieldType,
+    Function,
+    Tree,
+    apply,
+    join,
+    run_attempt,
+    run_id,
+    walk,
+)
 from orchestration.graph import Call, Graph, Permission, Step
 from orchestration.refs import Expression, parse
 from orchestration.stages.options import AirflowOptions, JobRetry
 from orchestration.stages.outputs import Outputs
-from orchestration.stages.values import Condition, Model, Name, Scalar, Source, StageName, Text
+from orchestration.stages.values import Condition, Element, Model, Name, Source, StageName, Text
 
 
 def _listed(value: object) -> object:
@@ -171,13 +180,26 @@ class NoOutputs:
 class ForEachItem(Model):
     """A list, for each element of which a stage runs; ``{each: item}`` is the element in it."""
 
-    items: Annotated[tuple[Scalar, ...] | Expression[Any], BeforeValidator(_listed)]
-    """Texts, numbers, or a reference to a list: ``[de, fr]``, ``{parameter: markets}``,
+    items: Annotated[tuple[Element, ...] | Expression[Any], BeforeValidator(_listed)]
+    """Texts, numbers, objects, or a reference to a list: ``[de, fr]``, ``{parameter: markets}``,
     ``{ref: train.model_artifacts}`` of a stage that has ``for_each`` itself."""
+    fields: dict[Name, FieldType] = {}
+    """For a list of objects, the fields that each must have, with their types:
+    ``{market: string, days: number}``. ``{each: days}`` is a field of the element then."""
+    key: Name | None = None
+    """The field, a text, that names an element and that no two elements have in common."""
     max_concurrency: int = Field(default=4, ge=1, le=40)
     """Elements at a time."""
     at_most: int = Field(default=100, ge=1, le=1000)
     """The most elements; with more, the run fails before any of them."""
+
+    @model_validator(mode="after")
+    def _key_is_a_field(self) -> Self:
+        if self.fields and self.key is None:
+            raise ValueError("has fields and no key; name the field that tells elements apart")
+        if self.key is not None and self.fields.get(self.key) != "string":
+            raise ValueError(f"expected the key {self.key} among the fields, as a string")
+        return self
 
 
 class Stage(Model):

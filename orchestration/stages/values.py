@@ -95,6 +95,8 @@ StageName: TypeAlias = Annotated[
 ]
 """Snake case, short enough for two of them in the 80 characters of a state's name."""
 Scalar: TypeAlias = Annotated[bool | int | float | str, BeforeValidator(_scalar)]
+Element: TypeAlias = Scalar | dict[Name, Scalar]
+"""An element of a list: a scalar, or an object of scalars."""
 Value: TypeAlias = Annotated[bool | int | float | str | Expression[Any], BeforeValidator(_value)]
 """A scalar, or a reference to one."""
 Seconds: TypeAlias = Annotated[int, Field(ge=1, strict=True)]

@@ -55,6 +55,7 @@ VALUES = st.one_of(
     st.dictionaries(st.sampled_from(KEYS), INNER | ROWS, max_size=3),
 )
 
+KINDS = st.sampled_from(["string", "number", "boolean"])
 LEAVES: st.SearchStrategy[Any] = st.one_of(
     st.builds(Result, st.sampled_from(STEPS), st.sampled_from(OUTPUTS)),
     st.builds(Parameter, st.sampled_from(PARAMETERS)),
@@ -70,7 +71,7 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     texts_only = st.sampled_from([Function.REMOVE_PREFIX, Function.CONTAINS])
     two = (
         *(Function.SUM, Function.LARGEST, Function.NUMBERED, Function.COLUMN, Function.TAG),
-        Function.WHERE,
+        *(Function.WHERE, Function.MISFITS),
         *(Function.REMOVE_PREFIX, Function.CONTAINS, Function.FINGERPRINT, Function.DIFFERENCE),
     )
     one = st.sampled_from([f for f in Function if f not in two])
@@ -100,6 +101,16 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             st.sampled_from(KEYS),
             st.sampled_from(["eq", "ne", "lt", "le", "gt", "ge"]),
             inner | st.integers(-9, 9) | TEXT | st.none(),
+        ),
+        st.builds(
+            lambda rows, key, fields: Apply(
+                Function.MISFITS, (rows, key, *(part for pair in fields.items() for part in pair))
+            ),
+            mixed | ROWS | st.lists(st.fixed_dictionaries({"a": TEXT, "b": inner}), max_size=4),
+            st.just("a"),
+            st.dictionaries(st.sampled_from(["b", "and", "Size"]), KINDS, max_size=2).map(
+                lambda fields: {"a": "string", **fields}
+            ),
         ),
         st.builds(
             lambda tags, key: Apply(Function.TAG, (tags, key)),

@@ -108,6 +108,53 @@ def test_a_list_of_one_stays_a_list(
     assert len(outputs["tell"]["id"]) == 1
 
 
+OBJECTS = {
+    **PIPELINE,
+    "parameters": {"topic": {}, "rows": {"type": "array"}},
+    "stages": {
+        "tell": message(
+            {"join": [{"each": "market"}, " ", {"each": "days"}, " ", {"each": "full"}]},
+            for_each={
+                "items": {"parameter": "rows"},
+                "fields": {"market": "string", "days": "number", "full": "boolean"},
+                "key": "market",
+                "at_most": 3,
+            },
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])
+def test_elements_may_be_objects_with_fields(
+    on: On, airflow: LocalAirflow, aws: EmbeddedAws
+) -> None:
+    topic: str = aws.client("sns").create_topic(Name="news")["TopicArn"]
+    pipeline = Pipeline.parse(OBJECTS)
+    good: list[Any] = [
+        {"market": "de", "days": 3, "full": True, "more": "is not read"},
+        {"market": "it's", "days": 0.5, "full": False},
+    ]
+    lists: dict[str, list[Any]] = {
+        "": good,
+        "element 2 has no number days; element 3 is not an object": [good[0], {"market": "x"}, "x"],
+        "two elements have the same market": [good[0], {**good[1], "market": "de"}],
+    }
+    for wrong, rows in lists.items():
+        parameters = {"topic": topic, "rows": rows}
+        report = run(pipeline, on=on, aws=aws, airflow=airflow, parameters=parameters)
+        sent = [call.request["Message"] for call in report.calls if call.operation == "Publish"]
+        if not wrong:
+            assert (report.state, report.cause) == ("succeeded", None)
+            assert sorted(sent) == ["de 3 true", "it's 0.5 false"]
+            continue
+        assert (report.state, report.error, sent) == ("failed", "WrongElements", [])
+        assert report.cause == (
+            f"stage tell: {wrong}; for_each expects objects with market: string, days: number, "
+            "full: boolean, and another market in each"
+        )
+
+
 @pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])
 def test_an_element_that_fails_fails_the_run(
     on: On, airflow: LocalAirflow, aws: EmbeddedAws

@@ -8,7 +8,17 @@ import pytest
 
 from orchestration import Pipeline, PipelineError
 from orchestration.cli.values import parameters
-from orchestration.expressions import Apply, Function, Item, Parameter, Result, join, run_id, walk
+from orchestration.expressions import (
+    Apply,
+    Field,
+    Function,
+    Item,
+    Parameter,
+    Result,
+    join,
+    run_id,
+    walk,
+)
 from orchestration.graph import Call, Choose, ForEach, ParameterSpec, Require, Workflow, upstream
 from tests.guides import FOR_EACH, shown
 from tests.pipeline.building import Data, deployment, evaluation, job, lustre, named, pipeline
@@ -146,6 +156,101 @@ def test_wrong_loops_are_named_with_their_paths(stage: Data, problem: str) -> No
     assert f"stages.a.{problem}" in refused(job("first"), job("lists", for_each=MARKETS), stage)
 
 
+ROWS = {"type": "array", "default": [{"market": "de", "days": 3}, {"market": "fr", "days": 1}]}
+FIELDS = {"fields": {"market": "string", "days": "number"}, "key": "market"}
+OBJECTS = {"items": {"parameter": "rows"}, **FIELDS}
+
+
+def test_fields_of_objects_are_checked_before_the_loop_and_named_by_their_key() -> None:
+    days = {"days": {"each": "days"}}
+    made = pipeline(job("a", for_each=OBJECTS, hyperparameters=days), parameters={"rows": ROWS})
+    few, shaped, each = made.lower().graph.steps
+    assert isinstance(few, Require)
+    assert isinstance(shaped, Require)
+    assert isinstance(each, ForEach)
+    assert (shaped.error, shaped.after, each.after) == (
+        "WrongElements",
+        ("a.elements",),
+        ("a.fields",),
+    )
+    [call] = each.body.steps
+    assert isinstance(call, Call)
+    request: Any = call.operation.request
+    element = Apply(Function.TEXT, (Field(Item(), "market"),))
+    token = Apply(Function.HASH, (join(run_id(), "/", element),))
+    assert request["TrainingJobName"] == join("pipeline-a-", token)
+    assert Field(Item(), "days") in set(walk(request["HyperParameters"]["days"]))
+    # What a file holds is checked before the run.
+    written = {"items": ROWS["default"], **FIELDS}
+    [loop] = pipeline(job("a", for_each=written, hyperparameters=days)).lower().graph.steps
+    assert isinstance(loop, ForEach)
+
+
+EXPECTED = (
+    "; for_each expects objects with market: string, days: number, and another market in each"
+)
+
+
+@pytest.mark.parametrize(
+    ("loop", "fields", "problem"),
+    [
+        (
+            {"items": [{"market": "de"}], **FIELDS},
+            {},
+            f"items: element 1 has no number days{EXPECTED}",
+        ),
+        ({"items": ["de"], **FIELDS}, {}, f"items: element 1 is not an object{EXPECTED}"),
+        (
+            {"items": [{"market": "de", "days": 1}, {"market": "de", "days": 2}], **FIELDS},
+            {},
+            f"items: two elements have the same market{EXPECTED}",
+        ),
+        (
+            {"items": {"parameter": "rows"}, "fields": {"market": "string", "n": "number"}}
+            | {"key": "market"},
+            {},
+            "items: by the default of rows, element 1 has no number n; element 2 has no number n; "
+            "for_each expects objects with market: string, n: number, and another market in each",
+        ),
+        (
+            {"items": {"parameter": "rows"}},
+            {},
+            "items: by the default of rows, element 1 is an object; say which fields each has: "
+            "for_each: {fields: {<name>: string}, key: <name>}",
+        ),
+        (
+            {**OBJECTS, "items": {"ref": "lists.job_name"}},
+            {},
+            "fields: the elements of an output of lists are no objects; remove it",
+        ),
+        ({**OBJECTS, "key": None}, {}, "has fields and no key; name the field that tells elements"),
+        ({**OBJECTS, "key": "days"}, {}, "expected the key days among the fields, as a string"),
+        ({**OBJECTS, "key": "mrket"}, {}, "expected the key mrket among the fields, as a string"),
+        (
+            OBJECTS,
+            {"hyperparameters": {"days": {"each": "day"}}},
+            "hyperparameters.days: the elements have no field 'day'; did you mean 'days'?",
+        ),
+        (
+            OBJECTS,
+            {"hyperparameters": {"days": EACH}},
+            "hyperparameters.days: the elements have no field 'item'",
+        ),
+        (
+            {"items": ["de"]},
+            {"hyperparameters": {"days": {"each": "days"}}},
+            "hyperparameters.days: {each: days} is a field of elements that are objects; name it "
+            "in for_each.fields, or write {each: item} for the element itself",
+        ),
+    ],
+)
+def test_elements_without_their_fields_are_named(loop: Data, fields: Data, problem: str) -> None:
+    parameters = {**PARAMETERS["parameters"], "rows": ROWS}
+    stages = (job("lists", for_each=MARKETS), job("a", for_each=loop, **fields))
+    found = refused(*stages, parameters=parameters)
+    assert any(text.startswith("stages.a.") and problem in text for text in found), found
+
+
 def test_a_list_is_no_part_of_a_place() -> None:
     place = {"join": ["s3://bucket/", {"parameter": "markets"}]}
     assert refused(job("a"), workspace=place) == ["workspace: is a list, and one value is expected"]
@@ -158,7 +263,13 @@ def test_the_default_of_an_array_is_a_list() -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("de,fr", ["de", "fr"]), ('["a,b", 2]', ["a,b", 2]), ("", []), ("one", ["one"])],
+    [
+        ("de,fr", ["de", "fr"]),
+        ('["a,b", 2]', ["a,b", 2]),
+        ('[{"market": "de", "days": 3}]', [{"market": "de", "days": 3}]),
+        ("", []),
+        ("one", ["one"]),
+    ],
 )
 def test_arrays_are_read_from_a_command_line(text: str, value: list[Any]) -> None:
     specs = [ParameterSpec(name="markets", type="array")]

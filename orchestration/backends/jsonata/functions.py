@@ -11,9 +11,9 @@ from typing import Protocol, assert_never
 
 from orchestration.backends.jsonata.code import OPERATORS, Code, Demand, Kind, let, refused
 from orchestration.backends.jsonata.locations import SCHEME, after_scheme, key_of, split
-from orchestration.backends.jsonata.writing import checked, field
+from orchestration.backends.jsonata.writing import checked, field, quote
 from orchestration.errors import UnsupportedError
-from orchestration.expressions import Apply, Function, Join, Tree, apply, join
+from orchestration.expressions import Apply, Function, Join, Tree, apply, elements, join
 from orchestration.refs import Expression
 
 
@@ -79,6 +79,8 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return writer.code(Join((arguments[0],)))  # type: ignore[arg-type]  # a join of any tree renders
         case Function.COLUMN:
             return _column(writer.asked(arguments[0], "array"), arguments[1], writer)
+        case Function.MISFITS:
+            return _misfits(writer.asked(arguments[0], "array"), arguments[1:])
         case Function.FIRST_OF:
             return _first_of([writer.asked(argument, "value") for argument in arguments])
         case _:
@@ -94,6 +96,25 @@ def _column(items: Code, key: Tree, writer: Writer) -> Code:
     error = refused(f"an element of {items.label} lacks it, or it holds more than one value")
     text = f"[$map({items.text}, function($o) {{ {test} ? {value} : {error} }})]"
     return Code(let(known, text) if known else text, "array", label)
+
+
+def _misfits(items: Code, asked: Sequence[Tree]) -> Code:
+    key, *pairs = map(str, asked)
+    element = f"{quote(elements.ELEMENT)} & $string($i + 1)"
+    words = "''"
+    for name, kind in reversed(list(zip(pairs[::2], pairs[1::2], strict=True))):
+        wrong = f"{element} & {quote(elements.lacks(name, kind))}"
+        words = f"$type({field('$o', name)}) = '{kind}' ? {words} : {wrong}"
+    words = f"$type($o) = 'object' ? ({words}) : {element} & {quote(elements.NOT_AN_OBJECT)}"
+    named = {
+        "l": items.text,
+        "w": f"[$map($l, function($o, $i) {{ {words} }})][$ != '']",
+        "k": f"[$map($l, function($o) {{ {field('$o', key)} }})]",
+    }
+    found = f"$join($w[[0..{elements.MOST_NAMED - 1}]], {quote(elements.SEPARATOR)})"
+    apart = f"$count($distinct($k)) = $count($k) ? '' : {quote(elements.repeated(key))}"
+    text = let(named, f"$count($w) > 0 ? {found} : {apart}")
+    return Code(text, "string", f"what is wrong with {items.label}")
 
 
 def _first_of(values: Sequence[Code]) -> Code:

@@ -71,6 +71,7 @@ _APPLIED: Final[Mapping[Function, Kind]] = {
     Function.WHERE: "array",
     Function.CONTAINS: "boolean",
     Function.COLUMN: "array",
+    Function.MISFITS: "string",
     Function.FIRST_OF: "any",
 }
 """The kinds of what functions give, but for those that give text."""

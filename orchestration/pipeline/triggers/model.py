@@ -11,7 +11,7 @@ from orchestration.expressions import Json
 from orchestration.graph import TriggerSpec
 from orchestration.pipeline.triggers import patterns, values
 from orchestration.pipeline.triggers.values import Kind
-from orchestration.stages.values import Model, Name, Scalar
+from orchestration.stages.values import Element, Model, Name, Scalar
 
 _BUCKET: Final = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"
 _GROUP: Final = r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$"
@@ -70,7 +70,7 @@ class Trigger(Model):
     """The name of another pipeline, whose runs succeed."""
     event: dict[str, Any] | None = None
     """A pattern of EventBridge: ``{source: [my.orders], detail: {state: [paid]}}``."""
-    parameters: dict[Name, EventValue | Scalar | list[Scalar]] = {}
+    parameters: dict[Name, EventValue | Scalar | list[Element]] = {}
     """Values of parameters for these runs: their own, or ``{event: …}`` for one that the event
     tells."""
     queue: Annotated[Literally, StringConstraints(pattern=_QUEUE)] | None = None

@@ -1,0 +1,1 @@
+"""The elements of ``for_each`` that are objects, with fields of their own."""
