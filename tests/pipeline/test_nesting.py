@@ -174,11 +174,16 @@ def test_code_is_found_beside_its_own_file_and_locked_here(tmp_path: Path) -> No
             {"sub": {**GIVEN, "parameters": {"text": 3, "mode": None, "count": "many"}}},
             [
                 "stages.sub.parameters.text: expected a string, got 3",
-                "stages.sub.parameters.mode: expected a string, got nothing; leave it out for the "
-                "default",
+                "stages.sub.parameters.mode: expected a string or a reference, got nothing",
                 "stages.sub.parameters.count: expected a number, got 'many'",
             ],
             id="values of another type",
+        ),
+        pytest.param(
+            {**INNER, "parameters": {**INNER["parameters"], "role": {}}},
+            {"sub": {**GIVEN, "parameters": {"text": "a", "role": "arn:aws:iam::1:role/R"}}},
+            ["stages.sub.parameters.role: is that of the pipeline around; remove it"],
+            id="a role",
         ),
         pytest.param(
             INNER,

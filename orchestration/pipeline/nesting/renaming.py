@@ -38,7 +38,9 @@ class Renaming:
             yield Problem("parameters", f"expected a mapping, got {self.given!r:.60}")
             return
         for name in self._values:
-            if name not in self.declared:
+            if name == _ROLE:
+                yield Problem(f"parameters.{name}", "is that of the pipeline around; remove it")
+            elif name not in self.declared:
                 hint = near(str(name), self.declared)
                 yield Problem(f"parameters.{name}", f"{file} has no such parameter{hint}")
             elif (wrong := self._mismatch(name, around)) is not None:
@@ -60,7 +62,7 @@ class Renaming:
             case dict():
                 return _unreadable(value)
             case None:
-                return f"expected {_a(wanted)}, got nothing; leave it out for the default"
+                return f"expected {_a(wanted)} or a reference, got nothing"
         # A type that there is not is reported with the parameter.
         if _is_parameter(type=wanted) and not _is_parameter(type=wanted, default=value):
             return f"expected {_a(wanted)}, got {value!r:.60}"
