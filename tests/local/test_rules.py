@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from orchestration.local import EmbeddedAws
 from orchestration.local.account.rules import Rule
+from orchestration.local.batch.rules import RULES as COPIES
 from orchestration.local.fsx.rules import RULES as FSX
 from orchestration.local.s3.rules import RULES as S3
 from orchestration.local.sagemaker.rules import RULES as SAGEMAKER
@@ -18,14 +19,20 @@ from orchestration.local.sagemaker.rules.hosting import HOSTING
 from orchestration.local.sagemaker.rules.jobs import JOBS
 from orchestration.local.sagemaker.rules.shared import SHARED
 from orchestration.local.sagemaker.rules.tuning import TUNING
-from tests.local.breaking import file_systems, hosting, jobs, objects, tuning
+from tests.local.breaking import copies, file_systems, hosting, jobs, objects, tuning
 from tests.local.conftest import BUCKET, prepare
 
 Break = Callable[[EmbeddedAws], Any]
-TABLES: Mapping[str, Mapping[str, Rule]] = {"fsx": FSX, "s3": S3, "sagemaker": SAGEMAKER}
+TABLES: Mapping[str, Mapping[str, Rule]] = {
+    "fsx": FSX,
+    "s3": S3,
+    "s3control": COPIES,
+    "sagemaker": SAGEMAKER,
+}
 EXAMPLES: Mapping[str, Mapping[str, Break]] = {
     "fsx": {rule: partial(file_systems.broken, rule) for rule in file_systems.BREAKING},
     "s3": objects.BREAKING,
+    "s3control": copies.BREAKING,
     "sagemaker": {**jobs.BREAKING, **tuning.BREAKING, **hosting.BREAKING},
 }
 CASES = [(service, rule) for service, table in TABLES.items() for rule in table]

@@ -11,6 +11,8 @@ from orchestration.local.batch.manifests import Line
 
 _LARGEST: Final = 5 * 1000**3
 _LONGEST_KEY: Final = 1024
+_ARCHIVED: Final = ("GLACIER", "DEEP_ARCHIVE")
+"""Classes whose objects must be restored first; of `GLACIER_IR` they are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,9 @@ def copied(line: Line, operation: JsonObject) -> Outcome:
     if source.size > _LARGEST:
         message = "The specified copy source is larger than the maximum allowable size"
         return Outcome(line, "InvalidRequest", 400, message)
+    if source.storage_class in _ARCHIVED and source.expiry_date is None:
+        message = "The operation is not valid for the object's storage class"
+        return Outcome(line, "InvalidObjectState", 403, message)
     prefix = operation.get("TargetKeyPrefix", "").rstrip("/")
     key = f"{prefix}/{line.key}" if prefix else line.key
     if len(key.encode()) > _LONGEST_KEY:

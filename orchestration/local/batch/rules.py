@@ -13,6 +13,7 @@ from typing import Final
 from orchestration.local.account.rules import Rule
 
 _CREATE: Final = "guide: batch-ops-create-job.html"
+_COPY: Final = "guide: batch-ops-copy-object.html"
 _TROUBLE: Final = "guide: troubleshooting-batch-operations.html"
 _STATUS: Final = "guide: batch-ops-job-status.html"
 
@@ -47,6 +48,11 @@ RULES: Final[Mapping[str, Rule]] = {
         "InvalidRequest",
         "Invalid role ARN: {role} does not exist.",
         f"{_CREATE}: RoleArn; code and wording assumed",
+    ),
+    "copies are made where they go": Rule(
+        "InvalidRequest",
+        "The job must be created in the region of the bucket that is copied to, {region}.",
+        f"{_COPY}: restrictions; code and wording assumed",
     ),
     # DescribeJob, UpdateJobStatus
     "jobs exist": Rule("NoSuchJob", "The specified job does not exist.", _TROUBLE, status=404),
@@ -84,7 +90,7 @@ FAILURES: Final[Mapping[str, Rule]] = {
     "one source bucket": Rule(
         "InvalidManifestContent",
         "All objects of a manifest must be in one bucket.",
-        "guide: batch-ops-copy-object.html; code and wording assumed",
+        f"{_COPY}; code and wording assumed",
     ),
     "reports can be written": Rule(
         "ReportBucketNotFound",

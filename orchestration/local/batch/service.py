@@ -7,7 +7,7 @@ import uuid
 
 from typing_extensions import override
 
-from orchestration.local.account import roles
+from orchestration.local.account import roles, storage
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import Answer, JsonObject, Service, xml_answer
 from orchestration.local.account.rules import broken
@@ -48,7 +48,7 @@ class BatchOperations(Service):
         return xml_answer(self.name, operation, response)
 
     def _create(self, request: JsonObject) -> JsonObject:
-        _check(request)
+        _check(request, self._account.region)
         with self._lock:
             token = request["ClientRequestToken"]
             if token in self._tokens:
@@ -92,7 +92,7 @@ class BatchOperations(Service):
         return {}
 
 
-def _check(request: JsonObject) -> None:
+def _check(request: JsonObject, region: str) -> None:
     """Raise the service's error if a request for a job breaks a rule."""
     if ("Manifest" in request) == ("ManifestGenerator" in request):
         raise broken(RULES, "manifest or generator")
@@ -107,3 +107,7 @@ def _check(request: JsonObject) -> None:
         raise broken(RULES, "reports have a place")
     if not roles.exists(request["RoleArn"]):
         raise broken(RULES, "roles exist", role=request["RoleArn"])
+    target = request["Operation"]["S3PutObjectCopy"]["TargetResource"].rpartition(":")[2]
+    there = storage.bucket_region(target)
+    if there not in (None, region):
+        raise broken(RULES, "copies are made where they go", region=there)

@@ -126,3 +126,14 @@ def test_the_role_of_a_copy_may_name_its_jobs(copies: Copies) -> None:
     allow(f"arn:aws:s3:us-east-1:{ACCOUNT}:job/*")
     with pytest.raises(iam.exceptions.MalformedPolicyDocumentException):
         allow(f"arn:aws:s3:us-east-1:{ACCOUNT}:bucket")
+
+
+@pytest.mark.parametrize("stored", ["GLACIER", "DEEP_ARCHIVE"])
+def test_an_archived_object_is_copied_once_it_is_restored(copies: Copies, stored: str) -> None:
+    place = {"Bucket": SOURCE, "Key": f"{stored}.csv"}
+    copies.s3.put_object(**place, Body=b"x", StorageClass=stored)
+    for restored in (False, True):
+        if restored:
+            copies.s3.restore_object(**place, RestoreRequest={"Days": 1})
+        job = copies.end(copies.start(copies.manifest((place["Key"],))))
+        assert counts(job) == ([1, 0] if restored else [0, 1])
