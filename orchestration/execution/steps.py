@@ -217,7 +217,9 @@ def _read(step: Read, scope: Scope) -> Performance[Outputs]:
         return (yield from reports.read(step, uri))
     except ServiceError as error:
         kind = RunError if error.lasting and not passes(error, Retry()) else Trouble
-        raise kind(error.code, f"{uri}: {error.message}") from error
+        problem = wording.filled(wording.UNREAD_REPORT, message=error.message)
+        cause = wording.filled(wording.BROKEN_REPORT, step=step.name, uri=uri, problem=problem)
+        raise kind(error.code, cause) from error
 
 
 def _for_each(step: ForEach, scope: Scope, attempt: Attempt) -> Performance[None]:

@@ -112,6 +112,7 @@ TOO_LARGE_RESULTS: Final = (
 BROKEN_REPORT: Final = "{step}: {uri} {problem}"
 """``problem`` is one of the next five."""
 ABSENT_REPORT: Final = "does not exist"
+UNREAD_REPORT: Final = "cannot be read: {message}"
 UNUSABLE_REPORT: Final = f"is not a JSON object in UTF-8 of at most {MAX_REPORT_BYTES} bytes"
 ABSENT_VALUE: Final = "has no {path}"
 WRONG_VALUE: Final = "has no {kind} at {path}"

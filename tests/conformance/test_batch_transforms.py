@@ -135,8 +135,7 @@ def test_a_missing_model_and_missing_data_fail_the_run_before_any_job(
     aws: EmbeddedAws, airflow: LocalAirflow
 ) -> None:
     refused = made("refused", scored(model_data=f"s3://{BUCKET}/nothing"))
-    # Step Functions words refusals in its own way.
-    for report in everywhere(refused, aws, airflow, same_cause=False).values():
+    for report in everywhere(refused, aws, airflow).values():
         assert report.state == "failed"
         assert "Could not find model data at s3://processing/nothing/" in str(report.cause)
     report = run(made("empty", scored("nothing")), aws=aws, on="step-functions")

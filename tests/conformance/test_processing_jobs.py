@@ -91,7 +91,6 @@ def everywhere(
     aws: EmbeddedAws,
     airflow: LocalAirflow,
     *faults: Fault,
-    same_cause: bool = True,
     backends: Sequence[Backend] = BACKENDS,
 ) -> Reports:
     reports: dict[Backend, RunReport] = {}
@@ -104,8 +103,7 @@ def everywhere(
     for other in others:
         assert normal.changes(other.calls) == normal.changes(first.calls)
         assert other.state == first.state
-        if same_cause:
-            assert normal.anonymous(other.cause) == normal.anonymous(first.cause)
+        assert normal.anonymous(other.cause) == normal.anonymous(first.cause)
     return reports
 
 

@@ -230,7 +230,7 @@ def test_an_aborted_execution_leaves_neither_the_search_nor_its_jobs(aws: Embedd
 
 def test_a_refused_request_fails_the_run(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
     pipeline = made("refused", tuned(warm_start={"parents": ["never-was"]}))
-    for report in everywhere(pipeline, aws, airflow, backends=BY_STEPS, same_cause=False).values():
+    for report in everywhere(pipeline, aws, airflow, backends=BY_STEPS).values():
         assert report.state == "failed"
         assert "never-was" in str(report.cause)
     assert not [n for n in aws.state()["sagemaker"]["TrainingJobs"] if n.startswith("refused")]

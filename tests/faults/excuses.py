@@ -31,13 +31,6 @@ EXCUSES = (
         reason="Nothing but the refused call deletes a file system. The run fails with the refusal;"
         " on Step Functions the companion and its sweep try again.",
     ),
-    Excuse(
-        rows=("read report",),
-        kinds=("throttled throughout",),
-        on=("step-functions",),
-        reason="The cause names the same object and the same error in other words.",
-        defect=True,
-    ),
 )
 
 

@@ -42,9 +42,16 @@ class Polling:
     @property
     def doubtful(self) -> dict[str, Json]:
         """The assignments before the first poll for a job of which there may be none."""
-        cause = worded("{subject}", self.scope, subject=self.subject)
-        doubt = {"Error": enclosed("$states.input.Error"), "Cause": enclosed(cause)}
-        return {**self.begun, self._doubt: {**doubt, "Reason": enclosed(f"[{MESSAGE.text}]")}}
+        return {**self.begun, self._doubt: self.refusal("$states.input")}
+
+    def refusal(self, root: str) -> Json:
+        """Return the refusal of a call, whose error is at ``root``, as other drivers word it."""
+        message = f"$substringBefore({root}.Cause, ' (Service:')"
+        return {
+            "Error": enclosed(f"{root}.Error"),
+            "Cause": enclosed(worded("{subject}", self.scope, subject=self.subject)),
+            "Reason": enclosed(f"[{message}]"),
+        }
 
     def write(self, helper: str = "Poll") -> str:
         """Write the loop; it begins with a poll."""

@@ -15,7 +15,7 @@ from orchestration.backends.stepfunctions.calls.outputs import checked_before, m
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, state, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
-from orchestration.backends.stepfunctions.wording import Raw, worded
+from orchestration.backends.stepfunctions.wording import MESSAGE, Raw, worded
 from orchestration.execution import wording
 from orchestration.execution.reports import NOT_FINITE, RANGE, UNLISTED
 from orchestration.expressions import Json
@@ -85,7 +85,7 @@ class _Reading:
         reading["Catch"] = [
             self._catcher("S3.NoSuchKeyException", absent),
             self._catcher("States.QueryEvaluationError", empty),
-            {"ErrorEquals": ["S3.S3Exception"], "Next": self._name("Check")},
+            {"ErrorEquals": ["States.ALL"], "Next": self._name("Check")},
         ]
         return reading
 
@@ -99,8 +99,9 @@ class _Reading:
         yield self._rule(empty, wording.REPORT_NOT_USABLE, wording.UNUSABLE_REPORT)
         absent = f"$contains({_REFUSED}, '{UNLISTED}')"
         yield self._rule(absent, wording.REPORT_MISSING, wording.ABSENT_REPORT)
-        output = {"Error": "{% $states.input.Error %}", "problem": "{% $states.input.Cause %}"}
-        yield Rule("$exists($states.input.Cause)", self._broken, output=output)
+        refused = worded(wording.UNREAD_REPORT, self.scope, message=MESSAGE)
+        output: Json = {"Error": "{% $states.input.Error %}", "problem": enclosed(refused)}
+        yield Rule("$exists($states.input.Error)", self._broken, output=output)
 
     def _rules(self, output: Output) -> Iterator[Rule]:
         number, value = output.kind == "number", path(self._document, output.path)

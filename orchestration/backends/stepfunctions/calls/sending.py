@@ -5,6 +5,7 @@ https://docs.aws.amazon.com/step-functions/latest/dg/connect-sagemaker.html
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
@@ -74,7 +75,7 @@ class _Sending:
             stop, output = self._poll.late()
             catchers.append({"ErrorEquals": ["States.Timeout"], "Output": output, "Next": stop})
         if rules:
-            recognise = choice(*rules, default=self._failed)
+            recognise = choice(*rules, *self._refused(rules), default=self._failed)
             catchers += self._caught(self.states.last(self._name("CheckError"), recognise))
         if self.step.failure is not None:
             refused = failures.refused(self._poll.subject, self.scope)
@@ -202,8 +203,15 @@ class _Sending:
         """Return the catchers that lead to the question what an error means."""
         if not self._named:
             return [{"ErrorEquals": ["States.ALL"], "Next": check}]
-        others = {"ErrorEquals": ["States.ALL"], "Next": self._failed}
+        refusal = self._poll.refusal("$states.errorOutput")
+        others: Json = {"ErrorEquals": ["States.ALL"], "Output": refusal, "Next": self._failed}
         return [{"ErrorEquals": self._named, "Next": check}, others]
+
+    def _refused(self, rules: Sequence[Rule]) -> list[Rule]:
+        """Return the rule for an error that no other rule knows, so that it is the failure."""
+        if any(rule.condition == "true" for rule in rules):
+            return []
+        return [Rule("true", self._failed, output=self._poll.refusal("$states.input"))]
 
     def _job_rule(self) -> Rule:
         # A job that failed comes as this one error, with its description for a cause.
