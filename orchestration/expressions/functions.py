@@ -152,16 +152,15 @@ def _finite(item: Json, key: str) -> bool:
 
 def _where(items: Json, key: Json, op: Json, value: Json) -> list[Json]:
     name, comparison = plain_text(key), plain_text(op)
-    if comparison not in ("eq", "ne"):
-        number(value)
-    return [
-        item
-        for item in _objects(items)
-        if isinstance(item, Mapping)
-        and name in item
-        and (comparison in ("eq", "ne") or _finite(item, name))
-        and compare(comparison, item[name], value)
-    ]
+
+    def holds(own: Mapping[str, Json]) -> bool:
+        if comparison in ("eq", "ne"):
+            return compare(comparison, own[name], value)
+        # As in JSONata, a bound that is no number is an error where something is compared with it.
+        return _finite(own, name) and compare(comparison, own[name], number(value))
+
+    rows = (item for item in _objects(items) if isinstance(item, Mapping))
+    return [item for item in rows if name in item and holds(item)]
 
 
 def _column(items: Json, key: Json) -> list[Json]:

@@ -214,6 +214,7 @@ def test_there_is_no_best_of_anything_but_objects_with_the_number(items: Json) -
             [[{"a": True}, {"a": None}, {"a": "2"}, {"a": 2}], "a", "ge", 1],
             [{"a": 2}],
         ),
+        (Function.WHERE, [[{"a": "1"}], "a", "lt", None], []),
         (Function.WHERE, [[{"a": -math.inf}, {"a": math.nan}], "a", "lt", 1], []),
         (Function.WHERE, [[{"n": "x"}, {"n": "y"}, {}], "n", "eq", "x"], [{"n": "x"}]),
         (Function.WHERE, [[{"n": "x"}, {"n": None}, {}], "n", "ne", "x"], [{"n": None}]),
