@@ -28,6 +28,12 @@ KEYS = ("set/train/one.csv", "set/train/two words + ü.csv", "set/holdout/%41&x=
 SLOW = replace(Fault.job("listed", operation="CreateJob"), delay_s=36_000)
 CREATE = ("s3control", "CreateJob")
 LOST = Fault(*CREATE, "InternalServiceException", "lost", status=500, after_effect=True)
+UNSEEN = Fault(
+    *("s3", "ListObjectsV2", "AccessDenied", "not authorized"),
+    status=403,
+    times=100,
+    containing="/staging/",
+)
 THROTTLED = Fault(*CREATE, "TooManyRequestsException", "Rate exceeded", times=100)
 UNNAMED = ("refused", "throttled throughout", "denied")
 """The runs that end by an error of AWS that Step Functions calls by a name of its own."""
@@ -59,6 +65,8 @@ class Ran:
     jobs: list[Mapping[str, Any]]
     copies: Mapping[str, str]
     """The content of the first run's copies."""
+    twice: list[str]
+    """The ends of two attempts of one run, whose first one could not compare what was copied."""
 
     def calls(self, run: str, operation: str) -> list[Any]:
         return [call for call in self.reports[run].calls if call.operation == operation]
@@ -100,15 +108,25 @@ def performed(backend: Backend, airflow: LocalAirflow) -> Ran:
     with EmbeddedAws(time_scale=0.003) as aws:
         rows, reports = prepared(aws), dict[str, Any]()
 
-        def start(name: str, pipeline: Pipeline = pipeline) -> None:
-            parameters = pipelines.PARAMETERS
-            report = run(pipeline, on=backend, parameters=parameters, aws=aws, airflow=airflow)
-            reports[name] = report
+        def start(name: str, pipeline: Pipeline = pipeline, run_id: str | None = None) -> None:
+            reports[name] = run(
+                pipeline,
+                on=backend,
+                parameters=pipelines.PARAMETERS,
+                aws=aws,
+                airflow=airflow,
+                run_id=run_id,
+            )
 
         manifest(aws, rows)
         aws.inject(LOST)
         start("good")
         copies = contents(aws)
+        aws.inject(UNSEEN)
+        start("first", run_id="twice")
+        aws.clear_faults()
+        start("second", run_id="twice")
+        twice = [reports.pop(name).state for name in ("first", "second")]
         manifest(aws, [*rows, ("set/none.csv", rows[0][1])])
         start("task failed")
         aws.inject(Fault.job("listed", operation="CreateJob", reason="Broken: the disk is full"))
@@ -129,7 +147,7 @@ def performed(backend: Backend, airflow: LocalAirflow) -> Ran:
         with meanwhile(lambda: cancelled(aws)):
             aws.inject(SLOW)
             start("cancelled")
-        return Ran(reports, aws.state()["s3control"]["Jobs"], copies)
+        return Ran(reports, aws.state()["s3control"]["Jobs"], copies, twice)
 
 
 def contents(aws: EmbeddedAws) -> dict[str, str]:
@@ -162,8 +180,14 @@ def test_the_lost_response_of_a_creation_pays_once(everywhere: dict[Backend, Ran
     for ran in everywhere.values():
         first, second = ran.calls("good", "CreateJob")
         assert (first.error_code, second.error_code) == ("InternalServiceException", None)
-        # One job for each run whose job was not refused.
-        assert len(ran.jobs) == len(ran.reports) - len(UNNAMED)
+        # One job for each run whose job was not refused, and one for both attempts of another.
+        assert len(ran.jobs) == len(ran.reports) - len(UNNAMED) + 1
+
+
+def test_another_attempt_gets_the_job_of_the_first(everywhere: dict[Backend, Ran]) -> None:
+    for ran in everywhere.values():
+        # How many jobs there are is tested above.
+        assert ran.twice == ["failed", "succeeded"]
 
 
 def alike(texts: Iterable[str]) -> Counter[str]:
@@ -213,7 +237,7 @@ def test_a_job_beyond_its_time_is_cancelled(everywhere: dict[Backend, Ran]) -> N
         assert ran.reports["late"].error == "TimedOut"
         [cancelled] = ran.calls("late", "UpdateJobStatus")
         assert cancelled.request["RequestedJobStatus"] == "Cancelled"
-        job = ran.jobs[list(ran.reports).index("late")]
+        job = ran.jobs[list(ran.reports).index("late") + 1]
         assert job["Status"] in ("Cancelling", "Cancelled")
 
 
