@@ -251,6 +251,21 @@ def test_elements_without_their_fields_are_named(loop: Data, fields: Data, probl
     assert any(text.startswith("stages.a.") and problem in text for text in found), found
 
 
+@pytest.mark.parametrize(
+    ("field", "starts"),
+    [("schedule", {"cron": "0 6 * * *"}), ("trigger", {"model_package": {"group": "models"}})],
+)
+def test_lists_of_runs_that_start_by_themselves_are_checked(field: str, starts: Data) -> None:
+    parameters = {"rows": {"type": "array"}}
+    rows = {"rows": [{"market": "de"}]}
+    started = {field: {**starts, "parameters": rows}}
+    [problem] = refused(job("a", for_each=OBJECTS), parameters=parameters, **started)
+    assert problem == (
+        f"stages.a.for_each.items: by {field}.parameters.rows, element 1 has no number days"
+        f"{EXPECTED}"
+    )
+
+
 def test_a_list_is_no_part_of_a_place() -> None:
     place = {"join": ["s3://bucket/", {"parameter": "markets"}]}
     assert refused(job("a"), workspace=place) == ["workspace: is a list, and one value is expected"]

@@ -57,9 +57,10 @@ def _known(loop: ForEachItem, draft: Draft) -> Iterator[tuple[str, Sequence[Json
         declared = draft.parameters.get(name)
         if declared is not None and isinstance(declared.default, list):
             yield f"by the default of {name}, ", declared.default
-        scheduled = None if draft.schedule is None else draft.schedule.parameters.get(name)
-        if isinstance(scheduled, list):
-            yield f"by schedule.parameters.{name}, ", scheduled
+        for field, starts in (("schedule", draft.schedule), ("trigger", draft.trigger)):
+            chosen = None if starts is None else starts.parameters.get(name)
+            if isinstance(chosen, list):
+                yield f"by {field}.parameters.{name}, ", chosen
 
 
 def _wrong(items: Sequence[Json], loop: ForEachItem) -> str:
