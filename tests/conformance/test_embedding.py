@@ -127,28 +127,35 @@ def test_an_execution_of_its_own_gives_its_output_and_its_error(
     assert (error, "does not exist" in cause) == ("Sns.NotFoundException", True)
 
 
-def test_executions_of_their_own_run_inside_a_map(aws: EmbeddedAws, file: Path) -> None:
+def test_executions_of_their_own_run_inside_a_map_and_beside_it(
+    aws: EmbeddedAws, file: Path
+) -> None:
     name = "market-mapped"
     inner = created(aws, stepfunctions.render(Pipeline.load(file).lower()), name)
-    task = json.loads(json.dumps(NESTED["States"]))
-    task["Train"]["Arguments"]["StateMachineArn"] = inner
-    machine = {
-        "QueryLanguage": "JSONata",
-        "StartAt": "Each",
-        "States": {
-            "Each": {
-                "Type": "Map",
-                "Items": "{% $states.input %}",
-                "ItemSelector": {"market": "{% $states.context.Map.Item.Value %}", "topic": TOPIC},
-                "ItemProcessor": {"StartAt": "Train", "States": task},
-                "End": True,
-            }
-        },
+    states = json.loads(json.dumps(NESTED["States"]))
+    states["Train"]["Arguments"]["StateMachineArn"] = inner
+    each = {
+        "Type": "Map",
+        "Items": "{% $states.input.markets %}",
+        "ItemSelector": {"market": "{% $states.context.Map.Item.Value %}", "topic": TOPIC},
+        "ItemProcessor": {"StartAt": "Train", "States": states},
+        "End": True,
     }
-    both = ended(aws, created(aws, machine), ["nl", "be"])
-    assert len({each["announce"]["message"] for each in both}) == 2
+    beside = json.loads(json.dumps(states).replace("Train", "Alone"))
+    beside["LuFailed"] = beside.pop("Failed")
+    beside["Alone"]["Catch"][0]["Next"] = "LuFailed"
+    branches = [
+        {"StartAt": "Each", "States": {"Each": each}},
+        {"StartAt": "Alone", "States": beside},
+    ]
+    both = {"Type": "Parallel", "Branches": branches, "End": True}
+    machine = {"QueryLanguage": "JSONata", "StartAt": "Both", "States": {"Both": both}}
+    given = {"markets": ["nl", "be"], "market": "lu", "topic": TOPIC}
+    mapped, alone = ended(aws, created(aws, machine), given)
+    messages = [output["announce"]["message"] for output in (*mapped, alone)]
+    assert len(set(messages)) == 3
     listed = aws.client("stepfunctions").list_executions(stateMachineArn=inner)["executions"]
-    assert len(listed) == 2
+    assert len(listed) == 3
 
 
 def problems(template: Any) -> list[str]:
