@@ -17,6 +17,7 @@ from orchestration.airflow.dags.groups import PipelineGroup, current_dag, group_
 from orchestration.airflow.dags.options import outlets, task_arguments
 from orchestration.airflow.dags.parameters import bound, defaults, params
 from orchestration.airflow.dags.triggering import schedule_of, success_of
+from orchestration.airflow.dags.ways import only_if_chosen
 from orchestration.backends.airflow import DagSpec, LoopSpec, TaskSpec
 from orchestration.backends.airflow.grouping import inside
 from orchestration.backends.airflow.spec import INPUTS, OUTPUTS
@@ -232,6 +233,8 @@ class _Builder:
             arguments["max_active_tis_per_dagrun"] = loop.max_concurrency
             if task.operator != "JoinOperator":
                 arguments["items_task"] = loop.items_task
+            for choice in self._choices(task):
+                arguments["pre_execute"] = only_if_chosen(choice)
         else:
             self._place(task, arguments)
         if task.stage == INPUTS:
@@ -255,6 +258,11 @@ class _Builder:
             arguments["region_name"] = self.connection.region_name
             arguments["deferrable"] = self.connection.deferrable
         self.tasks[task.task_id] = self._made(task, arguments)
+
+    def _choices(self, task: TaskSpec) -> list[str]:
+        """Return the choices that decide on a task directly."""
+        operator = {each.task_id: each.operator for each in self.spec.tasks}
+        return [name for name in task.upstream if operator[name] == "ChooseOperator"]
 
     def _region(self) -> dict[str, Any]:
         """Return what the first task compares before anything is sent."""
