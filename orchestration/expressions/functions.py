@@ -156,7 +156,7 @@ def _where(items: Json, key: Json, op: Json, value: Json) -> list[Json]:
     def holds(own: Mapping[str, Json]) -> bool:
         if comparison in ("eq", "ne"):
             return compare(comparison, own[name], value)
-        # As in JSONata, a bound that is no number is an error where something is compared with it.
+        # As in JSONata, a bound of another type is an error where something is compared with it.
         return _finite(own, name) and compare(comparison, own[name], number(value))
 
     rows = (item for item in _objects(items) if isinstance(item, Mapping))
