@@ -1,4 +1,4 @@
-"""What the README shows is what comes out."""
+"""What the README and the pages beside it show is what comes out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from orchestration.graph import Require, all_steps
 from orchestration.local import EmbeddedAws
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
+PAGES = {path: path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))}
+README = PAGES[ROOT / "README.md"]
 SLIPS = {
     "    channels: {training: {ref: staging.location}}": (
         "    channels: {training: {ref: stagin.location}}"
@@ -28,12 +29,16 @@ SLIPS = {
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    """Blocks of the README, then those of the other pages."""
+    return [
+        text
+        for page in PAGES.values()
+        for text in re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+    ]
 
 
 def block(language: str, what: str = "") -> str:
-    [found] = [text for text in blocks(language) if what in text]
-    return textwrap.dedent(found)
+    return textwrap.dedent(next(text for text in blocks(language) if what in text))
 
 
 @pytest.fixture
@@ -142,6 +147,29 @@ def test_every_option_exists() -> None:
         options = said(command, "--help")
         for option in re.findall(r"(?<= )--?[a-z][a-z-]*", rest.partition("#")[0]):
             assert re.search(rf"(^|[ ,]){option}\b", options, re.MULTILINE), (command, option)
+
+
+def anchors(page: str) -> set[str]:
+    """Anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"```.*?```", "", page, flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_link_leads_somewhere() -> None:
+    dead = []
+    for path, page in PAGES.items():
+        for link in re.findall(r"\]\(((?!https?:)[^)\s]+)\)", page):
+            file, _, anchor = link.partition("#")
+            target = (path.parent / file).resolve() if file else path
+            if not target.exists() or (anchor and anchor not in anchors(PAGES[target])):
+                dead.append((path.name, link))
+    assert dead == []
+
+
+def test_every_page_is_linked_to_from_the_readme() -> None:
+    linked = set(re.findall(r"\]\(docs/(\w+\.md)", README))
+    assert {path.name for path in PAGES if path.parent.name == "docs"} == linked
 
 
 def test_every_test_that_is_named_exists() -> None:
