@@ -163,11 +163,12 @@ def test_a_missed_threshold_stops_what_depends_on_it(
 
 
 def test_a_refused_request_fails_the_run(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
-    foreign = "763104351884.dkr.ecr.eu-west-1.amazonaws.com/sklearn:1"
-    stage = split().model_copy(update={"image": foreign})
-    for report in everywhere(made("refused", stage), aws, airflow).values():
+    words = "Could not access the security group"
+    refused = Fault("sagemaker", "CreateProcessingJob", "ValidationException", words)
+    for report in everywhere(made("refused", split()), aws, airflow, refused).values():
         assert report.state == "failed"
-        assert "Invalid region eu-west-1 in image URI" in str(report.cause)
+        assert words in str(report.cause)
+        assert len([c for c in report.calls if c.operation == "CreateProcessingJob"]) == 1
 
 
 def test_the_next_machines_are_tried_where_there_is_no_capacity(
