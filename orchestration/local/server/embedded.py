@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 # Far more than any answer takes: only a server that hangs takes as long.
 _ANSWERS_WITHIN_S = 600.0
 _STOP_TIMEOUT_S = 60.0
+_SESSION_LOCK = threading.Lock()
 
 DEFAULT_REGION = "us-east-1"
 """The region of an account that is given none."""
@@ -208,30 +210,23 @@ class EmbeddedAws:
         self._get("resources", {name: list(each) for name, each in resources.items()})
 
     def _new_client(self, service: str, config: Any = None) -> Any:
-        import boto3
-        import botocore.session
         from botocore.config import Config
 
-        session = botocore.session.Session(
-            session_vars={
-                "profile": (None, None, None, None),
-                "config_file": (None, None, os.devnull, None),
-                "credentials_file": (None, None, os.devnull, None),
-            }
-        )
         own = Config(
             user_agent_extra="orchestration-local-client",
             ignore_configured_endpoint_urls=True,
             proxies={},
         )
-        return boto3.session.Session(botocore_session=session).client(
-            service,
-            endpoint_url=endpoint_of(service, self.endpoint_url),
-            region_name=self.region,
-            aws_access_key_id=ACCESS_KEY,
-            aws_secret_access_key=SECRET_KEY,
-            config=own if config is None else own.merge(config),
-        )
+        # A session makes one client at a time.
+        with _SESSION_LOCK:
+            return _session().client(
+                service,
+                endpoint_url=endpoint_of(service, self.endpoint_url),
+                region_name=self.region,
+                aws_access_key_id=ACCESS_KEY,
+                aws_secret_access_key=SECRET_KEY,
+                config=own if config is None else own.merge(config),
+            )
 
     def _get(self, what: str, data: Any = None) -> Any:
         body = None if data is None else json.dumps(data).encode()
@@ -260,6 +255,21 @@ class EmbeddedAws:
         log = (directory / "server.log").read_text(errors="replace")[-4000:]
         self.close()
         raise LocalError(f"the embedded AWS did not start; the end of its log:\n{log}")
+
+
+@functools.cache
+def _session() -> Any:
+    """One boto3 session for all accounts, which reads botocore's megabytes of JSON once."""
+    import boto3
+    import botocore.session
+
+    nothing_of_the_users = {
+        "profile": (None, None, None, None),
+        "config_file": (None, None, os.devnull, None),
+        "credentials_file": (None, None, os.devnull, None),
+    }
+    session = botocore.session.Session(session_vars=nothing_of_the_users)
+    return boto3.session.Session(botocore_session=session)
 
 
 def _with_this_package(environ: os._Environ[str]) -> dict[str, str]:
