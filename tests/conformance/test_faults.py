@@ -240,8 +240,9 @@ def kept_file_system(aws: EmbeddedAws, folder: Path) -> str:
         DataRepositoryPath="s3://archive/set/",
         BatchImportMetaDataOnCreate=True,
     )
-    associations = fsx.describe_data_repository_associations
-    _until(lambda: associations()["Associations"][0]["Lifecycle"] == "AVAILABLE")
+    # An association is available before what it links can be read.
+    imports = fsx.describe_data_repository_tasks
+    _until(lambda: [t["Lifecycle"] for t in imports()["DataRepositoryTasks"]] == ["SUCCEEDED"])
     return system
 
 
