@@ -1,7 +1,7 @@
 """Events of S3 and of SageMaker's model registry, and those that PutEvents sends.
 
 moto 5.2.5 gives all events of S3 one id and one time, tells twice of what was uploaded in parts,
-leaves EventBridge out of the notifications of a bucket that it shows, raises NotImplementedError
+leaves EventBridge out of the notifications of a bucket that it shows, does not know what to do
 where a rule's target is a state machine or a topic, and tells EventBridge of no model package.
 ``tests/local/events/test_events.py`` fails without this module.
 """
