@@ -9,7 +9,7 @@ import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestration.backends.stepfunctions.calls import services
+from orchestration.backends.stepfunctions.integrations import services
 from orchestration.checks.patterns import NOT_CHECKED, matches, translated
 from orchestration.checks.shapes import service_model
 

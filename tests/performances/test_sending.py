@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.session import Session
 
-from orchestration.backends.stepfunctions.calls import services
 from orchestration.backends.stepfunctions.calls.recognition import passing
+from orchestration.backends.stepfunctions.integrations import services
 from orchestration.errors import RunError
 from orchestration.execution.effects import ServiceError, Trouble
 from orchestration.execution.sending import PASSING, service_error

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from orchestration.backends.jsonata import enclosed
-from orchestration.backends.stepfunctions.calls import services
+from orchestration.backends.stepfunctions.integrations import services
 from orchestration.expressions import Json
 
 State = dict[str, Json]

@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from orchestration.backends.stepfunctions.calls import recognition, services
+from orchestration.backends.stepfunctions.calls import recognition
+from orchestration.backends.stepfunctions.integrations import services
 from orchestration.backends.stepfunctions.names import MAX_NAME
 from orchestration.checks.requests import texts_for_bytes
 from orchestration.errors import Problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestration.backends.stepfunctions.calls import services
+from orchestration.backends.stepfunctions.integrations import services
 from orchestration.local.engine.tasks.services import operations
 
 

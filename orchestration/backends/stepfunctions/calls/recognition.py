@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 
 from orchestration.backends.jsonata import quote
-from orchestration.backends.stepfunctions.calls.services import service
+from orchestration.backends.stepfunctions.integrations.services import service
 from orchestration.errors import UnsupportedError
 from orchestration.execution.sending import LONGEST_PAUSE_S, PASSING, UNCLEAR
 from orchestration.expressions import Json

@@ -6,8 +6,8 @@ from typing import Final
 
 from orchestration.backends.jsonata import tree
 from orchestration.backends.stepfunctions.calls import recognition
-from orchestration.backends.stepfunctions.calls.services import resource
 from orchestration.backends.stepfunctions.integrations.choosing import optimised
+from orchestration.backends.stepfunctions.integrations.services import resource
 from orchestration.backends.stepfunctions.names import Scope
 from orchestration.backends.stepfunctions.states import State
 from orchestration.graph import Operation, Retry

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from orchestration.backends.stepfunctions.calls.services import camel
+from orchestration.backends.stepfunctions.integrations.services import camel
 from orchestration.backends.stepfunctions.integrations.table import (
     NewField,
     known,
