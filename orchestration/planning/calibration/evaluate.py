@@ -23,6 +23,7 @@ from orchestration.planning.calibration.rows import Row, complete, configuration
 from orchestration.planning.calibration.scores import (
     Scored,
     Scores,
+    averaged,
     grouped,
     headline,
     known,
@@ -167,9 +168,14 @@ def table(scored: Sequence[Scored], refused: Mapping[str, str]) -> str:
 
 def _groups(scored: Sequence[Scored]) -> dict[str, Mapping[str, Scores]]:
     goals = headline(scored)
+    sources = grouped(scored, lambda row: row.source)
     return {
-        "overall": {"all": scores(scored), "dense, not noisy": scores(goals)},
-        "source": grouped(scored, lambda row: row.source),
+        "overall": {
+            "all": scores(scored),
+            "dense, not noisy": scores(goals),
+            "each source alike": averaged(list(sources.values())),
+        },
+        "source": sources,
         "accelerator": grouped(scored, lambda row: row.accelerator),
         "regime": grouped(scored, lambda row: row.regime + (", noisy" if row.noisy else "")),
     }
@@ -208,6 +214,8 @@ def _reading(row: Row, prediction: Prediction) -> float:
     memory = prediction.memory
     if row["mem_kind"].startswith("model"):
         return memory.states + memory.activations
+    if "allocated" in row["mem_kind"]:
+        return memory.allocated
     return prediction.memory_gib
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import combinations
 from math import isnan, nan
 from statistics import mean, median
@@ -80,6 +80,16 @@ def grouped(rows: Iterable[Scored], key: Callable[[Scored], str]) -> Mapping[str
     for row in rows:
         groups[key(row)].append(row)
     return {name: scores(groups[name]) for name in sorted(groups)}
+
+
+def averaged(groups: Sequence[Scores]) -> Scores:
+    """Return scores in which every group counts the same; numbers of rows add up."""
+    values: dict[str, float] = {}
+    for field in fields(Scores):
+        column = [getattr(group, field.name) for group in groups]
+        rated = [value for value in column if known(value)]
+        values[field.name] = sum(column) if field.type == "int" else _mean(rated)
+    return Scores(**values)  # type: ignore[arg-type]  # sums of integers are integers
 
 
 def scores(rows: Sequence[Scored]) -> Scores:

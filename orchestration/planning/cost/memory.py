@@ -46,6 +46,11 @@ class MemoryUse:
         return self.weights + self.gradients + self.optimizer
 
     @property
+    def allocated(self) -> float:
+        """Memory of all tensors at the peak: PyTorch's ``max_memory_allocated``."""
+        return self.need - self.context
+
+    @property
     def need(self) -> float:
         """Memory without which training fails."""
         return self.states + self.gathered + self.activations + self.working + self.context

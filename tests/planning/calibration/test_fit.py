@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from orchestration.planning.calibration.scores import grouped, headline, scores
 from orchestration.planning.cost.coefficients import facts
+from tests.planning.calibration.fit_tool import load_fit
 
 pytest.importorskip("scipy")
 
 
 @pytest.fixture(scope="module")
 def fit() -> ModuleType:
-    path = Path(__file__).parents[3] / "tools/planning/fit.py"
-    spec = importlib.util.spec_from_file_location("fit", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fit"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_fit()
 
 
 @pytest.mark.slow
