@@ -25,6 +25,8 @@ class Accelerator:
     """``nvidia`` or ``aws``."""
     devices_per_chip: int
     """Processes that drive one chip: 1 on GPUs, the (logical) NeuronCores on Trainium."""
+    capability: str | None
+    """Compute capability of a GPU, ``9.0``, by https://developer.nvidia.com/cuda-gpus."""
     fp32_tflops: float | None
     tf32_tflops: float | None
     fp16_tflops: float | None
@@ -140,6 +142,7 @@ def _accelerator(row: Mapping[str, str]) -> Accelerator:
         name=row["name"],
         vendor=row["vendor"],
         devices_per_chip=int(row["devices_per_chip"]),
+        capability=row["capability"] or None,
         fp32_tflops=number(row["fp32_tflops"]),
         tf32_tflops=number(row["tf32_tflops"]),
         fp16_tflops=number(row["fp16_tflops"]),

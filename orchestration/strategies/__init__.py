@@ -12,7 +12,7 @@ from orchestration.strategies.degrees import (
     replicas,
     world,
 )
-from orchestration.strategies.findings import findings
+from orchestration.strategies.findings import findings, first_version
 from orchestration.strategies.models import (
     MPI,
     SMDDP,
@@ -43,6 +43,7 @@ __all__ = [
     "TorchDistributed",
     "Use",
     "findings",
+    "first_version",
     "hyperparameters",
     "image_distribution",
     "model_parallel",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from orchestration.catalog import accelerators, instance
 from orchestration.strategies import images
+from orchestration.strategies.containers import Software, container_of_image, software
 from orchestration.strategies.models import SMDDP
 from orchestration.strategies.strategy import Strategy
 from orchestration.strategies.support import Facts
@@ -65,16 +66,33 @@ def facts(strategy: Strategy, use: Use) -> Iterator[Facts]:
     for instance_type, count in machines(strategy, use) or ((None, use.instance_count),):
         hosts = use.instance_count if count is None else count
         instances = None if hosts is None else str(hosts)
-        yield {**shared, **_of_instance(instance_type), "instance_count": instances}
+        machine = _of_instance(instance_type)
+        has = _software(framework, use, neuron=machine["device"] == "neuron")
+        drivers = {"cuda": has.cuda, "neuron": has.neuron}
+        yield {**shared, **drivers, **machine, "instance_count": instances}
 
 
 def _of_instance(name: str | None) -> dict[str, str | None]:
     known = None if name is None else instance(name)
     if known is None:
-        return {"instance_type": name, "device": None, "devices": None}
+        return {"instance_type": name, "device": None, "devices": None, "capability": None}
     accelerator = None if known.accelerator is None else accelerators()[known.accelerator]
     vendor = "none" if accelerator is None else accelerator.vendor
-    return {"instance_type": name, "device": _DEVICES[vendor], "devices": str(known.devices)}
+    return {
+        "instance_type": name,
+        "device": _DEVICES[vendor],
+        "devices": str(known.devices),
+        "capability": None if accelerator is None else accelerator.capability,
+    }
+
+
+def _software(framework: str | None, use: Use, *, neuron: bool) -> Software:
+    if use.image is not None:
+        return container_of_image(use.image)
+    version = _written_out(framework, use.framework_version)
+    if framework is None or version is None:
+        return Software()
+    return software(framework, version, neuron=neuron)
 
 
 def _container(use: Use) -> str | None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from orchestration.strategies import containers
 from orchestration.strategies.facts import facts, key
 from orchestration.strategies.groups import group_findings
+from orchestration.strategies.models import NoStrategy
 from orchestration.strategies.mpi_options import mpi_findings
 from orchestration.strategies.processes import process_findings
 from orchestration.strategies.smp_rules import own_rules
 from orchestration.strategies.strategy import Strategy
-from orchestration.strategies.support import deciding
+from orchestration.strategies.support import Rule, deciding
 from orchestration.strategies.use import Finding, Use
 
 _PATHS = {"entry_point": "source.entry_point", "image": "image"}
@@ -46,3 +48,25 @@ def _unsupported(strategy: Strategy, use: Use) -> Iterator[Finding]:
             if rule.verdict != "yes":
                 path = _PATHS.get(rule.subject, "strategy")
                 yield Finding(path, rule.message(known), rule.verdict == "no")
+
+
+def first_version(framework: str, instance_type: str) -> str | None:
+    """Return the first version of a framework whose container can drive a type's GPUs.
+
+    ``None``: the oldest container that is known can.
+
+    >>> first_version("pytorch", "ml.p6-b200.48xlarge")
+    '2.7.1'
+    """
+    older = False
+    for version in containers.versions(framework):
+        use = Use(framework=framework, framework_version=version, instance_types=(instance_type,))
+        if not any(rule.verdict != "yes" for rule in _about_cuda(use)):
+            return version if older else None
+        older = True
+    return None
+
+
+def _about_cuda(use: Use) -> Iterator[Rule]:
+    for known in facts(NoStrategy(), use):
+        yield from (rule for rule in deciding("none", known) if rule.subject == "cuda")

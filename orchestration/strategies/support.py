@@ -17,6 +17,9 @@ The facts that rows read:
 ``image``          the repository and tag of an image that was given
 ``instance_type``  a candidate; each is judged
 ``device``         ``gpu``, ``neuron`` or ``cpu``, and ``devices`` how many a host has
+``capability``     compute capability of its GPUs: ``9.0``
+``cuda``           CUDA of the container, from `containers.csv` or the tag of a given image;
+                   ``neuron``: its Neuron SDK
 ``instance_count`` instances of the cluster
 ``entry_point``    the user's script, if there is one
 ``groups``         ``yes`` on a heterogeneous cluster

@@ -242,3 +242,13 @@ def test_a_value_is_as_long_as_it_is_sent(
         assert value in sent(given)["HyperParameters"]["a"]
     else:
         assert said in refused(given)["hyperparameters.a"]
+
+
+def test_a_container_that_cannot_drive_the_gpus_is_refused_with_the_way_out() -> None:
+    cluster = {"instance_type": "ml.p6-b200.48xlarge"}
+    framework = {"name": "pytorch", "version": "2.5.1"}
+    problem = refused(job(image=None, framework=framework, source=CODE, cluster=cluster))[
+        "strategy"
+    ]
+    assert "need CUDA 12.8 or later; the container has CUDA 12.4" in problem
+    assert "use PyTorch 2.7.1 or later" in problem

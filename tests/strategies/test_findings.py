@@ -177,8 +177,9 @@ def test_an_entry_point_that_nothing_starts_is_not_judged() -> None:
 
 def test_no_instance_type_breaks_a_rule_of_no_strategy_but_old_gpus() -> None:
     for name in instances():
-        found = findings(NoStrategy(), replace(PYTORCH, instance_types=(name,)))
-        assert bool(found) == name.startswith("ml.p2."), name
+        newest = replace(PYTORCH, framework_version="2.10.0", instance_types=(name,))
+        refused = name.startswith(("ml.p2.", "ml.p6e-gb200."))
+        assert bool(findings(NoStrategy(), newest)) == refused, name
 
 
 def test_a_finding_is_said_once() -> None:

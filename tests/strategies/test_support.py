@@ -60,7 +60,7 @@ def test_a_row_says_what_it_is_about_and_where_that_stands(rule: Rule) -> None:
     assert rule.verdict in typing.get_args(Verdict)
     assert rule.reason
     assert rule.source
-    assert date.fromisoformat(rule.read) <= date(2026, 11, 21)
+    assert date.fromisoformat(rule.read) <= date(2026, 11, 22)
     # A verdict against something names a way out.
     assert bool(rule.instead) == (rule.verdict != "yes")
 
@@ -92,7 +92,7 @@ def test_a_message_needs_only_what_the_row_has_seen(rule: Rule) -> None:
     }
     seen = {rule.subject, *rule.when, "strategy"}
     # What a host has comes from the catalog together with its type.
-    seen |= {"instance_type"} if seen & {"device", "devices"} else set()
+    seen |= {"instance_type"} if seen & {"device", "devices", "capability"} else set()
     assert fields <= seen
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from orchestration.catalog import Instance, accelerators
 from orchestration.planning.cost.prediction import predict
 from orchestration.planning.search.amounts import duration, money
@@ -13,7 +16,7 @@ from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoice
 from orchestration.planning.search.suitability import peak_tflops
 from orchestration.planning.search.task import Task
-from orchestration.strategies import NoStrategy
+from orchestration.strategies import NoStrategy, first_version
 
 
 def plan_of(
@@ -45,7 +48,11 @@ def plan_of(
         price=price,
         mfu=task.flops_per_token * prediction.tokens_per_s / (peak * 1e12 * c.machine.devices),
         advice=advice(task, c.global_batch),
-        warnings=(*choice.remarks, *_warnings(task, space, price is not None)),
+        warnings=(
+            *choice.remarks,
+            *_container(task, instance),
+            *_warnings(task, space, price is not None),
+        ),
     )
 
 
@@ -63,6 +70,21 @@ def broken_limit(plan: Plan, space: Space, objective: Objective) -> tuple[Reason
         cost = plan.cost_usd.high
         return ("budget", f"may cost {money(cost)}, {money(cost - budget)} too much")
     return None
+
+
+_HOPPER: Final = 9.0
+"""Compute capability; containers in use drive all older GPUs."""
+
+
+def _container(task: Task, instance: Instance) -> Iterator[str]:
+    """Name the oldest container that drives recent GPUs, if the task names none."""
+    framework = task.framework
+    capability = float(accelerators()[instance.accelerator or ""].capability or 0)
+    if framework.version is None and framework.image is None and capability >= _HOPPER:
+        name = "pytorch" if framework.name == "huggingface" else framework.name
+        version = first_version(name, instance.name)
+        if version is not None:
+            yield f"{instance.name} needs AWS's container of {name} {version} or later"
 
 
 def _warnings(task: Task, space: Space, priced: bool) -> list[str]:
