@@ -61,6 +61,7 @@ class SageMaker(Service):
         self._endpoints = Endpoints(
             account, tags, self._models, self._configs, workloads.model_host
         )
+        self.alarms = self._endpoints.alarms
         super().__init__(
             {
                 **self.training.operations(),
@@ -96,7 +97,9 @@ class SageMaker(Service):
         try:
             if request.operation != "InvokeEndpoint":
                 raise not_simulated(request)
-            return self._endpoints.invoke(request.parameters["EndpointName"], body, headers)
+            variant = environ.get("HTTP_X_AMZN_SAGEMAKER_TARGET_VARIANT")
+            name = request.parameters["EndpointName"]
+            return self._endpoints.invoke(name, body, headers, variant)
         except ServiceError as error:
             return error_answer("sagemaker-runtime", error)
 

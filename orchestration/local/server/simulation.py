@@ -33,6 +33,7 @@ class Simulation:
             "iam": Iam(),
             "s3": S3(),
             "s3control": self.batch,
+            "cloudwatch": self.sagemaker.alarms,
         }
 
     def close(self) -> None:

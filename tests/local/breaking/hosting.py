@@ -141,6 +141,15 @@ def _to_serverless(aws: EmbeddedAws) -> None:
         aws.client("sagemaker").delete_endpoint(EndpointName=name)
 
 
+def _renamed(aws: EmbeddedAws) -> None:
+    name = endpoint(aws, served(aws), status="InService")
+    policy = traffic("ALL_AT_ONCE")
+    try:
+        update(aws, name, variant(aws, VariantName="other"), DeploymentConfig=policy)
+    finally:
+        aws.client("sagemaker").delete_endpoint(EndpointName=name)
+
+
 BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "model image's region": _model({"Image": FOREIGN}),
     "model data exists": _model({"ModelDataUrl": f"s3://{BUCKET}/no-such-model.tar.gz"}),
@@ -175,10 +184,14 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "one policy": _deployed({**traffic("ALL_AT_ONCE"), **rolling()}),
     "sizes of canaries": _deployed(traffic("CANARY")),
     "sizes of steps": _deployed(traffic("ALL_AT_ONCE", LinearStepSize=part(20))),
-    "half a canary": _deployed(traffic("CANARY", CanarySize=part(51))),
-    "linear steps": _deployed(traffic("LINEAR", LinearStepSize=part(9))),
-    "rolling batches": _deployed(rolling(4)),
-    "time to wait": _deployed(traffic("LINEAR", wait_s=900, LinearStepSize=part(20))),
+    "half a canary": _deployed(traffic("CANARY", CanarySize=part(51)), InitialInstanceCount=2),
+    "linear steps": _deployed(traffic("LINEAR", LinearStepSize=part(9)), InitialInstanceCount=2),
+    "rolling batches": _deployed(rolling(4), InitialInstanceCount=2),
+    "time to wait": _deployed(
+        traffic("LINEAR", wait_s=900, LinearStepSize=part(20)), InitialInstanceCount=2
+    ),
+    "alarms exist": _deployed({"AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "none"}]}}),
+    "variants stay": _renamed,
     "rolling instances": _deployed(rolling(), **serverless()),
 }
 
@@ -190,6 +203,10 @@ ALSO: dict[str, tuple[str, Callable[[EmbeddedAws], Any]]] = {
     "both instances and serverless": (
         "instances or serverless",
         _variant(**serverless(), InstanceType="ml.m5.large"),
+    ),
+    "a tenth of one instance": (
+        "half a canary",
+        _deployed(traffic("CANARY", CanarySize=part(10))),
     ),
     "a canary of one instance of one": (
         "half a canary",

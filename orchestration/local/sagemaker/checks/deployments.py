@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 from orchestration.local.account.protocol import JsonObject
 from orchestration.local.sagemaker.rules import refusal
@@ -30,6 +31,13 @@ def check_deployment(deployment: JsonObject, variant: JsonObject) -> None:
         _check_traffic(blue_green, instances)
 
 
+def check_alarms(deployment: JsonObject, missing: Callable[[Sequence[str]], Sequence[str]]) -> None:
+    """Refuse a DeploymentConfig with an alarm that does not exist."""
+    alarms = deployment.get("AutoRollbackConfiguration", {}).get("Alarms", [])
+    for name in missing([alarm["AlarmName"] for alarm in alarms]):
+        raise refusal("alarms exist", alarm=name)
+
+
 def _check_traffic(policy: JsonObject, instances: int) -> None:
     traffic = policy["TrafficRoutingConfiguration"]
     kind, canary, step = traffic["Type"], traffic.get("CanarySize"), traffic.get("LinearStepSize")
@@ -51,4 +59,7 @@ def _check_traffic(policy: JsonObject, instances: int) -> None:
 
 def _percent(size: JsonObject, instances: int) -> float:
     value = float(size["Value"])
-    return value if size["Type"] == "CAPACITY_PERCENT" else 100 * value / instances
+    if size["Type"] == "CAPACITY_PERCENT":
+        # A part of a single instance is the whole of it.
+        return value if instances > 1 else 100
+    return 100 * value / instances

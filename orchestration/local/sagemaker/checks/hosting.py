@@ -85,8 +85,8 @@ def _not_simulated(request: JsonObject, variants: list[JsonObject]) -> Iterator[
     for member in ("ShadowProductionVariants", "AsyncInferenceConfig", "DataCaptureConfig"):
         if request.get(member):
             yield member
-    if len(variants) != 1 or "ModelName" not in variants[0]:
-        yield "other than one production variant with a ModelName"
+    if any("ModelName" not in variant for variant in variants):
+        yield "a production variant without a ModelName"
     if any(variant.get("InstancePools") for variant in variants):
         yield "InstancePools"
 

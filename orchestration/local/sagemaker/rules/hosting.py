@@ -163,6 +163,16 @@ HOSTING: Final[Mapping[str, Rule]] = {
         "WaitIntervalInSeconds and TerminationWaitInSeconds together.",
         "model: BlueGreenUpdatePolicy.MaximumExecutionTimeoutInSeconds; wording assumed",
     ),
+    "alarms exist": Rule(
+        _REFUSED,
+        "Could not find alarm {alarm}.",
+        "model: AutoRollbackConfig.Alarms; wording assumed",
+    ),
+    "variants stay": Rule(
+        _REFUSED,
+        "A DeploymentConfig needs the same variants in both configurations, got {old} and {new}.",
+        f"{_GUIDE}/deployment-guardrails-exclusions.html; wording assumed",
+    ),
     "rolling instances": Rule(
         _REFUSED,
         "RollingUpdatePolicy is not supported for serverless variants.",

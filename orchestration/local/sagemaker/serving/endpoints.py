@@ -1,12 +1,12 @@
-"""Endpoints: a process per model, replaced by an update, kept if the new one fails."""
+"""The endpoints of an account: created, updated with moving traffic, invoked."""
 
 from __future__ import annotations
 
-import shutil
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import (
@@ -15,43 +15,19 @@ from orchestration.local.account.protocol import (
     JsonObject,
     Operation,
     ServiceError,
-    now,
 )
-from orchestration.local.sagemaker.checks.deployments import check_deployment
+from orchestration.local.sagemaker.checks.deployments import check_alarms, check_deployment
 from orchestration.local.sagemaker.checks.surroundings import check_tags
-from orchestration.local.sagemaker.responses import response_members
 from orchestration.local.sagemaker.rules import refusal
-from orchestration.local.sagemaker.serving.model_host import (
-    ModelHost,
-    ModelHostFailed,
-)
+from orchestration.local.sagemaker.serving.alarms import Alarms
+from orchestration.local.sagemaker.serving.deploying import Deployer, Rollout, retained
+from orchestration.local.sagemaker.serving.endpoint import Endpoint
+from orchestration.local.sagemaker.serving.model_host import ModelHost
 from orchestration.local.sagemaker.serving.models import EndpointConfigs, Models
+from orchestration.local.sagemaker.serving.requests import Requests
 from orchestration.local.sagemaker.tags import Tags
 
-# Seconds of AWS between a request and the start of the new model.
-_PROVISIONING_S = 10.0
-
-
-class Endpoint:
-    """An endpoint."""
-
-    def __init__(self, name: str, arn: str, config_name: str) -> None:
-        self.name = name
-        self.arn = arn
-        self.config_name = config_name
-        self.status = "Creating"
-        self.failure_reason: str | None = None
-        self.created = self.modified = now()
-        self.host: ModelHost | None = None
-        self.variant: JsonObject = {}
-        self.last_log = ""
-        self.deleted = False
-
-    def settle(self, status: str, failure_reason: str | None = None) -> None:
-        """End a creation or an update."""
-        self.failure_reason = failure_reason
-        self.modified = now()
-        self.status = status
+_BUSY: Final = ("Creating", "Updating")
 
 
 class Endpoints:
@@ -69,17 +45,18 @@ class Endpoints:
         self._tags = tags
         self._models = models
         self._configs = configs
-        self._start_host = start_host
+        self.alarms = self._alarms = Alarms(account, self.requests)
+        self._deployer = Deployer(account, self._alarms, start_host)
         self._endpoints: dict[str, Endpoint] = {}
         self._lock = threading.RLock()
-        self._number = 0
 
     def operations(self) -> dict[str, Operation]:
         """Return the operations by name."""
         return {
             "CreateEndpoint": self._create,
             "UpdateEndpoint": self._update,
-            "DescribeEndpoint": lambda request: self._description(self._get(request)),
+            "DescribeEndpoint": lambda request: self._get(request).described(),
+            "UpdateEndpointWeightsAndCapacities": self._resize,
             "DeleteEndpoint": self._delete,
             "ListEndpoints": self._list,
         }
@@ -93,18 +70,32 @@ class Endpoints:
         endpoint = self._endpoints.get(name)
         if endpoint is None:
             return None
-        return endpoint.last_log + (endpoint.host.logs() if endpoint.host else "")
+        return endpoint.last_log + (endpoint.fleet.logs() if endpoint.fleet else "")
 
     def state(self) -> JsonObject:
         """Return all endpoints as in Describe responses."""
-        return {name: self._description(each) for name, each in sorted(self._endpoints.items())}
+        return {name: each.described() for name, each in sorted(self._endpoints.items())}
 
-    def invoke(self, name: str, body: bytes, headers: dict[str, str]) -> Answer:
+    def requests(self, name: str) -> Requests | None:
+        """Return the last requests to an endpoint, or None if there is no such endpoint."""
+        endpoint = self._endpoints.get(name)
+        return None if endpoint is None else endpoint.requests
+
+    def invoke(
+        self, name: str, body: bytes, headers: dict[str, str], variant: str | None = None
+    ) -> Answer:
         """Send an inference request to the model and return its answer."""
         endpoint = self._endpoints.get(name)
-        if endpoint is None or endpoint.host is None:
+        if endpoint is None:
             raise refusal("endpoints to invoke serve", name=name, account=ACCOUNT_ID)
-        answer = endpoint.host.invoke(body, headers)
+        with endpoint.traffic.member(variant) as served:
+            if served is None:
+                raise refusal("endpoints to invoke serve", name=name, account=ACCOUNT_ID)
+            fleet, member = served
+            began = time.monotonic()
+            answer = member.host.invoke(body, headers)
+            latency_s = time.monotonic() - began
+            endpoint.requests.add(fleet.config_name, member.name, answer.status, latency_s)
         if answer.status >= 400:
             text = answer.body.decode(errors="replace")
             raise ServiceError(
@@ -115,8 +106,8 @@ class Endpoints:
                 OriginalStatusCode=answer.status,
                 OriginalMessage=text,
             )
-        variant = ("x-Amzn-Invoked-Production-Variant", endpoint.variant["VariantName"])
-        return Answer(200, answer.body, (*answer.headers, variant))
+        invoked = ("x-Amzn-Invoked-Production-Variant", member.name)
+        return Answer(200, answer.body, (*answer.headers, invoked))
 
     def _get(self, request: JsonObject) -> Endpoint:
         name = str(request["EndpointName"])
@@ -134,139 +125,75 @@ class Endpoints:
         with self._lock:
             if name in self._endpoints:
                 raise refusal("endpoints once", arn=arn)
-            self._check_deployment(request)
+            rollout = self._rollout(request, request.get("DeploymentConfig", {}))
             endpoint = self._endpoints[name] = Endpoint(name, arn, config_name)
+            endpoint.begin("Creating", rollout.config)
         self._tags.add(arn, request.get("Tags", []))
-        self._deploy(endpoint, config_name)
+        self._deployer.deploy(endpoint, rollout)
         return {"EndpointArn": arn}
 
     def _update(self, request: JsonObject) -> JsonObject:
-        config_name = request["EndpointConfigName"]
         with self._lock:
             endpoint = self._get(request)
-            if endpoint.status in ("Creating", "Updating"):
+            if endpoint.status in _BUSY:
                 raise refusal("no update in progress", arn=endpoint.arn)
             if endpoint.status == "Failed":
                 raise refusal("no update of a failure", arn=endpoint.arn)
-            self._check_update(endpoint, request)
-            endpoint.status = "Updating"
-            endpoint.modified = now()
-        self._deploy(endpoint, config_name)
+            deployment = request.get("DeploymentConfig") or {}
+            if request.get("RetainDeploymentConfig"):
+                deployment = endpoint.last_deployment or {}
+            rollout = self._rollout(request, deployment)
+            self._check_update(endpoint, rollout)
+            endpoint.last_deployment = deployment or None
+            endpoint.begin("Updating", rollout.config)
+        self._deployer.deploy(endpoint, rollout)
+        return {"EndpointArn": endpoint.arn}
+
+    def _resize(self, request: JsonObject) -> JsonObject:
+        with self._lock:
+            endpoint = self._get(request)
+            if endpoint.status in _BUSY or endpoint.fleet is None:
+                raise refusal("no update in progress", arn=endpoint.arn)
+            for desired in request["DesiredWeightsAndCapacities"]:
+                for member in endpoint.fleet.members:
+                    if member.name == desired["VariantName"]:
+                        member.weight = desired.get("DesiredWeight", member.weight)
+                        member.count = desired.get("DesiredInstanceCount", member.count)
+            endpoint.fleet.weigh()
         return {"EndpointArn": endpoint.arn}
 
     def _delete(self, request: JsonObject) -> JsonObject:
         with self._lock:
             endpoint = self._get(request)
-            if endpoint.status in ("Creating", "Updating"):
+            if endpoint.status in _BUSY:
                 raise refusal("no deletion in progress", arn=endpoint.arn)
             endpoint.deleted = True
             del self._endpoints[endpoint.name]
-        if endpoint.host:
-            endpoint.host.stop()
+        endpoint.traffic.route()
+        if endpoint.fleet:
+            endpoint.fleet.stop()
         self._tags.forget(endpoint.arn)
         return {}
 
-    def _check_deployment(self, request: JsonObject) -> JsonObject:
-        """Return the variant of the configuration that a request names."""
-        variant: JsonObject = self._variant(request["EndpointConfigName"])
-        check_deployment(request.get("DeploymentConfig", {}), variant)
-        return variant
+    def _rollout(self, request: JsonObject, deployment: JsonObject) -> Rollout:
+        """Return what a request asks for, which must not break a rule."""
+        config = self._configs.get(request["EndpointConfigName"])
+        variants = config["ProductionVariants"]
+        for variant in variants:
+            check_deployment(deployment, variant)
+        check_alarms(deployment, self._alarms.missing)
+        models = {each["VariantName"]: self._models.get(each["ModelName"]) for each in variants}
+        return Rollout(config, models, deployment, retained(request))
 
-    def _check_update(self, endpoint: Endpoint, request: JsonObject) -> None:
-        new = self._check_deployment(request)
+    def _check_update(self, endpoint: Endpoint, rollout: Rollout) -> None:
         # An update compares the new configuration with the old one, which must still exist.
-        old = self._variant(endpoint.config_name)
-        if "ServerlessConfig" in new and "ServerlessConfig" not in old:
+        old = self._configs.get(endpoint.config_name)["ProductionVariants"]
+        new = rollout.config["ProductionVariants"]
+        if "ServerlessConfig" in new[0] and "ServerlessConfig" not in old[0]:
             raise refusal("no update to serverless", arn=endpoint.arn)
-
-    def _variant(self, config_name: str) -> JsonObject:
-        (variant,) = self._configs.get(config_name)["ProductionVariants"]
-        return dict(variant)
-
-    def _deploy(self, endpoint: Endpoint, config_name: str) -> None:
-        # Read now: as on AWS, the endpoint keeps what is deleted while it is created.
-        variant = self._variant(config_name)
-        model = self._models.get(variant["ModelName"])
-        threading.Thread(
-            target=self._roll_out, args=(endpoint, config_name, variant, model), daemon=True
-        ).start()
-
-    def _roll_out(
-        self, endpoint: Endpoint, config_name: str, variant: JsonObject, model: JsonObject
-    ) -> None:
-        with self._lock:
-            self._number += 1
-            directory = self._account.directory / "endpoint" / f"{endpoint.name}-{self._number}"
-        threading.Event().wait(self._account.clock.pause(_PROVISIONING_S))
-        activity = ("DescribeEndpoint", endpoint.name)
-        self._account.activity.begin(activity)
-        try:
-            self._replace_host(endpoint, config_name, variant, model, directory)
-        finally:
-            self._account.activity.end(activity)
-
-    def _replace_host(
-        self,
-        endpoint: Endpoint,
-        config_name: str,
-        variant: JsonObject,
-        model: JsonObject,
-        directory: Path,
-    ) -> None:
-        old = endpoint.host
-        try:
-            reason = self._account.faults.for_job("CreateEndpoint", endpoint.name)
-            if reason:
-                raise ModelHostFailed(reason)
-            new = self._start_host(self._account, endpoint.name, model, directory)
-        except (ModelHostFailed, ServiceError) as error:
-            self._roll_back(endpoint, error)
-            return
-        endpoint.host, endpoint.variant, endpoint.config_name = new, variant, config_name
-        endpoint.settle("InService")
-        if old:
-            old.stop()
-            shutil.rmtree(old.directory, ignore_errors=True)
-
-    def _roll_back(self, endpoint: Endpoint, error: Exception) -> None:
-        reason = f"The primary container did not pass the ping health check. {error}"
-        if isinstance(error, ModelHostFailed):
-            endpoint.last_log += error.logs
-        # A failed update leaves the old model in service with the old configuration.
-        endpoint.settle(
-            "InService" if endpoint.host else "Failed", None if endpoint.host else reason[:1024]
-        )
-
-    def _description(self, endpoint: Endpoint) -> JsonObject:
-        description: JsonObject = {
-            "EndpointName": endpoint.name,
-            "EndpointArn": endpoint.arn,
-            "EndpointConfigName": endpoint.config_name,
-            "EndpointStatus": endpoint.status,
-            "FailureReason": endpoint.failure_reason,
-            "CreationTime": endpoint.created,
-            "LastModifiedTime": endpoint.modified,
-            "ProductionVariants": self._variants(endpoint),
-        }
-        members = response_members("DescribeEndpoint")
-        return {
-            key: value for key, value in description.items() if value is not None and key in members
-        }
-
-    def _variants(self, endpoint: Endpoint) -> list[JsonObject] | None:
-        if not endpoint.host:
-            return None
-        count = endpoint.variant.get("InitialInstanceCount", 1)
-        weight = endpoint.variant.get("InitialVariantWeight", 1.0)
-        return [
-            {
-                "VariantName": endpoint.variant["VariantName"],
-                "CurrentInstanceCount": count,
-                "DesiredInstanceCount": count,
-                "CurrentWeight": weight,
-                "DesiredWeight": weight,
-            }
-        ]
+        names = [sorted(each["VariantName"] for each in variants) for variants in (old, new)]
+        if rollout.deployment and names[0] != names[1]:
+            raise refusal("variants stay", old=names[0], new=names[1])
 
     def _list(self, request: JsonObject) -> JsonObject:
         members = (
@@ -277,7 +204,7 @@ class Endpoints:
             "EndpointStatus",
         )
         descriptions: list[dict[str, Any]] = [
-            self._description(endpoint) for endpoint in self._endpoints.values()
+            endpoint.described() for endpoint in self._endpoints.values()
         ]
         return {
             "Endpoints": [

@@ -127,5 +127,5 @@ class EndpointConfigs(Resources):
     def check(self, request: JsonObject) -> None:
         """Check that the model exists; refuse what is not simulated."""
         check_variants(request)
-        (variant,) = request["ProductionVariants"]
-        check_served_model(variant, self._models.get(variant["ModelName"]))
+        for variant in request["ProductionVariants"]:
+            check_served_model(variant, self._models.get(variant["ModelName"]))

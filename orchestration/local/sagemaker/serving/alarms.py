@@ -1,0 +1,105 @@
+"""Alarms on the metrics of endpoints: moto keeps them, their states follow from real requests.
+
+An alarm's periods are shortened as all pauses are, and end at the moment it is looked at. Alarms on
+other metrics have the state that `SetAlarmState` gave them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from orchestration.local.account.account import Account
+from orchestration.local.account.protocol import ACCOUNT_ID, Request, Service
+from orchestration.local.sagemaker.serving.requests import METRICS, Requests, statistic
+
+_COMPARED: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    "GreaterThanThreshold": lambda value, threshold: value > threshold,
+    "GreaterThanOrEqualToThreshold": lambda value, threshold: value >= threshold,
+    "LessThanThreshold": lambda value, threshold: value < threshold,
+    "LessThanOrEqualToThreshold": lambda value, threshold: value <= threshold,
+}
+_VARIANT = frozenset(["EndpointName", "VariantName"])
+_DIMENSIONS = (_VARIANT, _VARIANT | {"EndpointConfigName"})
+
+
+class Alarms(Service):
+    """CloudWatch: moto answers, after the states of alarms on endpoints are brought up to date."""
+
+    name = "cloudwatch"
+
+    def __init__(self, account: Account, requests_of: Callable[[str], Requests | None]) -> None:
+        super().__init__({})
+        self._account = account
+        self._requests_of = requests_of
+
+    def handles(self, request: Request) -> bool:
+        """Return False: moto answers every call."""
+        return False
+
+    def check(self, request: Request) -> None:
+        """Bring the states up to date before they are read."""
+        if request.operation == "DescribeAlarms":
+            self.refresh()
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """Return those among some names that no alarm has."""
+        known = {alarm.name for alarm in self._all()}
+        return [name for name in names if name not in known]
+
+    def tripped(self, names: Sequence[str]) -> list[str]:
+        """Return the alarms among some that are in alarm now."""
+        self.refresh()
+        return [each.name for each in self._all() if each.name in names and _is_on(each)]
+
+    def refresh(self) -> None:
+        """Bring the states of all alarms on endpoints up to date."""
+        for alarm in self._all():
+            dimensions = {each.name: each.value for each in alarm.dimensions}
+            if alarm.namespace != "AWS/SageMaker" or alarm.metric_name not in METRICS:
+                continue
+            requests = self._requests_of(dimensions.get("EndpointName", ""))
+            if requests is None or frozenset(dimensions) not in _DIMENSIONS:
+                continue
+            state, reason = self._state(alarm, requests, dimensions)
+            if state != alarm.state_value:
+                alarm.update_state(reason, "{}", state)
+
+    def _all(self) -> list[Any]:
+        from moto.cloudwatch.models import cloudwatch_backends
+
+        return list(cloudwatch_backends[ACCOUNT_ID][self._account.region].alarms.values())
+
+    def _state(
+        self, alarm: Any, requests: Requests, dimensions: Mapping[str, str]
+    ) -> tuple[str, str]:
+        points = list(self._points(alarm, requests, dimensions))
+        missing = alarm.treat_missing_data or "missing"
+        if all(point is None for point in points):
+            if missing == "ignore":
+                return alarm.state_value, ""
+            if missing == "missing":
+                return "INSUFFICIENT_DATA", "no data points"
+        breaches = _COMPARED[alarm.comparison_operator]
+        count = sum(
+            missing == "breaching" if point is None else breaches(point, alarm.threshold)
+            for point in points
+        )
+        wanted = alarm.datapoints_to_alarm or alarm.evaluation_periods
+        text = f"Threshold Crossed: {count} of {len(points)} data points {points} breached"
+        return ("ALARM", text) if count >= wanted else ("OK", text)
+
+    def _points(
+        self, alarm: Any, requests: Requests, dimensions: Mapping[str, str]
+    ) -> Iterator[float | None]:
+        end, period = time.monotonic(), self._account.clock.pause(alarm.period)
+        for number in range(alarm.evaluation_periods):
+            start = end - (number + 1) * period
+            values = requests.values(alarm.metric_name, dimensions, start, start + period)
+            name = alarm.extended_statistic or alarm.statistic
+            yield statistic(name, values) if values else None
+
+
+def _is_on(alarm: Any) -> bool:
+    return bool(alarm.state_value == "ALARM")

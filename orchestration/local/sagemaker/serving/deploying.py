@@ -1,0 +1,157 @@
+"""Creations and updates of endpoints: processes per fleet, traffic that moves, and rollbacks."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestration.local.account.account import Account
+from orchestration.local.account.protocol import JsonObject, ServiceError
+from orchestration.local.sagemaker.serving.alarms import Alarms
+from orchestration.local.sagemaker.serving.endpoint import Endpoint
+from orchestration.local.sagemaker.serving.model_host import ModelHost, ModelHostFailed
+from orchestration.local.sagemaker.serving.rollouts import Shift, steps
+from orchestration.local.sagemaker.serving.traffic import Fleet, Member
+
+# Seconds of AWS between a request and the start of the new model.
+_PROVISIONING_S = 10.0
+_RETAINED = ("DesiredInstanceCount", "DesiredWeight")
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """The configuration and models to serve, kept since both may be deleted meanwhile."""
+
+    config: JsonObject
+    models: Mapping[str, JsonObject]
+    """The models of the variants, by the variants' names."""
+    deployment: JsonObject
+    retained: tuple[str, ...] = ()
+    """The properties that variants keep."""
+
+    @property
+    def alarms(self) -> list[str]:
+        """The alarms that roll it back."""
+        rollback = self.deployment.get("AutoRollbackConfiguration", {})
+        return [alarm["AlarmName"] for alarm in rollback.get("Alarms", [])]
+
+
+def retained(request: JsonObject) -> tuple[str, ...]:
+    """Return the properties that an update keeps of the variants that serve."""
+    if not request.get("RetainAllVariantProperties"):
+        return ()
+    excluded = {
+        each["VariantPropertyType"] for each in request.get("ExcludeRetainedVariantProperties", [])
+    }
+    return tuple(name for name in _RETAINED if name not in excluded)
+
+
+class Deployer:
+    """Starts fleets and moves traffic to them, each in a thread of its own."""
+
+    def __init__(
+        self,
+        account: Account,
+        alarms: Alarms,
+        start_host: Callable[[Account, str, JsonObject, Path], ModelHost],
+    ) -> None:
+        self._account = account
+        self._alarms = alarms
+        self._start_host = start_host
+        self._numbers = itertools.count(1)
+
+    def deploy(self, endpoint: Endpoint, rollout: Rollout) -> None:
+        """Begin to serve a configuration."""
+        threading.Thread(target=self._roll_out, args=(endpoint, rollout), daemon=True).start()
+
+    def _roll_out(self, endpoint: Endpoint, rollout: Rollout) -> None:
+        threading.Event().wait(self._account.clock.pause(_PROVISIONING_S))
+        activity = ("DescribeEndpoint", endpoint.name)
+        self._account.activity.begin(activity)
+        try:
+            self._replace(endpoint, rollout)
+        finally:
+            self._account.activity.end(activity)
+
+    def _replace(self, endpoint: Endpoint, rollout: Rollout) -> None:
+        try:
+            reason = self._account.faults.for_job("CreateEndpoint", endpoint.name)
+            if reason:
+                raise ModelHostFailed(reason)
+            new = self._started(endpoint, rollout)
+        except (ModelHostFailed, ServiceError) as error:
+            self._fail(endpoint, error)
+            return
+        old = endpoint.fleet
+        if old is None:
+            endpoint.serve(new)
+        elif not self._moved(endpoint, old, new, rollout):
+            return
+        endpoint.settle("InService")
+
+    def _moved(self, endpoint: Endpoint, old: Fleet, new: Fleet, rollout: Rollout) -> bool:
+        """Move the traffic to the new fleet; return whether it is still there at the end."""
+        endpoint.stage("Baking")
+        shift = Shift(endpoint.traffic, old, new, self._alarms, rollout.alarms)
+        plan = steps(rollout.deployment, old.members[0].count)
+        if shift.tripped_by(plan, self._account.clock):
+            self._remove(endpoint, new)
+            endpoint.settle("InService")
+            return False
+        endpoint.serve(new)
+        endpoint.stage("Deleting")
+        self._remove(endpoint, old)
+        return True
+
+    def _started(self, endpoint: Endpoint, rollout: Rollout) -> Fleet:
+        members: list[Member] = []
+        for variant in rollout.config["ProductionVariants"]:
+            directory = self._directory(endpoint)
+            model = rollout.models[variant["VariantName"]]
+            try:
+                host = self._start_host(self._account, endpoint.name, model, directory)
+            except (ModelHostFailed, ServiceError):
+                for member in members:
+                    member.host.stop()
+                raise
+            members.append(_member(variant, host, endpoint.fleet, rollout.retained))
+        return Fleet(rollout.config["EndpointConfigName"], tuple(members))
+
+    def _directory(self, endpoint: Endpoint) -> Path:
+        name = f"{endpoint.name}-{next(self._numbers)}"
+        return self._account.directory / "endpoint" / name
+
+    def _remove(self, endpoint: Endpoint, fleet: Fleet) -> None:
+        endpoint.traffic.drain(fleet)
+        endpoint.last_log += fleet.logs()
+        fleet.stop()
+        for member in fleet.members:
+            shutil.rmtree(member.host.directory, ignore_errors=True)
+
+    def _fail(self, endpoint: Endpoint, error: Exception) -> None:
+        reason = f"The primary container did not pass the ping health check. {error}"
+        if isinstance(error, ModelHostFailed):
+            endpoint.last_log += error.logs
+        # A failed update leaves the old model in service with the old configuration.
+        serves = endpoint.fleet is not None
+        endpoint.settle("InService" if serves else "Failed", None if serves else reason[:1024])
+
+
+def _member(
+    variant: JsonObject, host: ModelHost, serving: Fleet | None, kept: tuple[str, ...]
+) -> Member:
+    member = Member(
+        variant,
+        host,
+        count=variant.get("InitialInstanceCount", 1),
+        weight=variant.get("InitialVariantWeight", 1.0),
+    )
+    for earlier in serving.members if serving else ():
+        if earlier.name == member.name:
+            member.count = earlier.count if _RETAINED[0] in kept else member.count
+            member.weight = earlier.weight if _RETAINED[1] in kept else member.weight
+    return member

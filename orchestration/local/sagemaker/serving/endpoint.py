@@ -1,0 +1,99 @@
+"""One endpoint: its fleets, its status, and its description."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from orchestration.local.account.protocol import JsonObject, now
+from orchestration.local.sagemaker.responses import response_members
+from orchestration.local.sagemaker.serving.requests import Requests
+from orchestration.local.sagemaker.serving.traffic import Fleet, Member, Traffic
+
+
+class Endpoint:
+    """An endpoint."""
+
+    def __init__(self, name: str, arn: str, config_name: str) -> None:
+        self.name = name
+        self.arn = arn
+        self.config_name = config_name
+        self.status = "Creating"
+        self.failure_reason: str | None = None
+        self.created = self.modified = now()
+        self.fleet: Fleet | None = None
+        """What serves, or serves still while an update is under way."""
+        self.pending: JsonObject | None = None
+        self.last_deployment: JsonObject | None = None
+        self.traffic = Traffic()
+        self.requests = Requests()
+        self.last_log = ""
+        self.deleted = False
+
+    def begin(self, status: str, config: JsonObject) -> None:
+        """Begin a creation or an update."""
+        self.status = status
+        self.modified = now()
+        self.pending = {
+            "EndpointConfigName": config["EndpointConfigName"],
+            "ProductionVariants": [_pending(each) for each in config["ProductionVariants"]],
+            "StartTime": self.modified,
+        }
+
+    def stage(self, stage: str) -> None:
+        """Note the stage that a deployment is in: ``Creating``, ``Baking``, ``Deleting``."""
+        started: datetime.datetime = now()
+        for variant in [] if self.pending is None else self.pending["ProductionVariants"]:
+            variant["VariantStatus"] = [{"Status": stage, "StartTime": started}]
+
+    def settle(self, status: str, failure_reason: str | None = None) -> None:
+        """End a creation or an update."""
+        self.failure_reason = failure_reason
+        self.modified = now()
+        self.pending = None
+        self.status = status
+
+    def serve(self, fleet: Fleet) -> None:
+        """Let a fleet answer all requests."""
+        self.fleet, self.config_name = fleet, fleet.config_name
+        self.traffic.route((fleet, 1))
+
+    def described(self) -> JsonObject:
+        """Return it as in a response of DescribeEndpoint."""
+        description: JsonObject = {
+            "EndpointName": self.name,
+            "EndpointArn": self.arn,
+            "EndpointConfigName": self.config_name,
+            "EndpointStatus": self.status,
+            "FailureReason": self.failure_reason,
+            "CreationTime": self.created,
+            "LastModifiedTime": self.modified,
+            "ProductionVariants": [_serving(each) for each in self.fleet.members]
+            if self.fleet
+            else None,
+            "PendingDeploymentSummary": self.pending,
+            "LastDeploymentConfig": self.last_deployment,
+        }
+        members = response_members("DescribeEndpoint")
+        return {
+            key: value for key, value in description.items() if value is not None and key in members
+        }
+
+
+def _serving(member: Member) -> dict[str, Any]:
+    return {
+        "VariantName": member.name,
+        "CurrentInstanceCount": member.count,
+        "DesiredInstanceCount": member.count,
+        "CurrentWeight": member.weight,
+        "DesiredWeight": member.weight,
+    }
+
+
+def _pending(variant: JsonObject) -> dict[str, Any]:
+    return {
+        "VariantName": variant["VariantName"],
+        "DesiredInstanceCount": variant.get("InitialInstanceCount", 1),
+        "DesiredWeight": variant.get("InitialVariantWeight", 1.0),
+        "VariantStatus": [{"Status": "Creating", "StartTime": now()}],
+    }
