@@ -9,13 +9,10 @@ import pytest
 
 from orchestration import Pipeline
 from orchestration.backends import airflow, stepfunctions
-from orchestration.errors import UnsupportedError
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "open_pipelines"
 FILES = sorted(FOLDER.glob("*.yaml"))
-# What the table says of it.
-AIRFLOW_ONLY = {"mwaa_emr_serverless": "no integration known here for service 'emr-serverless'"}
 GUIDE = (ROOT / "docs" / "open_pipelines.md").read_text("utf-8")
 
 
@@ -28,11 +25,7 @@ def lines(path: Path) -> int:
 def test_it_renders_for_both_backends(path: Path) -> None:
     workflow = Pipeline.load(path).lower()
     assert airflow.to_json(airflow.render(workflow))
-    if path.stem in AIRFLOW_ONLY:
-        with pytest.raises(UnsupportedError, match=AIRFLOW_ONLY[path.stem]):
-            stepfunctions.render(workflow)
-    else:
-        assert stepfunctions.render(workflow)["States"]
+    assert stepfunctions.render(workflow)["States"]
 
 
 def test_the_table_has_each_with_its_lines() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from orchestration.backends.stepfunctions.calls import recognition
-from orchestration.backends.stepfunctions.integrations import services
+from orchestration.backends.stepfunctions.integrations import services, spelling
 from orchestration.backends.stepfunctions.names import MAX_NAME
 from orchestration.checks.requests import texts_for_bytes
 from orchestration.errors import Problem
@@ -19,6 +19,7 @@ from orchestration.graph import (
     Call,
     ForEach,
     Operation,
+    Output,
     Until,
     Wait,
     Workflow,
@@ -78,6 +79,7 @@ def exceeded(definition: Mapping[str, Json]) -> Iterator[Problem]:
 
 def _call(step: Call) -> Iterator[Problem]:
     yield from _operation(step.name, step.operation)
+    yield from _outputs(step.name, step.operation, step.outputs)
     patterns = (*recognition.answers(step), *step.retry.errors)
     for pattern in recognition.unclear(step.operation, patterns):
         yield Problem(step.name, _unclear(step.operation, pattern.code))
@@ -93,6 +95,7 @@ def _call(step: Call) -> Iterator[Problem]:
 
 def _until(name: str, until: Until) -> Iterator[Problem]:
     yield from _operation(name, until.poll)
+    yield from _outputs(name, until.poll, until.outputs)
     if until.stop is not None:
         yield from _operation(name, until.stop)
     if until.person is not None:
@@ -122,11 +125,21 @@ def _operation(name: str, operation: Operation) -> Iterator[Problem]:
             f"{path} is text, which Step Functions sends as JSON, in quotes; give JSON instead"
             " (an object, a list or a number), or run it on Airflow",
         )
-    lower = sorted(key for key in operation.request if key[:1].islower())
-    if lower:
-        # It renames the fields of such APIs, but not the keys of maps among them.
-        message = f"Step Functions has other names for {', '.join(lower)}"
-        yield Problem(name, f"{message} of {operation.service}:{operation.name}")
+    for path in spelling.unclear(operation):
+        yield Problem(
+            name,
+            f"{path} is known only when the pipeline runs, and Step Functions has other names for"
+            " its fields; write its fields out, with references for their values",
+        )
+
+
+def _outputs(name: str, operation: Operation, outputs: Mapping[str, Output]) -> Iterator[Problem]:
+    for output in spelling.carried(operation, outputs):
+        yield Problem(
+            name,
+            f"output {output} holds fields of {operation.service}:{operation.name} that Step"
+            " Functions has other names for; take texts, numbers or columns out of it",
+        )
 
 
 def _unclear(operation: Operation, code: str) -> str:

@@ -13,18 +13,20 @@ from orchestration.backends.jsonata import (
     quote,
     step,
 )
+from orchestration.backends.stepfunctions.integrations import spelling
 from orchestration.backends.stepfunctions.names import Scope, variable
 from orchestration.backends.stepfunctions.wording import Words, worded
 from orchestration.execution import wording
 from orchestration.execution.reports import NOT_FINITE
 from orchestration.expressions import Json
-from orchestration.graph import Output
+from orchestration.graph import Operation, Output
 
 _TYPES: Final = {"number": "number", "string": "string", "list": "array"}
 
 
 def taken(
     outputs: Mapping[str, Output],
+    operation: Operation,
     root: str,
     step_name: str,
     scope: Scope,
@@ -36,15 +38,24 @@ def taken(
     The cause of the failure names the ``source``, by default the step.
     """
     said = source or (step_name,)
-    texts = {name: _taken(o, root, _wrong(o, said, scope)) for name, o in outputs.items()}
+    places = {name: spelling.place(operation, output) for name, output in outputs.items()}
+    texts = {
+        name: _taken(output, places[name], root, _wrong(output, said, scope))
+        for name, output in outputs.items()
+    }
     own = {name: enclosed(text) for name, text in texts.items()}
-    raw = {name: _rows(output, root) or texts[name] for name, output in outputs.items()}
+    raw = {name: _rows(o, places[name], root) or texts[name] for name, o in outputs.items()}
     return _assigned(own, raw, step_name, scope)
 
 
-def page(outputs: Mapping[str, Output], root: str, step_name: str, scope: Scope) -> str:
+def page(
+    outputs: Mapping[str, Output], operation: Operation, root: str, step_name: str, scope: Scope
+) -> str:
     """Return JSONata of an object with the outputs of one page of a listing."""
-    texts = {name: _taken(o, root, _wrong(o, (step_name,), scope)) for name, o in outputs.items()}
+    texts = {
+        name: _taken(o, spelling.place(operation, o), root, _wrong(o, (step_name,), scope))
+        for name, o in outputs.items()
+    }
     return f"{{{', '.join(f'{quote(name)}: {text}' for name, text in texts.items())}}}"
 
 
@@ -64,13 +75,13 @@ def misfit(output: Output, value: str) -> str:
         return ""
     if not output.optional and not output.columns:
         return f"$type({value}) != '{kind}'"
-    fits = f"($v := {value}; $type($v) = '{kind}'{_rows_fit(output)})"
+    fits = f"($v := {value}; $type($v) = '{kind}'{_rows_fit(output, _same(output))})"
     return f"$exists({value}) and $not({fits})" if output.optional else f"$not({fits})"
 
 
 def _checked_before(output: Output, root: str) -> str:
     value = path(root, output.path)
-    result = f"($v := {value}; {_columns(output.columns)})" if output.columns else value
+    result = f"($v := {value}; {_columns(_same(output))})" if output.columns else value
     if output.optional:
         return f"$exists({value}) ? {result} : {literal(cast('Json', output.default))}"
     if output.not_finite == "null":
@@ -104,16 +115,17 @@ def _wrong(output: Output, source: Words, scope: Scope) -> str:
     return worded(text, scope, source=source, path=(where,), kind=(output.kind,))
 
 
-def _taken(output: Output, root: str, wrong: str) -> str:
-    value = path(root, output.path)
+def _taken(output: Output, place: spelling.Place, root: str, wrong: str) -> str:
+    value = path(root, place.path)
     parsed = f"$exists({value}) ? $parse({value})" if output.optional else f"$parse({value})"
     if output.parse:
         value = f"({parsed})" if output.optional else parsed
     for part in output.inside:
         value = _within(value, part)
     kind = "array" if output.columns else _TYPES.get(output.kind)
-    result = _columns(output.columns) if output.columns else "$v"
-    fits = "$exists($v)" if kind is None else f"$type($v) = '{kind}'{_rows_fit(output)}"
+    result = _columns(place.columns) if output.columns else "$v"
+    rows = _rows_fit(output, place.columns)
+    fits = "$exists($v)" if kind is None else f"$type($v) = '{kind}'{rows}"
     if not output.optional:
         return f"($v := {value}; {fits} ? {result} : $error({wrong}))"
     default = literal(cast("Json", output.default))
@@ -129,21 +141,29 @@ def _within(value: str, part: str | int) -> str:
     return f"($w := {value}; $type($w) = 'object' ? $lookup($w, {quote(part)}))"
 
 
-def _rows(output: Output, root: str) -> str:
+def _rows(output: Output, place: spelling.Place, root: str) -> str:
     """Return the rows of a list, empty where there is none; the output itself checks that."""
-    if output.columns and not output.parse and output.default in ((), []):
-        return f"[{path(root, output.path)}]"
+    plain = all(column == name for column, name in place.columns.items())
+    if output.columns and plain and not output.parse and output.default in ((), []):
+        return f"[{path(root, place.path)}]"
     return ""
 
 
-def _rows_fit(output: Output) -> str:
+def _same(output: Output) -> dict[str, str]:
+    """Return the columns of a document, which has the names that it was written with."""
+    return {column: column for column in output.columns}
+
+
+def _rows_fit(output: Output, columns: Mapping[str, str]) -> str:
     kinds = {**dict.fromkeys(output.texts, "string"), **dict.fromkeys(output.numbers, "number")}
     if not kinds:
         return ""
-    tests = " and ".join(f"$type({step(name)}) = '{kind}'" for name, kind in kinds.items())
+    tests = " and ".join(
+        f"$type({step(columns.get(name, name))}) = '{kind}'" for name, kind in kinds.items()
+    )
     return f" and $count($v[{tests}]) = $count($v)"
 
 
-def _columns(columns: tuple[str, ...]) -> str:
-    fields = ", ".join(f"{quote(column)}: {step(column)}" for column in columns)
+def _columns(columns: Mapping[str, str]) -> str:
+    fields = ", ".join(f"{quote(column)}: {step(name)}" for column, name in columns.items())
     return f"[$v.{{{fields}}}]"

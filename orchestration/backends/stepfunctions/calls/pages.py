@@ -78,5 +78,6 @@ class Listing:
             _COUNT: f"{self._own(_COUNT)} + 1",
             _TOKEN: f"$exists({token}) ? {token} : {literal('')}",
         }
+        taken = page(outputs, self.step.operation, _RESULT, name, scope)
         written = ", ".join(f"{quote(key)}: {text}" for key, text in fields.items())
-        return f"({_PAGE} := {page(outputs, _RESULT, name, scope)}; {{{written}}})"
+        return f"({_PAGE} := {taken}; {{{written}}})"

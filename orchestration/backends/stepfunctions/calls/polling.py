@@ -272,7 +272,8 @@ class Polling:
 
     def assigned(self, root: str) -> dict[str, Json]:
         """Return the step's assignments at its end, its description being at ``root``."""
-        return self._kept(taken(self._until.outputs, root, self.step.name, self.scope))
+        until, name = self._until, self.step.name
+        return self._kept(taken(until.outputs, until.poll, root, name, self.scope))
 
     def _kept(self, assigned: dict[str, Json]) -> dict[str, Json]:
         """Add what the call itself gave to the outputs of its end, if there are any."""

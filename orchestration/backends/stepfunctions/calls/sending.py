@@ -23,6 +23,7 @@ from orchestration.backends.stepfunctions.calls.polling import Polling
 from orchestration.backends.stepfunctions.calls.rounds import Rounds
 from orchestration.backends.stepfunctions.calls.searching import Search
 from orchestration.backends.stepfunctions.calls.tasks import task
+from orchestration.backends.stepfunctions.integrations import spelling
 from orchestration.backends.stepfunctions.integrations.choosing import is_synchronous
 from orchestration.backends.stepfunctions.names import Scope, alternative, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice
@@ -35,6 +36,7 @@ from orchestration.graph import Call, ErrorPattern, Recovery, candidates
 
 def call(step: Call, scope: Scope, states: States, following: str) -> str:
     """Write the states of a call."""
+    step = spelling.call(step)
     inner = scope.extended({step.name: f"${variable(step.name)}"})
     if step.pages is not None:
         return Listing(step, step.pages, inner, states).write(following)
@@ -144,9 +146,10 @@ class _Sending:
         if self._sync:
             return self._poll.begun
         if step.until is None:
-            return taken(step.outputs, root, step.name, self.scope)
+            return taken(step.outputs, step.operation, root, step.name, self.scope)
         # What its end gives is not known yet.
-        own = taken(step.outputs, root, step.name, self.scope.without_values())
+        scope = self.scope.without_values()
+        own = taken(step.outputs, step.operation, root, step.name, scope)
         return {**own, **self._poll.begun}
 
     def _rules(self) -> list[Rule]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from orchestration.backends.jsonata import tree
 from orchestration.backends.stepfunctions.calls import recognition
 from orchestration.backends.stepfunctions.integrations.choosing import optimised
@@ -11,13 +9,6 @@ from orchestration.backends.stepfunctions.integrations.services import resource
 from orchestration.backends.stepfunctions.names import Scope
 from orchestration.backends.stepfunctions.states import State
 from orchestration.graph import Operation, Retry
-
-_MEMBERS: Final = {"SSEKMSKeyId": "SsekmsKeyId"}
-"""Fields that have another name in the AWS SDK for Java, whose names Step Functions takes.
-
-The name is in https://github.com/localstack/localstack/issues/7177; that Step Functions has it so
-follows from that, and nobody could try it.
-"""
 
 
 def task(
@@ -37,10 +28,7 @@ def task(
     state: State = {
         "Type": "Task",
         "Resource": optimised(operation) if sync else arn,
-        "Arguments": {
-            _MEMBERS.get(name, name): tree(value, scope)
-            for name, value in operation.request.items()
-        },
+        "Arguments": {name: tree(value, scope) for name, value in operation.request.items()},
     }
     retriers = recognition.retriers(operation, retry, unnamed=unnamed)
     if retriers:

@@ -22,8 +22,12 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_task.service impor
 
 from orchestration.local.engine.tasks import fields
 from orchestration.local.engine.tasks.calls import LONGEST_POLL_S, Call, await_end
-from orchestration.local.engine.tasks.clients import client
-from orchestration.local.engine.tasks.services import ERROR_PREFIXES, api_name, boto_name
+from orchestration.local.engine.tasks.services import (
+    ERROR_PREFIXES,
+    api_name,
+    boto_name,
+    service_id,
+)
 from orchestration.local.engine.tasks.values import from_member_names, json_value, to_member_names
 
 
@@ -98,9 +102,8 @@ def error_prefix(service_name: str) -> str:
     known = ERROR_PREFIXES.get(service_name.lower())
     if known:
         return known
-    identifier: str = client(boto_name(service_name), "us-east-1").meta.service_model.service_id
-    words = identifier.replace("-", " ").split()
-    return "".join(word.capitalize() if word.isupper() else word for word in words)
+    words = service_id(service_name).replace("-", " ").split()
+    return "".join(w.capitalize() if w.isupper() else w[:1].upper() + w[1:] for w in words)
 
 
 def sendable(value: Any, shape: Any) -> Any:

@@ -27,7 +27,7 @@ from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name
 from orchestration.backends.stepfunctions.integrations.choosing import unsure
 from orchestration.graph import Integration, Operation
 from orchestration.local.engine.tasks.calls import Call
-from orchestration.local.engine.tasks.values import java_name
+from orchestration.local.engine.tasks.values import names_of_fields
 
 
 def check(env: Any, call: Call, request: dict[str, Any], integration: Integration) -> None:
@@ -57,24 +57,26 @@ def check(env: Any, call: Call, request: dict[str, Any], integration: Integratio
 
 def unsupported(call: Call, request: dict[str, Any], integration: Integration) -> Iterator[str]:
     """Yield the names of the fields that an integration is sure not to know."""
-    yield from _unknown(request, call.model.input_shape)
+    yield from unknown(request, call.model.input_shape)
     for field in unsure(Operation(call.service, call.operation, request), integration):
         if field.certainty(integration) == "refused":
             yield field.path.rpartition(".")[2]
 
 
-def _unknown(value: Any, shape: Any) -> Iterator[str]:
-    """Yield the names of fields that the API does not have."""
-    if shape is None:
+def unknown(value: Any, shape: Any) -> Iterator[str]:
+    """Yield the names of fields that the API does not have; those of a document are free."""
+    if shape is None or getattr(shape, "is_document_type", False):
         return
     if shape.type_name == "structure" and isinstance(value, Mapping):
-        members = {name[:1].upper() + name[1:]: member for name, member in shape.members.items()}
-        members |= {java_name(name): member for name, member in shape.members.items()}
+        members = {here: shape.members[api] for api, here in names_of_fields(shape).items()}
         for key, item in value.items():
             if key in members:
-                yield from _unknown(item, members[key])
+                yield from unknown(item, members[key])
             else:
                 yield key
     elif shape.type_name == "list" and isinstance(value, list):
         for item in value:
-            yield from _unknown(item, shape.member)
+            yield from unknown(item, shape.member)
+    elif shape.type_name == "map" and isinstance(value, Mapping):
+        for item in value.values():
+            yield from unknown(item, shape.value)

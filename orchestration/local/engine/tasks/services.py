@@ -15,7 +15,10 @@ from typing import Any
 _BOTO_NAMES = {
     "applicationautoscaling": "application-autoscaling",
     "cloudwatchlogs": "logs",
+    "emrcontainers": "emr-containers",
+    "emrserverless": "emr-serverless",
     "eventbridge": "events",
+    "rdsdata": "rds-data",
     "redshiftdata": "redshift-data",
     "sagemakerruntime": "sagemaker-runtime",
     "sagemakerfeaturestoreruntime": "sagemaker-featurestore-runtime",
@@ -99,10 +102,20 @@ def api_name(action: str) -> str:
 def operations(service: str) -> frozenset[str] | None:
     """Return the operations of a service in a Resource, or None if it is unknown."""
     import botocore.exceptions
-    import botocore.session
 
-    session: Any = botocore.session.Session()
     try:
-        return frozenset(session.get_service_model(boto_name(service)).operation_names)
+        return frozenset(_model(service).operation_names)
     except botocore.exceptions.UnknownServiceError:
         return None
+
+
+@functools.cache
+def service_id(service: str) -> str:
+    """Return the words that AWS names a service in a Resource with: `EMR containers`."""
+    return str(_model(service).service_id)
+
+
+def _model(service: str) -> Any:
+    import botocore.session
+
+    return botocore.session.Session().get_service_model(boto_name(service))

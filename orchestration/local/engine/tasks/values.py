@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import re
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any
 
-_ACRONYM: Final = re.compile(r"^[A-Z]{2,}(?=[A-Z][a-z])")
+from orchestration.backends.stepfunctions.integrations.spelling import spelled
 
 
 def iso(value: Any) -> str:
@@ -39,42 +38,36 @@ def json_value(value: Any, *, time: Any = iso) -> Any:
 
 
 def to_member_names(value: Any, shape: Any) -> Any:
-    """Rename the members of a request to those of the API: a state writes `StateMachineArn`.
+    """Rename the fields of a request to the API's own: a state writes `StateMachineArn`.
 
-    Names in definitions are those of the AWS SDK for Java, with a capital letter: some APIs have
-    lower-case ones, and `SSEKMSKeyId` is `SsekmsKeyId`.
+    The keys of maps stay: they are not fields.
     """
-    if shape is None:
-        return value
-    if shape.type_name == "structure" and isinstance(value, Mapping):
-        names = {java_name(name): name for name in shape.members}
-        renamed = {names.get(key, key): item for key, item in value.items()}
-        return {key: to_member_names(item, shape.members.get(key)) for key, item in renamed.items()}
-    if shape.type_name == "list" and isinstance(value, list):
-        return [to_member_names(item, shape.member) for item in value]
-    if shape.type_name == "map" and isinstance(value, Mapping):
-        return {key: to_member_names(item, shape.value) for key, item in value.items()}
-    return value
+    return _renamed(value, shape, lambda names: {here: api for api, here in names.items()})
 
 
 def from_member_names(value: Any, shape: Any) -> Any:
-    """Capitalise the names of a response's members."""
+    """Rename the fields of a response from the API's own."""
+    return _renamed(value, shape, lambda names: names)
+
+
+def _renamed(value: Any, shape: Any, way: Callable[[dict[str, str]], dict[str, str]]) -> Any:
     if shape is None:
         return value
     if shape.type_name == "structure" and isinstance(value, Mapping):
+        names, members = names_of_fields(shape), shape.members
+        renamed = way(names)
+        inner = {here: members[api] for api, here in names.items()} | dict(members)
         return {
-            _capital(key): from_member_names(item, shape.members.get(key))
+            renamed.get(key, key): _renamed(item, inner.get(key), way)
             for key, item in value.items()
         }
     if shape.type_name == "list" and isinstance(value, list):
-        return [from_member_names(item, shape.member) for item in value]
+        return [_renamed(item, shape.member, way) for item in value]
+    if shape.type_name == "map" and isinstance(value, Mapping):
+        return {key: _renamed(item, shape.value, way) for key, item in value.items()}
     return value
 
 
-def java_name(name: str) -> str:
-    """Return a member's name in requests: an acronym at its beginning is one word."""
-    return _capital(_ACRONYM.sub(lambda match: match[0].capitalize(), name))
-
-
-def _capital(name: str) -> str:
-    return name[:1].upper() + name[1:]
+def names_of_fields(shape: Any) -> dict[str, str]:
+    """Return the names of a structure's fields in definitions, by the API's own."""
+    return {name: spelled(name, shape.name) for name in shape.members}
