@@ -239,7 +239,8 @@ class _Here:
         parallel: State = {"Type": "Parallel", "Branches": branches, "Output": FIRST_ERROR}
         whole = Graph(tuple(step for graph in graphs for step in graph.steps))
         if exported(whole.steps, self.scope.facts) or keeping.held(whole, self.scope.facts):
-            parallel["Assign"] = {names.results: "{% $merge($states.result.results) %}"}
+            # There are none where all have failed, and the empty object stands for them.
+            parallel["Assign"] = {names.results: "{% $merge([{}, $states.result.results]) %}"}
         checked = self._checked(names.state, following)
         return self.states.add(names.state, parallel, checked)
 
