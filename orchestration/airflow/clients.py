@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
 from botocore.exceptions import BotoCoreError, ClientError
 
+from orchestration.airflow.context import ASKING
 from orchestration.execution.clients import keep_copy_source, one_attempt, patience, send
 from orchestration.execution.effects import Request
 from orchestration.execution.sending import native, service_error
@@ -43,7 +44,8 @@ class Clients:
         except (ClientError, BotoCoreError) as error:
             meaning = service_error(error)
             if meaning.expired:
-                self._clients.clear()
+                with ASKING:
+                    self._clients.clear()
             raise meaning from error
 
     def place(self, service: str) -> tuple[str, str]:
@@ -52,6 +54,9 @@ class Clients:
         return meta.region_name, meta.partition
 
     def _client(self, service: str) -> Any:
-        if service not in self._clients:
-            self._clients[service] = client(AwsBaseHook(client_type=service, **self.connection))
-        return self._clients[service]
+        # A hook asks Airflow for its connection.
+        with ASKING:
+            if service not in self._clients:
+                hook = AwsBaseHook(client_type=service, **self.connection)
+                self._clients[service] = client(hook)
+            return self._clients[service]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 from typing_extensions import override
@@ -19,6 +20,10 @@ from orchestration.expressions.evaluate import run_token
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+ASKING: Final = threading.RLock()
+"""Held while a task asks Airflow for something. The steps of a loop run in several threads; where
+a task runs in Airflow's own process (``dag.test()``, the local Airflow), two threads that ask at
+once get each other's answers."""
 _DECIDED = frozenset({"failed", "success", "skipped", "upstream_failed", "removed", "restarting"})
 """States of a task that a person has marked or cleared, or that has no attempt left."""
 _EVENT_TRIGGERED = "asset_triggered"
@@ -45,21 +50,18 @@ class TaskEnvironment(Environment):
     def result(self, step: str, output: str) -> Json:
         if step not in self.reads:
             raise ExpressionError(f"no task is known that left the results of step {step!r}")
-        results = self.left(step)
+        with ASKING:
+            if step not in self._pulled:
+                source = self.reads[step]
+                self._pulled[step] = self.context["ti"].xcom_pull(
+                    task_ids=source["task"],
+                    key=step,
+                    map_indexes=self._index if source["element"] else None,
+                )
+            results = self._pulled[step]
         if results is None or output not in results:
             raise ExpressionError(f"step {step!r} left no output {output!r}")
-        return results[output]
-
-    def left(self, step: str) -> Mapping[str, Json] | None:
-        """Return the results that a task has left of a step; ``None``: it has not."""
-        if step not in self._pulled:
-            source = self.reads[step]
-            self._pulled[step] = self.context["ti"].xcom_pull(
-                task_ids=source["task"],
-                key=step,
-                map_indexes=self._index if source["element"] else None,
-            )
-        return cast("Mapping[str, Json] | None", self._pulled[step])
+        return cast(Json, results[output])
 
     @override
     def parameter(self, name: str) -> Json:
@@ -84,7 +86,8 @@ class TaskEnvironment(Environment):
         """Return the element of the mapped group around the task."""
         if self.items_task is None:
             raise ExpressionError("there is no loop around this step")
-        items = self.context["ti"].xcom_pull(task_ids=self.items_task, map_indexes=None)
+        with ASKING:
+            items = self.context["ti"].xcom_pull(task_ids=self.items_task, map_indexes=None)
         return cast("Sequence[Json]", items)[self._index]
 
     def _given(self) -> Mapping[str, Json]:
@@ -98,13 +101,14 @@ class TaskEnvironment(Environment):
 
     def _of_inputs(self) -> Mapping[str, Json]:
         """Return what the first task left; that of the same element where the group is mapped."""
-        if self._inputs is None:
-            ti = self.context["ti"]
-            values = ti.xcom_pull(task_ids=self._first, map_indexes=None)
-            if values is None and self._index >= 0:
-                values = ti.xcom_pull(task_ids=self._first, map_indexes=self._index)
-            self._inputs = cast("Mapping[str, Json]", values or {})
-        return self._inputs
+        with ASKING:
+            if self._inputs is None:
+                ti = self.context["ti"]
+                values = ti.xcom_pull(task_ids=self._first, map_indexes=None)
+                if values is None and self._index >= 0:
+                    values = ti.xcom_pull(task_ids=self._first, map_indexes=self._index)
+                self._inputs = cast("Mapping[str, Json]", values or {})
+            return self._inputs
 
     @property
     def _first(self) -> str:
@@ -148,12 +152,13 @@ def another_follows(context: Context) -> bool:
     ti = context["ti"]
     retried = ti.try_number <= ti.max_tries
     try:
-        states = ti.get_task_states(
-            dag_id=context["dag"].dag_id,
-            task_ids=[context["task"].task_id],
-            run_ids=[context["run_id"]],
-            map_index=ti.map_index,
-        ).get(context["run_id"], {})
+        with ASKING:
+            states = ti.get_task_states(
+                dag_id=context["dag"].dag_id,
+                task_ids=[context["task"].task_id],
+                run_ids=[context["run_id"]],
+                map_index=ti.map_index,
+            ).get(context["run_id"], {})
     except Exception:
         # The API server may be what is gone; a retry finds what runs.
         return bool(retried)

@@ -218,7 +218,12 @@ def vendor_runtime(
 
 @app.command()
 def run(
-    pipeline: Pipeline,
+    pipeline: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PIPELINE", help="YAML file or module:attribute; default: as in run.yaml."
+        ),
+    ] = None,
     on: Annotated[Driver, typer.Option("--on", help="What runs it.")] = Driver.DIRECT,
     parameters: Parameters = None,
     uploads: Uploads = None,
@@ -240,7 +245,8 @@ def run(
     On an embedded AWS: no account, no cost. SageMaker's jobs really run, as local processes. The
     parameter `role` is optional. With `--aws` in your own account instead: this process starts the
     jobs, follows them and cleans up. Ctrl-C stops what runs; a second one leaves at once. After a
-    crash, the same command with the same `--run-id` goes on, and pays nothing twice.
+    crash, the same command with the same `--run-id` goes on, and pays nothing twice. Parameters and
+    uploads for the embedded AWS are also read from `run.yaml` beside the pipeline.
     """
     replies = Replies(approve or (), reject or ())
     if aws:
@@ -257,13 +263,9 @@ def run(
             as_json=as_json,
         )
         return
-    if region or profile:
-        raise typer.BadParameter(
-            "is for runs in your own account: give --aws too",
-            param_hint=("--region" if region else "--profile"),
-        )
     from orchestration.cli.commands import running
 
+    running.check_options(region, profile)
     running.run(
         pipeline,
         on,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import typer
@@ -12,15 +12,22 @@ from orchestration.errors import near
 from orchestration.graph import ParameterSpec, ParameterValue
 
 Value = ParameterValue
+_WILD = "*?["
+"""Characters of patterns."""
 _BOOLEANS = {"true": True, "false": False}
 
 
 def parameters(
-    specs: Sequence[ParameterSpec], pairs: Iterable[str], *, filled: Iterable[str] = ()
+    specs: Sequence[ParameterSpec],
+    pairs: Iterable[str],
+    *,
+    filled: Iterable[str] = (),
+    written: Mapping[str, Value] | None = None,
 ) -> dict[str, Value]:
     """Parse ``name=value`` pairs in their declared types, with all mistakes reported at once.
 
-    Required parameters must be among them, except for those that are ``filled`` in later.
+    Required parameters must be among them, except for those that are ``filled`` in later. Pairs
+    take precedence over values that are ``written`` in a file.
     """
     known = {spec.name: spec for spec in specs}
     values: dict[str, Value] = {}
@@ -40,6 +47,8 @@ def parameters(
             else:
                 values[name] = read
     named = {text.partition("=")[0] for text in pairs}
+    values |= {name: v for name, v in (written or {}).items() if name not in named}
+    named |= {*(written or {})}
     missing = [s for s in specs if s.default is None and s.name not in {*named, *filled}]
     problems += [_missing(spec) for spec in missing]
     if problems:
@@ -48,25 +57,52 @@ def parameters(
 
 
 def uploads(pairs: Iterable[str]) -> dict[str, Path]:
-    """Parse ``LOCAL=S3URI`` pairs, by S3 URI."""
+    """Parse ``LOCAL=S3URI`` pairs, by S3 URI; ``LOCAL`` may be a pattern."""
     by_uri: dict[str, Path] = {}
     problems: list[str] = []
     for text in pairs:
         local, equals, uri = text.partition("=s3://")
-        if not equals:
+        if equals:
+            problems += add_upload(by_uri, local, f"s3://{uri}")
+        else:
             problems.append(f"{text!r} is not LOCAL=s3://bucket/key")
-            continue
-        path = Path(local)
-        # Several files may go to one prefix, so each gets its own URI.
-        whole = f"s3://{uri}{path.name}" if path.is_file() and uri.endswith("/") else f"s3://{uri}"
-        if not path.exists():
-            problems.append(f"there is no file or folder {local}")
-        elif whole in by_uri:
-            problems.append(f"{local} and {by_uri[whole]} both go to {whole}")
-        by_uri[whole] = path
     if problems:
         raise _usage(problems, "--upload")
     return by_uri
+
+
+def add_upload(
+    by_uri: dict[str, Path], local: str, uri: str, folder: Path | None = None
+) -> Iterator[str]:
+    """Add a file, a folder or all files of a pattern in a folder; yield what is wrong with them."""
+    path = (folder or Path()) / local
+    sent = list(_matching(path, uri) if _is_pattern(path) else _single(path, uri))
+    if not sent:
+        yield f"there is no file or folder {path}"
+    for whole, each in sent:
+        if whole in by_uri:
+            yield f"{each} and {by_uri[whole]} both go to {whole}"
+        by_uri[whole] = each
+
+
+def _single(path: Path, uri: str) -> Iterator[tuple[str, Path]]:
+    if path.exists():
+        # Several files may go to one prefix, so each gets its own URI.
+        yield (f"{uri}{path.name}" if path.is_file() and uri.endswith("/") else uri), path
+
+
+def _is_pattern(path: Path) -> bool:
+    return any(character in str(path) for character in _WILD) and not path.exists()
+
+
+def _matching(pattern: Path, uri: str) -> Iterator[tuple[str, Path]]:
+    """Yield the files that match, each under the prefix by its path behind the fixed folders."""
+    parts = pattern.parts
+    fixed = next(i for i, part in enumerate(parts) if any(c in part for c in _WILD))
+    folder = Path(*parts[:fixed])
+    for path in sorted(folder.glob(str(Path(*parts[fixed:])))):
+        if path.is_file():
+            yield f"{uri.rstrip('/')}/{path.relative_to(folder).as_posix()}", path
 
 
 def _read(spec: ParameterSpec, text: str) -> Value | None:

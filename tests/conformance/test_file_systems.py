@@ -59,5 +59,7 @@ def test_a_run_that_fails_during_the_import_leaves_no_file_system(
         assert [t["Lifecycle"] for t in outcome.state["fsx"]["DataRepositoryTasks"]] == [lifecycle]
         assert not jobs(outcome, "CreateTrainingJob")
         assert len(jobs(outcome, "DeleteFileSystem")) == 1
-        assert set(failed("DeleteFileSystem", outcome)) == {"BadRequest"}
+        refused = set(failed("DeleteFileSystem", outcome))
+        # A cancelled task may be over before the file system is deleted.
+        assert refused == {"BadRequest"} or (not refused and lifecycle == "CANCELED")
     assert len(causes) == 1

@@ -15,6 +15,7 @@ from orchestration.cli.naming import named
 from orchestration.cli.output import FAILED, console, document, note, require
 from orchestration.cli.progress import following
 from orchestration.cli.questions import Replies
+from orchestration.cli.run_file import pipeline_here
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -52,7 +53,7 @@ def check_options(driver: Driver, uploads: Sequence[str]) -> None:
 
 
 def run(
-    pipeline: str,
+    pipeline: str | None,
     parameters: Sequence[str],
     *,
     run_id: str | None,
@@ -62,7 +63,7 @@ def run(
     as_json: bool,
 ) -> None:
     """Run it, show what it came to, and exit with 1 where it failed."""
-    which = named(pipeline)
+    which = named(pipeline or pipeline_here())
     loaded = which.load()
     given = values.parameters(loaded.parameter_specs(), parameters)
     require({"boto3": "aws"}, what="running pipelines in your account")

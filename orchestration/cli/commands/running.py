@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from orchestration.cli import values
+from orchestration.cli import run_file, values
 from orchestration.cli.commands.rendering import Driver, locked
 from orchestration.cli.naming import named
 from orchestration.cli.output import FAILED, console, document, note, require
@@ -27,8 +27,17 @@ _MODULES = {"boto3": "local", "moto": "local", "jsonata": "local", "psutil": "lo
 _AIRFLOW = {"airflow.sdk": "airflow", "airflow.providers.amazon": "airflow"}
 
 
+def check_options(region: str | None, profile: str | None) -> None:
+    """Refuse what only a run in an account can do."""
+    if region or profile:
+        raise typer.BadParameter(
+            "is for runs in your own account: give --aws too",
+            param_hint=("--region" if region else "--profile"),
+        )
+
+
 def run(
-    pipeline: str,
+    pipeline: str | None,
     driver: Driver,
     parameters: Sequence[str],
     uploads: Sequence[str],
@@ -39,10 +48,16 @@ def run(
     as_json: bool,
 ) -> None:
     """Run a pipeline, show its report, and exit with 1 if it failed."""
-    which = named(pipeline)
+    which = named(pipeline or run_file.pipeline_here())
     loaded = which.load()
-    chosen = values.parameters(loaded.parameter_specs(), parameters, filled=("role",))
-    files = values.uploads(uploads)
+    specs = loaded.parameter_specs()
+    written = run_file.beside(which.path)
+    if written:
+        note(f"parameters and uploads: {run_file.NAME}, and the command line")
+    chosen = values.parameters(
+        specs, parameters, filled=("role",), written=written.parameters_of(specs)
+    )
+    files = {**written.uploads, **values.uploads(uploads)}
     require_driver(driver)
     locked(which)
     from orchestration.local.run import run as run_locally
