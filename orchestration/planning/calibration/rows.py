@@ -14,7 +14,6 @@ from orchestration.catalog import accelerators
 from orchestration.errors import near
 from orchestration.planning.calibration import spellings
 from orchestration.planning.calibration.cells import integer, number
-from orchestration.planning.calibration.recipes import Recipe, recipe
 from orchestration.planning.calibration.row_models import model, trainable
 from orchestration.planning.cost.prediction import predict
 from orchestration.planning.model.configuration import (
@@ -27,6 +26,7 @@ from orchestration.planning.model.configuration import (
     Precision,
     Recompute,
 )
+from orchestration.planning.model.recipes import Recipe, engine_settings, kernels_of, recipe
 
 Row = Mapping[str, str]
 
@@ -72,22 +72,22 @@ def configuration(row: Row) -> Configuration:
     Raises:
         ConfigurationError: a required cell is empty or can't be read.
     """
-    year = _year(row["date"])
-    framework = recipe(row["framework"], year)
+    since = year(row["date"])
+    framework = recipe(row["framework"], since)
     recompute, share = _recompute(row)
     tensor, pipeline, context = (integer(row, name, 1) for name in ("tp", "pp", "cp"))
     machine = _machine(row, tensor * pipeline * context)
     data = max(1, machine.devices // max(1, tensor * pipeline * context))
     micro = integer(row, "micro_batch_seqs", _micro_batch(row, data))
     accumulation = number(row, "grad_accum", 1)
-    shape = model(row)
+    shape, precision, zero = model(row), _precision(row), _zero(row)
     result = Configuration(
         model=shape,
         machine=machine,
         sequence=integer(row, "seq_len"),
         global_batch=int(number(row, "global_batch_seqs", micro * accumulation * data)),
         micro_batch=micro,
-        precision=_precision(row),
+        precision=precision,
         tensor=tensor,
         sequence_parallel=spellings.flag(row["sequence_parallel"]) is True
         or framework.sequence_parallel,
@@ -95,31 +95,18 @@ def configuration(row: Row) -> Configuration:
         interleave=integer(row, "vpp", 1),
         context=context,
         expert=integer(row, "ep", 1),
-        zero=_zero(row),
+        zero=zero,
         shard=integer(row, "shard_degree", 0) or None,
         offload=_offload(row),
         recompute=recompute,
         recompute_share=share,
-        attention=_attention(row, framework, year),
-        kernels=_kernels(row, framework.kernels),
+        attention=_attention(row, framework, since),
+        kernels=kernels_of(framework, _kernels(row)),
         trainable=trainable(row, shape),
         optimizer=spellings.optimizer(row["optimizer"]),
+        **engine_settings(framework, zero=zero, precision=precision),
     )
-    result = _with_defaults(result, framework)
     return _recomputing(result) if row["act_ckpt"].lower() == "unknown" else result
-
-
-def _with_defaults(c: Configuration, framework: Recipe) -> Configuration:
-    """Add the settings that tables never have."""
-    return replace(
-        c,
-        loss=framework.loss,
-        dropout=framework.dropout,
-        overlap_data=framework.overlap_sharded if c.zero >= 3 else framework.overlap_data,
-        overlap_tensor=framework.overlap_tensor,
-        gradient_bytes=2 if c.precision == "bf16_pure" else framework.gradient_bytes,
-        deepspeed=framework.deepspeed,
-    )
 
 
 def _recomputing(c: Configuration) -> Configuration:
@@ -135,7 +122,7 @@ def _recomputing(c: Configuration) -> Configuration:
     return c
 
 
-def _year(date: str) -> int | None:
+def year(date: str) -> int | None:
     """Return the year of a date, ``2024-05-09``, or of an NVIDIA container, ``24.07``."""
     if match := re.match(r"20\d\d|2\d(?=\.\d\d)", date):
         return int(match[0]) + (0 if len(match[0]) == 4 else 2000)
@@ -213,9 +200,9 @@ def _recompute(row: Row) -> tuple[Recompute, float]:
     return _RECOMPUTE[word]
 
 
-def _kernels(row: Row, framework: Kernels) -> Kernels:
+def _kernels(row: Row) -> Kernels:
     cell = row["compile"].lower()
-    return "compiled" if spellings.flag(cell) or "compile" in cell else framework
+    return "compiled" if spellings.flag(cell) or "compile" in cell else "eager"
 
 
 def _offload(row: Row) -> Offload:

@@ -15,7 +15,7 @@ from functools import cache
 from operator import attrgetter
 from typing import NamedTuple
 
-from orchestration.catalog import Accelerator, Instance, accelerators
+from orchestration.catalog import Instance
 from orchestration.planning.cost.estimates import (
     HOST_SHARE,
     computing_seconds,
@@ -25,12 +25,12 @@ from orchestration.planning.cost.estimates import (
 )
 from orchestration.planning.cost.prediction import USABLE
 from orchestration.planning.model.configuration import (
-    Attention,
     Configuration,
     Machine,
     Offload,
     Recompute,
 )
+from orchestration.planning.search.configurations import attention, configuration
 from orchestration.planning.search.layouts import Layout
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Task
@@ -93,8 +93,8 @@ class Cluster:
         self.considered = 0
         """Number of configurations whose memory was predicted."""
         self._accelerator = instance.accelerator or ""
-        self._attention = attention(task, accelerators()[self._accelerator])
-        fused = self._attention != "unfused"  # a fused kernel stores no scores to recompute
+        # A fused attention kernel stores no scores to recompute.
+        fused = attention(task, self._accelerator) != "unfused"
         self.recomputes: tuple[Recompute, ...] = tuple(
             kind for kind in space.recompute if not (fused and kind == "attention")
         )
@@ -170,8 +170,10 @@ class Cluster:
         self, layout: Layout, batch: int, micro: int, recompute: Recompute, offload: Offload
     ) -> Configuration:
         """Return the configuration of a layout on this cluster."""
-        machine, kernel = self.machine(layout), self._attention
-        return _configuration(self.task, layout, machine, kernel, batch, micro, recompute, offload)
+        return configuration(
+            self.task, layout, self.machine(layout),
+            batch=batch, micro=micro, recompute=recompute, offload=offload,
+        )  # fmt: skip
 
     def _limit(self, layout: Layout, work: Work, offload: Offload) -> int:
         """Return the largest micro-batch that fits; 0: none does."""
@@ -227,46 +229,12 @@ class Cluster:
                 device_memory_gib=0.0,
             )  # fmt: skip
             batch = micro * expert
-            c = _configuration(
-                self.task, layout, machine, self._attention, batch, micro, recompute, "none"
-            )
+            c = configuration(
+                self.task, layout, machine,
+                batch=batch, micro=micro, recompute=recompute, offload="none",
+            )  # fmt: skip
             self._bounds[key] = computing_seconds(c)
         return self._bounds[key]
-
-
-def _configuration(
-    task: Task,
-    layout: Layout,
-    machine: Machine,
-    kernel: Attention,
-    batch: int,
-    micro: int,
-    recompute: Recompute,
-    offload: Offload,
-) -> Configuration:
-    return Configuration(
-        model=task.model,
-        machine=machine,
-        sequence=task.sequence,
-        global_batch=batch,
-        micro_batch=micro,
-        precision=task.precision,
-        tensor=layout.tensor,
-        sequence_parallel=layout.tensor > 1,
-        pipeline=layout.pipeline,
-        context=layout.context,
-        expert=layout.expert,
-        zero=layout.zero,
-        shard=layout.shard,
-        offload=offload,
-        recompute=recompute,
-        attention=kernel,
-        kernels=task.kernels,
-        loss="fused" if task.kernels == "fused" else "eager",
-        trainable=task.trainable,
-        optimizer=task.optimizer,
-        deepspeed=layout.family == "sharded" and layout.zero < 3,
-    )
 
 
 def offloads(space: Space, layout: Layout) -> Iterator[Offload]:
@@ -289,12 +257,3 @@ def micro_batches(samples: int) -> Iterator[int]:
             if candidate and samples % candidate == 0:
                 yield candidate
         size *= 2
-
-
-def attention(task: Task, device: Accelerator) -> Attention:
-    """Return PyTorch's kernel: FlashAttention 2 needs bf16 or fp16, and Ampere or later."""
-    if task.attention is not None:
-        return task.attention
-    if task.precision == "fp32" or device.vendor != "nvidia":
-        return "unfused"
-    return "flash2" if device.bf16_tflops is not None else "flash1"

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from orchestration.catalog import instances
 from orchestration.errors import PipelineError, Problem, near
 from orchestration.planning.model.configuration import Kernels, Optimizer
+from orchestration.planning.model.recipes import Engine
 from orchestration.planning.model.shapes import ModelError, ModelShape, Targets
 from orchestration.planning.model.typical_shapes import of_size, transformer
 from orchestration.planning.search.objective import Aim, Objective
@@ -198,6 +199,8 @@ class PlanRequest(_Request):
     learning_rate: RateRequest | None = None
     framework: FrameworkRequest = FrameworkRequest()
     kernels: Kernels = "eager"
+    engine: Engine | None = None
+    """Engine of the training script; ``None``: PyTorch's own, DeepSpeed or NeuronX, by layout."""
     instances: InstancesRequest = InstancesRequest()
     strategies: tuple[str, ...] | None = None
     """Allowed kinds of strategies; ``None``: all."""
@@ -230,6 +233,7 @@ class PlanRequest(_Request):
             learning_rate=None if rate is None else KnownRate(value=rate.value, batch=rate.batch),
             framework=Framework(**self.framework.model_dump()),
             kernels=self.kernels,
+            engine=self.engine,
         )
 
     def space(self) -> Space:

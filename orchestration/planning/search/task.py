@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from orchestration.planning.model.configuration import Attention, Kernels, Optimizer, Precision
+from orchestration.planning.model.recipes import Engine
 from orchestration.planning.model.shapes import ModelError, ModelShape, Targets
 
 
@@ -83,6 +84,9 @@ class Task:
     lora: Lora | None = None
     learning_rate: KnownRate | None = None
     framework: Framework = field(default_factory=Framework)
+    engine: Engine | None = None
+    """The engine of the training script; ``None``: PyTorch's DDP and FSDP, DeepSpeed for ZeRO 1 and
+    2. On Trainium it is always NeuronX."""
     attention: Attention | None = None
     """The attention kernel; ``None``: the one that PyTorch picks on the accelerator."""
     kernels: Kernels = "eager"

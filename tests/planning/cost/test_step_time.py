@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestration.planning.calibration.recipes import recipe
 from orchestration.planning.cost.coefficients import coefficients, facts, fitted
 from orchestration.planning.cost.devices import device, devices
 from orchestration.planning.cost.prediction import predict
 from orchestration.planning.model.configuration import ConfigurationError
+from orchestration.planning.model.recipes import recipe
 from tests.planning.settings import GPT, LLAMA, machine, setting
 
 

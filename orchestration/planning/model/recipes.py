@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
+from typing import Literal, TypedDict
 
-from orchestration.planning.model.configuration import Attention, Kernels, Loss
+from orchestration.planning.model.configuration import Attention, Kernels, Loss, Precision
+
+Engine = Literal[
+    "pytorch fsdp", "torchtitan", "composer", "hf trainer", "litgpt", "deepspeed",
+    "deepspeed zero-3+offload+liger",
+    "megatron-core", "megatron-bridge", "nemo", "neuronx",
+]  # fmt: skip
+"""Training engines whose defaults are known, in the spelling of published tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +97,43 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
 _DEFAULT = Recipe(source="plain PyTorch: scaled_dot_product_attention, eager kernels")
 
 
+class EngineSettings(TypedDict):
+    """Settings of a configuration that follow from its engine."""
+
+    loss: Loss
+    dropout: bool
+    overlap_data: bool
+    overlap_tensor: bool
+    gradient_bytes: int
+    deepspeed: bool
+
+
+@cache
+def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> EngineSettings:
+    """Return what an engine sets beside the layout.
+
+    The only place that says so: published rows and the search's own configurations agree.
+    """
+    return EngineSettings(
+        loss=recipe.loss,
+        dropout=recipe.dropout,
+        overlap_data=recipe.overlap_sharded if zero >= 3 else recipe.overlap_data,
+        overlap_tensor=recipe.overlap_tensor,
+        gradient_bytes=2 if precision == "bf16_pure" else recipe.gradient_bytes,
+        deepspeed=recipe.deepspeed,
+    )
+
+
+def kernels_of(recipe: Recipe, asked: Kernels) -> Kernels:
+    """Return the elementwise kernels: those asked for, unless these are the plainest."""
+    return recipe.kernels if asked == "eager" else asked
+
+
 _CORE_SINCE = 2023
 """The year from which Megatron-LM means Megatron-Core."""
 
 
+@cache
 def recipe(framework: str, year: int | None = None) -> Recipe:
     """Return the defaults of a framework in some year, by the start of its name.
 
