@@ -17,6 +17,7 @@ EVALUATION = Path(__file__).parents[1] / "docs" / "evaluation.md"
 TRIGGERS = Path(__file__).parents[1] / "docs" / "triggers.md"
 EMBEDDING = Path(__file__).parents[1] / "docs" / "embedding.md"
 CONDITIONS = Path(__file__).parents[1] / "docs" / "conditions.md"
+AWS_CALLS = Path(__file__).parents[1] / "docs" / "aws_calls.md"
 
 
 def shown(guide: Path, language: str) -> list[str]:
