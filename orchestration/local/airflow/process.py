@@ -1,11 +1,14 @@
-"""The process of a local Airflow: ``python -m orchestration.local.airflow.process FD``.
+"""The processes of a local Airflow: ``python -m orchestration.local.airflow.process FD``.
 
-Requests arrive as lines of JSON on standard input; its end means that the parent process is gone.
-Events leave as lines of JSON on the file descriptor FD.
+This process loads Airflow and forks the one that runs DAGs, again whenever that one is killed:
+loading takes seconds, a fork none. Requests arrive as lines of JSON on standard input; its end
+means that the parent process is gone. Events leave as lines of JSON on the file descriptor FD; the
+first event of each forked process is its id.
 """
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import gc
 import json
@@ -16,42 +19,75 @@ import threading
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from orchestration.errors import OrchestrationError
 from orchestration.execution.clients import mismatch
 from orchestration.local.processes.environment import leave_out_user, refuse_real_aws
 
 if TYPE_CHECKING:
+    import httpx
     from airflow.sdk import DAG
 
     from orchestration.local.airflow.loop import Emit
 
 
-def main(descriptor: int) -> None:
-    """Serve until standard input ends."""
-    requests: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=_read, args=(requests,), daemon=True).start()
-    import botocore.handlers
-    import botocore.session
-    from airflow.utils.db import initdb
-
-    # Every task creates its own clients, and each would parse megabytes of service models again.
-    botocore.session.create_loader = functools.cache(botocore.session.create_loader)
-    _write_without_waiting()
-    # Triggers poll by aiohttp (tests/conformance/test_batch_copies.py waits for ever without it).
-    botocore.handlers.BUILTIN_HANDLERS.append(("before-sign.s3-control", leave_out_user))
-    initdb()
-    _warm_up()
-    # What is loaded stays: looking through it for garbage takes a tenth of each run.
-    gc.freeze()
+def main(descriptor: int) -> int:
+    """Keep a process that serves, until standard input ends; return its exit status."""
+    _load_all()
     with os.fdopen(descriptor, "w", encoding="utf-8", buffering=1) as channel:
 
         def emit(event: Mapping[str, Any]) -> None:
             channel.write(json.dumps(event) + "\n")
 
+        # The end of this process closes the writing end, which ends the forked one.
+        reading, writing = os.pipe()
         while True:
-            _serve(json.loads(requests.get()), emit)
+            pid = os.fork()
+            if not pid:
+                os.close(writing)
+                threading.Thread(target=_end_with_parent, args=(reading,), daemon=True).start()
+                _serve_all(emit)
+            emit({"pid": pid})
+            _, status = os.waitpid(pid, 0)
+            if not os.WIFSIGNALED(status):
+                return os.waitstatus_to_exitcode(status)
+
+
+def _end_with_parent(reading: int) -> None:
+    os.read(reading, 1)
+    os._exit(1)
+
+
+def _load_all() -> None:
+    """Load what a run needs and prepare the database, without starting a thread."""
+    import inspect
+
+    import botocore.handlers
+    import botocore.session
+    from airflow import settings
+    from airflow.utils.db import initdb
+
+    # Every task creates its own clients, and each would parse megabytes of service models again.
+    botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+    # The hooks of Airflow's provider (9.39) look for their operator in the stack for each client.
+    # They need frames, and no lines of source, which take a tenth of each run.
+    inspect.stack = functools.partial(inspect.stack, 0)
+    _write_without_waiting()
+    # Triggers poll by aiohttp (tests/conformance/test_batch_copies.py waits for ever without it).
+    botocore.handlers.BUILTIN_HANDLERS.append(("before-sign.s3-control", leave_out_user))
+    initdb()
+    _warm_up()
+    settings.get_engine().dispose()  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
+    # What is loaded stays: looking through it for garbage takes a tenth of each run.
+    gc.freeze()
+
+
+def _serve_all(emit: Emit) -> NoReturn:
+    requests: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read, args=(requests,), daemon=True).start()
+    while True:
+        _serve(json.loads(requests.get()), emit)
 
 
 def _write_without_waiting() -> None:
@@ -66,16 +102,23 @@ def _write_without_waiting() -> None:
 
 def _warm_up() -> None:
     """Load what the first task of a run would load: seconds that nobody waits for yet."""
-    import httpx
+    import boto3
     from airflow.sdk.execution_time.supervisor import in_process_api_server
 
-    import orchestration.airflow
+    import orchestration.airflow.dags.building
     import orchestration.local.airflow.loop  # noqa: F401  # loaded before it is needed
 
-    # Airflow builds the routes of its API at the first request.
-    transport = in_process_api_server().transport
-    with httpx.Client(transport=transport, base_url="http://in-process.invalid") as client:
-        client.get("/health")
+    for service in ("s3", "sagemaker", "fsx"):
+        boto3.Session().client(service, region_name="us-east-1")
+    asyncio.run(_first_request(in_process_api_server().atransport))
+
+
+async def _first_request(transport: httpx.AsyncBaseTransport) -> None:
+    """Make the first request, at which Airflow builds the routes of its API in all versions."""
+    import httpx
+
+    async with httpx.AsyncClient(transport=transport, base_url="http://in-process.invalid") as api:
+        await api.get("/health")
 
 
 def _read(requests: queue.Queue[str]) -> None:
@@ -146,4 +189,4 @@ def _load(path: Path) -> DAG:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    sys.exit(main(int(sys.argv[1])))

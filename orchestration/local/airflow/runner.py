@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pickle
+import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from orchestration.errors import LocalError
 from orchestration.expressions import Json
+from orchestration.local.airflow.home import dag_file, variables_in
 from orchestration.local.processes.environment import environment, refuse_real_aws
 from orchestration.local.processes.scratch import Scratch
 
@@ -32,15 +32,6 @@ if TYPE_CHECKING:
 
 _LOG_CHARACTERS = 20_000
 _STOP_TIMEOUT_S = 15.0
-_SETTINGS: Mapping[str, str] = {
-    "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-    # The default, 30 s, is too short on a busy machine.
-    "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "3600",
-    "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "0",
-    "AIRFLOW__LOGGING__COLORED_CONSOLE_LOG": "False",
-    "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
-    "SCARF_ANALYTICS": "false",
-}
 
 
 class Environment(Protocol):
@@ -111,6 +102,8 @@ class LocalAirflow:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
+        self._pid: int | None = None
+        """The forked process that runs DAGs; None until it has said so."""
         self._home: Path | None = None
         self._scratch: Scratch | None = None
 
@@ -130,13 +123,12 @@ class LocalAirflow:
     def kill(self) -> None:
         """Kill Airflow as a crash does: scheduler, triggerer and workers at once.
 
-        The next run starts it again over the same database. A run of the same id goes on: the task
-        that ran is tried again, and what was deferred waits on.
+        The next run finds it started again over the same database. A run of the same id goes on:
+        the task that ran is tried again, and what was deferred waits on.
         """
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
+        pid, self._pid = self._pid, None
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Stop Airflow and remove its files."""
@@ -146,7 +138,8 @@ class LocalAirflow:
             try:
                 process.wait(_STOP_TIMEOUT_S)
             except subprocess.TimeoutExpired:
-                process.kill()
+                # It leads a session, which has the forked process in it.
+                os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         if self._scratch is not None:
             self._scratch.close()
@@ -183,15 +176,18 @@ class LocalAirflow:
         process, home = self._started(variables)
         log = home / "airflow.log"
         request = {
-            "dag_file": str(_dag_file(dag, home)),
+            "dag_file": str(dag_file(dag, home)),
             "run_id": run_id,
             "conf": dict(parameters or {}),
             "event": None if event is None else dict(event),
             "environment": {k: v for k, v in variables.items() if not k.startswith("AIRFLOW")},
         }
+        events = self._events(process)
+        if self._pid is None:
+            self._pid = next((event["pid"] for event in events), None)
         offset = log.stat().st_size
         self._write(process, json.dumps(request))
-        for event in self._events(process):
+        for event in events:
             if "task" in event:
                 if on_progress is not None:
                     on_progress(TaskState(**event["task"]))
@@ -199,7 +195,10 @@ class LocalAirflow:
                 raise LocalError(event["refused"])
             elif "end" in event:
                 return _ended(event["end"], _tail(log, offset))
-        self._process = None
+            elif "pid" in event:
+                self._pid = event["pid"]
+                raise LocalError(f"Airflow was killed during the run:\n{_tail(log, offset)}")
+        self._process = self._pid = None
         process.wait(_STOP_TIMEOUT_S)
         _close_pipes(process)
         raise LocalError(f"Airflow ended before the run:\n{_tail(log, offset)}")
@@ -219,7 +218,7 @@ class LocalAirflow:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=_environment(variables, home),
+                env=variables_in(home, variables),
                 cwd=home,
                 pass_fds=(writing,),
                 text=True,
@@ -246,37 +245,6 @@ def _close_pipes(process: subprocess.Popen[str]) -> None:
         if pipe is not None:
             with contextlib.suppress(BrokenPipeError):
                 pipe.close()
-
-
-def _environment(base: Mapping[str, str], home: Path) -> dict[str, str]:
-    # Leave out the settings, connections and secrets backends of a user's own Airflow.
-    kept = {key: value for key, value in base.items() if not key.startswith("AIRFLOW")}
-    kept.pop("PYTHONDONTWRITEBYTECODE", None)
-    root = str(Path(__file__).resolve().parents[3])
-    path = os.pathsep.join(filter(None, [root, kept.get("PYTHONPATH")]))
-    return kept | {
-        **_SETTINGS,
-        "PYTHONPATH": path,
-        "AIRFLOW_HOME": str(home),
-        "TMPDIR": str(home / "tmp"),
-        "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
-    }
-
-
-def _dag_file(dag: Pipeline | Workflow | Path, home: Path) -> Path:
-    if isinstance(dag, Path):
-        return dag.resolve()
-    from orchestration.graph import Workflow as WorkflowClass
-
-    workflow = dag if isinstance(dag, WorkflowClass) else dag.lower()
-    path = Path(tempfile.mkdtemp(dir=home / "dags")) / "dag.py"
-    path.with_suffix(".pickle").write_bytes(pickle.dumps(workflow))
-    path.write_text(
-        "import pathlib, pickle\n"
-        "from orchestration.airflow import dag\n"
-        'dag(pickle.loads(pathlib.Path(__file__).with_suffix(".pickle").read_bytes()))\n'
-    )
-    return path
 
 
 def _ended(end: Mapping[str, Any], log: str) -> AirflowRun:
