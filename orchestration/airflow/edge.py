@@ -12,6 +12,7 @@ from orchestration.airflow.job_logs import last_lines
 from orchestration.airflow.journal import Journal
 from orchestration.execution.driving import Suspended, driven
 from orchestration.execution.effects import (
+    Acquiring,
     Begun,
     Broke,
     Deadline,
@@ -114,6 +115,9 @@ class WorkerEdge:
                 self.journal.broke(effect)
             case Note(text):
                 self.log.info("%s", text)
+            case Acquiring():
+                # A retry sends the same request, and its teardown releases what that tells.
+                return False
             case Waited():
                 # A retry begins anew: Airflow wipes what the attempt before it left.
                 return 0.0

@@ -15,6 +15,7 @@ from orchestration.direct.progress import Board
 from orchestration.execution import timing
 from orchestration.execution.driving import driven
 from orchestration.execution.effects import (
+    Acquiring,
     Begun,
     Broke,
     Deadline,
@@ -85,6 +86,8 @@ class DirectEdge:
                 return time.monotonic() + allowed(seconds, time_scale=self.time_scale)
             case Recall(path):
                 return self.apart(self.journal.recalled(path))
+            case Acquiring(path):
+                return self.apart(self.journal.acquires(path, anew=not self.aborted()))
             case Resume() | Started():
                 pass
             case Follow():

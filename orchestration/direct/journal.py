@@ -28,6 +28,7 @@ _RETRY = Retry(attempts=8, errors=(_CONFLICT,))
 _RUN, _OUTCOME = "run", "outcome"
 _ATTEMPTS = "attempts/"
 _WAITING = "waiting/"
+_ACQUIRING = "acquiring/"
 
 
 @dataclass(slots=True)
@@ -96,6 +97,17 @@ class Journal:
         if name not in self._names:
             return None
         return cast("Mapping[str, float]", (yield from self._read(name)))["since"]
+
+    def acquires(self, path: str, *, anew: bool) -> Performance[bool]:
+        """Return whether an earlier process was about to acquire something; if not, keep it.
+
+        ``anew`` is false if this process is not about to.
+        """
+        name = _ACQUIRING + step_name(path)
+        earlier = name in self._names
+        if anew and not earlier:
+            yield from self._decided(name, {})
+        return earlier
 
     def _decided(self, name: str, value: Json) -> Performance[Json]:
         """Write an object where there is none; returns what it holds already, else ``None``."""

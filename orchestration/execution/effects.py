@@ -241,6 +241,17 @@ class Waited:
 
 
 @dataclass(frozen=True, slots=True)
+class Acquiring:
+    """Tell that a step is about to acquire what has to be released, before its request is sent.
+
+    Answered with whether an earlier performance has told so: what it acquired may exist, also where
+    it left no outputs.
+    """
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Begun:
     """Tell that a step has begun."""
 
@@ -301,6 +312,7 @@ Effect: TypeAlias = (
     | Stop
     | Rest
     | Waited
+    | Acquiring
     | Begun
     | Finished
     | Broke

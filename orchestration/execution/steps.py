@@ -16,6 +16,7 @@ from orchestration.execution import reports, wording
 from orchestration.execution.calls import called
 from orchestration.execution.effects import (
     Aborted,
+    Acquiring,
     Begun,
     Broke,
     Finished,
@@ -266,11 +267,13 @@ def _checked(outcomes: Sequence[Any]) -> list[Any]:
 
 def acquired(acquire: Step, cleanup: Graph, scope: Scope, attempt: Attempt) -> Performance[None]:
     """Acquire what a clean-up releases; release it at once if an abort leaves in doubt what is."""
+    told = cast(bool, (yield Acquiring(scope.path(acquire.name))))
     try:
         yield from performed_step(acquire, scope, attempt)
     except Aborted as error:
-        if error.unsure:
-            # It may exist, its response having been lost: the same request again tells its name.
+        if error.unsure or told:
+            # It may exist, its response having been lost, or who had asked for it having died: the
+            # same request again tells its name.
             yield from performed_step(acquire, scope, attempt)
             yield from performed(cleanup, scope.inner(), attempt)
         raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +109,18 @@ def test_a_failure_before_a_job_is_reached_stops_it_and_keeps_its_cause(
     outcome = go_on(begun, account, prepare=refuse)
     assert (outcome.state, outcome.error) == ("failed", "AccessDenied")
     until(lambda: statuses(account) == ["Stopped"] * 2)
+
+
+def test_an_interruption_deletes_a_file_system_that_a_dead_process_never_heard_of(
+    account: Account, launch: Launch, training: Path
+) -> None:
+    lost = Fault("fsx", "CreateFileSystem", "InternalServerError", "lost", status=500, times=99)
+    account.aws.inject(replace(lost, after_effect=True))
+    process = launch(training)
+    until(account.file_systems)
+    process.kill()
+    process.communicate()
+    account.aws.clear_faults()
+    with pytest.raises(Interrupted, match="no job ran, and clean-ups have run"):
+        go_on(Pipeline.load(training), account, prepare=interrupt)
+    assert account.file_systems() == []

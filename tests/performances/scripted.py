@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, assert_never
 
 from orchestration.execution.driving import driven
 from orchestration.execution.effects import (
+    Acquiring,
     Begun,
     Broke,
     Deadline,
@@ -50,6 +51,8 @@ class ScriptedEdge:
     pending: dict[str, Watch | Rest] = field(default_factory=dict)
     waited: dict[str, float] = field(default_factory=dict)
     """Seconds that other processes have waited at a step."""
+    acquiring: set[str] = field(default_factory=set)
+    """The steps that were about to acquire something."""
     sent: list[Request] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     broke: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -94,6 +97,10 @@ class ScriptedEdge:
                 return self.now + seconds
             case Recall(path):
                 return self.kept.get(path)
+            case Acquiring(path):
+                earlier = path in self.acquiring
+                self.acquiring.add(path)
+                return earlier
             case Waited(path):
                 return self.waited.get(path, 0.0)
             case Resume(path):

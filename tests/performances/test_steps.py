@@ -246,6 +246,19 @@ def test_an_abort_releases_what_a_lost_response_may_have_acquired() -> None:
     assert aws.sent[-1].parameters == {"Id": "1"}
 
 
+def test_an_abort_releases_what_a_dead_process_may_have_acquired() -> None:
+    aws = edge(CreateModel={"Id": "1"})
+    aws.aborting = True
+    with pytest.raises(Aborted):
+        run(guarded(job()), edge=aws)
+    assert aws.operations == []
+    # Another process was killed between its request and the time it could keep the response.
+    with pytest.raises(Aborted):
+        run(guarded(job()), edge=aws)
+    assert aws.operations == ["CreateModel", "DeleteModel"]
+    assert aws.sent[-1].parameters == {"Id": "1"}
+
+
 def test_what_was_finished_before_is_not_done_again() -> None:
     aws = edge(DescribeTrainingJob=DONE)
     aws.kept = {"train.job": {"model": "s3://b/old"}}
