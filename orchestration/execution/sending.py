@@ -89,8 +89,8 @@ One thing differs. ``Retry`` of Step Functions sees names only, and every error 
 model does not declare, refusals included, has the service's own name. A call whose outcome is
 looked at by its cause (whatever can be adopted or recovers, every poll of a job) is told apart as
 elsewhere. The others (listings, copies, tags, jobs of S3 Batch Operations) would need two states
-each for it: they are sent again :data:`UNCLEAR` instead, so a refusal of them is sent three times within half a minute, and a
-throttled one may give up earlier than elsewhere.
+each for it: they are sent again :data:`UNCLEAR` instead, so a refusal of them is sent three times
+within half a minute, and a throttled one may give up earlier than elsewhere.
 """
 UNCLEAR: Final = Retry(attempts=3, interval_s=5.0, backoff_rate=4.0)
 """Retrying an error that may as well be a refusal."""

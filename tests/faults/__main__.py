@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--go-on", action="store_true", help="leave out what held the last time")
     parser.add_argument("--table", type=Path, default=_HERE / "table.md", help=_TABLE)
     parser.add_argument("--results", type=Path, default=_HERE / ".results.jsonl", help=_RESULTS)
-    parser.add_argument("--workers", type=int, default=(os.cpu_count() or 2) + 1)
+    parser.add_argument("--workers", type=int, default=2 * (os.cpu_count() or 2))
     return parser
 
 
