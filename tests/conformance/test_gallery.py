@@ -100,7 +100,7 @@ def test_the_best_model_of_a_search_is_measured_and_deployed(
 ) -> None:
     outputs = everywhere(gallery.from_readme("tuning", tmp_path), aws, airflow)
     assert outputs["tune"]["job_name"].startswith(f"{outputs['tune']['tuning_job_name']}-002-")
-    assert 0 < outputs["tune"]["objective"] < outputs["evaluate"]["error"] < 35
+    assert 0 < outputs["tune"]["objective"] < outputs["evaluate"]["best_metric"] < 35
     morning, night = outputs["deploy"]["answer"]
     assert morning > 250 > night
 

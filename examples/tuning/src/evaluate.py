@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-import os
 import tarfile
+import tempfile
 from pathlib import Path
 
 import rentals
 
-# The embedded AWS has no container: it says where its /opt/ml is.
-ROOT = Path(os.environ.get("SAGEMAKER_BASE_DIR", "/opt/ml")) / "processing"
-
 
 def main() -> None:
-    with tarfile.open(ROOT / "input/model/model.tar.gz") as archive:
-        archive.extractall("model", filter="data")
-    features, rented = rentals.read(ROOT / "input/holdout")
-    error = rentals.Model.load(Path("model/model.npz")).error(features, rented)
-    report = {"error": error, "hours": len(rented)}
-    (ROOT / "output/facts/report.json").write_text(json.dumps(report))
+    parser = argparse.ArgumentParser()
+    for name in ("model", "data", "output"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(options.model / "model.tar.gz") as archive:
+            archive.extractall(folder, filter="data")
+        model = rentals.Model.load(Path(folder, "model.npz"))
+    features, rented = rentals.read(options.data)
+    report = {"metrics": {"error": model.error(features, rented)}, "hours": len(rented)}
+    (options.output / "evaluation.json").write_text(json.dumps(report))
 
 
 if __name__ == "__main__":
