@@ -39,6 +39,11 @@ class Account:
         """Return the ARN of a role, which has no region."""
         return f"arn:{self.partition}:iam::{self.id}:role/{name}"
 
+    @property
+    def place(self) -> dict[str, str]:
+        """The values for ``{partition}``, ``{region}`` and ``{account}`` in a permission."""
+        return {"partition": self.partition, "region": self.region, "account": self.id}
+
     @classmethod
     def of(cls, session: Clients) -> Account:
         """Look up the account of a session's credentials."""

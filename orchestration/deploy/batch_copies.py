@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from orchestration.deploy.account import Account
-from orchestration.deploy.permissions import Runs, Statement, document
+from orchestration.deploy.permissions import Runs, Statement
+from orchestration.deploy.permissions.copying import copying
 from orchestration.deploy.permissions.operations import DECRYPTED, KEYS
 from orchestration.deploy.permissions.patterns import ANY, Known, iam, pattern
 from orchestration.deploy.permissions.policies import for_key
@@ -43,21 +44,12 @@ def name(pipeline: str, account: Account) -> str:
 
 def desired(workflow: Workflow, maker: Maker, runs: Runs) -> Role | None:
     """Compute the role; None if no copy names it."""
-    called = name(workflow.name, maker.account)
-    account = maker.account
-    place = {"partition": account.partition, "region": account.region, "account": account.id}
-    arn = account.role_arn(called)
-    statements = [
-        statement
-        for parameters in runs
-        for operation in copies(workflow)
-        for statement in _statements(
-            operation, arn, Known(parameters=parameters, listings={}), place
-        )
-    ]
-    if not statements:
+    called, account = name(workflow.name, maker.account), maker.account
+    policy = copying(_statements, workflow, called, account, runs)
+    if policy is None:
         return None
-    return Role(name=called, arn=arn, trust=_TRUST, policy=document(*statements), tags=maker.tags)
+    arn = account.role_arn(called)
+    return Role(name=called, arn=arn, trust=_TRUST, policy=policy, tags=maker.tags)
 
 
 def copies(workflow: Workflow) -> Iterator[Operation]:
@@ -84,11 +76,15 @@ def reading(operation: Operation) -> tuple[str, ...]:
 
 
 def _statements(
-    operation: Operation, arn: str, known: Known, place: Mapping[str, str]
+    workflow: Workflow, arn: str, known: Known, place: Mapping[str, str]
 ) -> Iterator[Statement]:
+    for operation in copies(workflow):
+        if pattern(operation.request["RoleArn"], known) == arn:
+            yield from _needed(operation, known, place)
+
+
+def _needed(operation: Operation, known: Known, place: Mapping[str, str]) -> Iterator[Statement]:
     request = operation.request
-    if pattern(request["RoleArn"], known) != arn:
-        return
     copy = ("Operation", "S3PutObjectCopy")
     bucket, inside = source(operation, known)
     whole = f"arn:{place['partition']}:s3:::{bucket}/{inside}{ANY}"

@@ -10,14 +10,15 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from orchestration.deploy.account import Account
-from orchestration.deploy.permissions import Runs, Statement, document
+from orchestration.deploy.permissions import Runs, Statement
+from orchestration.deploy.permissions.copying import copying
 from orchestration.deploy.permissions.operations import DECRYPTED, KEYS
 from orchestration.deploy.permissions.patterns import ANY, Known, iam, pattern
 from orchestration.deploy.permissions.policies import for_key
 from orchestration.deploy.resources import Role
 from orchestration.deploy.starting import Maker
 from orchestration.expressions import Result
-from orchestration.graph import Call, Graph, Workflow, all_steps
+from orchestration.graph import Call, Workflow, all_steps
 
 # Both lists: https://docs.aws.amazon.com/datasync/latest/userguide/create-s3-location.html
 BUCKET: Final = ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads")
@@ -50,27 +51,18 @@ def name(pipeline: str, account: Account) -> str:
 
 def desired(workflow: Workflow, maker: Maker, runs: Runs) -> Role | None:
     """Compute the role; None if no transfer names it."""
-    called = name(workflow.name, maker.account)
-    account = maker.account
-    place = {"partition": account.partition, "region": account.region, "account": account.id}
-    arn = account.role_arn(called)
-    statements = [
-        statement
-        for parameters in runs
-        for statement in _statements(
-            workflow.graph, arn, Known(parameters=parameters, listings={}), place
-        )
-    ]
-    if not statements:
+    called, account = name(workflow.name, maker.account), maker.account
+    policy = copying(_statements, workflow, called, account, runs)
+    if policy is None:
         return None
     sources = account.arn("datasync", "*")
-    return maker.role(called, document(*statements), "datasync.amazonaws.com", sources=sources)
+    return maker.role(called, policy, "datasync.amazonaws.com", sources=sources)
 
 
 def _statements(
-    graph: Graph, arn: str, known: Known, place: Mapping[str, str]
+    workflow: Workflow, arn: str, known: Known, place: Mapping[str, str]
 ) -> Iterator[Statement]:
-    calls = {step.name: step for step in all_steps(graph) if isinstance(step, Call)}
+    calls = {step.name: step for step in all_steps(workflow.graph) if isinstance(step, Call)}
     for task in calls.values():
         if (task.operation.service, task.operation.name) != ("datasync", "CreateTask"):
             continue

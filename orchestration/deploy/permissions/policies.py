@@ -115,12 +115,7 @@ def _statements(
 ) -> Iterator[Statement]:
     known = Known(parameters=parameters, listings=listings(workflow.graph), missing=missing)
     _check_rows(workflow, known)
-    place = {
-        "partition": account.partition,
-        "region": account.region,
-        "account": account.id,
-        "pipeline": workflow.name,
-    }
+    place = {**account.place, "pipeline": workflow.name}
     for _, operation, inside in calls(workflow.graph, known):
         for grant in _grants(operation, waited):
             yield _filled(grant, {**place, **_fields(operation, inside)})
