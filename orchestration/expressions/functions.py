@@ -171,6 +171,10 @@ def _column(items: Json, key: Json) -> list[Json]:
     return values
 
 
+def _listed(items: Json, key: Json) -> str:
+    return ", ".join(plain_text(value) for value in _column(items, key))
+
+
 def _misfits(items: Json, key: Json, *pairs: Json) -> str:
     texts = [plain_text(part) for part in pairs]
     fields = dict(zip(texts[::2], texts[1::2], strict=True))
@@ -195,6 +199,7 @@ FUNCTIONS: Final[Mapping[Function, Callable[..., Json]]] = {
     Function.S3_KEY: lambda uri: _s3_parts(uri)[1],
     Function.TEXT: cast("Callable[..., Json]", text),
     Function.COLUMN: _column,
+    Function.LISTED: _listed,
     Function.MISFITS: _misfits,
 }
 """By their names, but for a hash and the first of several values, which need more of a run."""

@@ -81,6 +81,8 @@ class Function(StrEnum):
     """``number, text or boolean -> text``, numbers as JavaScript writes them with 15 digits."""
     COLUMN = "column"
     """``list of objects, key -> list``: one field of each, a scalar or null."""
+    LISTED = "listed"
+    """``list of objects, key -> text``: one field of each, texts, with commas between them."""
     MISFITS = "misfits"
     """``list, key, names and types -> text``: the elements that are no objects with fields of these
     types, and two with the same key; empty where all is well."""

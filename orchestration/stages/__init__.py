@@ -3,6 +3,7 @@
 from orchestration.stages.aws_call import AwsCall
 from orchestration.stages.copying import S3Destination
 from orchestration.stages.deployment import Deployment, SmokeTest
+from orchestration.stages.endpoints.updates import EndpointAlarms, EndpointUpdate
 from orchestration.stages.evaluation.fields import EvaluationMetric
 from orchestration.stages.evaluation.stage import CheckpointEvaluation
 from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
@@ -61,6 +62,8 @@ __all__ = [
     "Debugger",
     "Deployment",
     "EfsChannel",
+    "EndpointAlarms",
+    "EndpointUpdate",
     "EvaluationMetric",
     "ExistingFileSystem",
     "Experiment",

@@ -67,11 +67,13 @@ LEAVES: st.SearchStrategy[Any] = st.one_of(
 def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     mixed = inner | SCALARS | st.lists(inner | SCALARS, max_size=2)
     texts = inner | TEXT | URIS
-    of_lists = st.sampled_from([Function.SUM, Function.LARGEST, Function.NUMBERED, Function.COLUMN])
+    of_lists = st.sampled_from(
+        [Function.SUM, Function.LARGEST, Function.NUMBERED, Function.COLUMN, Function.LISTED]
+    )
     texts_only = st.sampled_from([Function.REMOVE_PREFIX, Function.CONTAINS])
     two = (
         *(Function.SUM, Function.LARGEST, Function.NUMBERED, Function.COLUMN, Function.TAG),
-        *(Function.WHERE, Function.MISFITS),
+        *(Function.WHERE, Function.MISFITS, Function.LISTED),
         *(Function.REMOVE_PREFIX, Function.CONTAINS, Function.FINGERPRINT, Function.DIFFERENCE),
     )
     one = st.sampled_from([f for f in Function if f not in two])

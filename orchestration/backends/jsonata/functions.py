@@ -79,6 +79,10 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return writer.code(Join((arguments[0],)))  # type: ignore[arg-type]  # a join of any tree renders
         case Function.COLUMN:
             return _column(writer.asked(arguments[0], "array"), arguments[1], writer)
+        case Function.LISTED:
+            column = _column(writer.asked(arguments[0], "array"), arguments[1], writer)
+            text = f"($join({column.text}, ', ') & '')"
+            return Code(text, "string", f"the list of {column.label}")
         case Function.MISFITS:
             return _misfits(writer.asked(arguments[0], "array"), arguments[1:])
         case Function.FIRST_OF:

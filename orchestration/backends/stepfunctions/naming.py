@@ -41,6 +41,7 @@ _RESULTS: Final = {
     Function.S3_KEY: "Key",
     Function.TEXT: "Text",
     Function.COLUMN: "Column",
+    Function.LISTED: "Listed",
     Function.MISFITS: "Misfits",
     Function.FIRST_OF: "First",
 }

@@ -1,0 +1,1 @@
+"""Endpoints: what is made for one, how it changes over to it, and how that is verified."""

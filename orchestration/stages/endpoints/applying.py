@@ -1,0 +1,119 @@
+"""The creation of an endpoint, or its update."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestration.expressions import Compare, Function, Result, Tree, apply, join
+from orchestration.graph import (
+    Adopt,
+    Call,
+    Choose,
+    ErrorPattern,
+    Graph,
+    Operation,
+    Output,
+    Require,
+    Retry,
+    Step,
+)
+from orchestration.refs import Expression
+from orchestration.stages.endpoints.alarms import Watch
+from orchestration.stages.endpoints.making import Made
+from orchestration.stages.serving.model import EXISTS
+
+# What an update that was sent before, and whose response was lost, makes of the next one. Should
+# it be someone else's, the endpoint ends up with another configuration, which fails the run.
+_UPDATING: Final = ErrorPattern("ValidationException", "Cannot update in-progress endpoint")
+_CONFIG_VISIBLE_LATER: Final = Retry(
+    errors=(ErrorPattern("ValidationException", "Could not find endpoint configuration"),)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Applying:
+    """The steps that bring an endpoint to a configuration."""
+
+    made: Made
+    watch: Watch | None
+
+    def choice(self, after: tuple[str, ...]) -> Choose:
+        """Return the creation of an endpoint that is missing, and the update of any other."""
+        name, stage = self.made.stage.name, self.made.stage
+        request = self._request()
+        tags = self.made.context.tag_list(name)
+        create = Call(
+            name=f"{name}.create",
+            operation=stage.extra_request.merged("CreateEndpoint", {**request, "Tags": tags}),
+            adopt=Adopt(exists=EXISTS),
+            retry=_CONFIG_VISIBLE_LATER,
+        )
+        # An earlier attempt of this run may have got this far: then there is nothing to change.
+        changed = Choose(
+            name=f"{name}.changed",
+            condition=Compare("eq", Result(f"{name}.look", "config"), self.made.name),
+            then=Graph(),
+            otherwise=Graph((self._serving(), *self._update())),
+        )
+        return Choose(
+            name=f"{name}.apply",
+            condition=Compare("eq", Result(f"{name}.look", "status"), "Absent"),
+            then=Graph((create,)),
+            otherwise=Graph((changed,)),
+            after=after,
+        )
+
+    def _request(self) -> dict[str, Any]:
+        return {"EndpointName": self.made.endpoint, "EndpointConfigName": self.made.name}
+
+    def _serving(self) -> Require:
+        # What is being created or rolled back has settled by now: all else can't be updated.
+        name = self.made.stage.name
+        status, reason = (Result(f"{name}.look", output) for output in ("status", "reason"))
+        return Require(
+            name=f"{name}.serving",
+            condition=Compare("eq", status, "InService"),
+            error="EndpointNotUsable",
+            cause=join(
+                *("endpoint ", self.made.endpoint, " is ", status),
+                *(" and can't be updated: ", reason, "; delete it, and run again"),
+            ),
+        )
+
+    def _update(self) -> tuple[Step, ...]:
+        stage = self.made.stage
+        steps: list[Step] = []
+        request = self._request()
+        if stage.update is not None:
+            alarms = [] if self.watch is None else self.watch.names
+            targets = apply(Function.COUNT, Result(f"{stage.name}.scaled", "targets"))
+            request["DeploymentConfig"] = stage.update.request(alarms, stage.timeout_s)
+            # Instances that autoscaling has added since serve on.
+            request["RetainAllVariantProperties"] = Compare("gt", targets, 0)
+            steps += [self._scaled(), *(() if self.watch is None else self.watch.reset())]
+        update = Call(
+            name=f"{stage.name}.update",
+            operation=stage.extra_request.merged("UpdateEndpoint", request),
+            adopt=Adopt(exists=_UPDATING),
+            retry=_CONFIG_VISIBLE_LATER,
+            after=tuple(step.name for step in steps) or (f"{stage.name}.serving",),
+        )
+        return *steps, update
+
+    def _scaled(self) -> Call:
+        """Ask whether the variant's instances are scaled by their load."""
+        name, variant = self.made.stage.name, self.made.variant
+        part: Any = variant if isinstance(variant, Expression) else str(variant)
+        request: dict[str, Tree] = {
+            "ServiceNamespace": "sagemaker",
+            "ResourceIds": [join("endpoint/", self.made.endpoint, "/variant/", part)],
+            "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+        }
+        targets = Output(("ScalableTargets",), kind="list", columns=("ResourceId",), default=())
+        return Call(
+            name=f"{name}.scaled",
+            operation=Operation("application-autoscaling", "DescribeScalableTargets", request),
+            outputs={"targets": targets},
+            after=(f"{name}.serving",),
+        )

@@ -1,0 +1,77 @@
+"""The fields of a deployment."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal, cast
+
+from pydantic import Field, JsonValue
+
+from orchestration.graph import Operation
+from orchestration.stages.endpoints.updates import EndpointUpdate
+from orchestration.stages.stage import Context, Stage
+from orchestration.stages.values import Count, Extra, ExtraRequest, Model, Seconds, Text, Vpc
+
+
+class SmokeTest(Model):
+    """A real request that the deployed endpoint has to answer before the run counts as done."""
+
+    request: JsonValue
+    """The body: JSON, or text of another content type (which Step Functions cannot send)."""
+    content_type: str = "application/json"
+
+    @property
+    def body(self) -> JsonValue:
+        """The body, parsed where it is a text that holds JSON."""
+        if not isinstance(self.request, str) or "json" not in self.content_type.lower():
+            return self.request
+        try:
+            return cast(JsonValue, json.loads(self.request))
+        except ValueError:
+            return self.request
+
+
+class DeploymentRequests(Model):
+    """Further fields of the requests of a deployment, as AWS names them."""
+
+    CreateModel: Extra = {}
+    CreateEndpointConfig: Extra = {}
+    CreateEndpoint: Extra = {}
+    UpdateEndpoint: Extra = {}
+
+    def merged(self, operation: str, request: dict[str, Any]) -> Operation:
+        """Return an operation with its further fields; ``ValueError`` for one that is set."""
+        whole = ExtraRequest.merged(request, getattr(self, operation), operation)
+        return Operation("sagemaker", operation, whole)
+
+
+class DeploymentFields(Stage):
+    """The fields of a deployment."""
+
+    kind: Literal["deployment"] = "deployment"
+    model_data: Text
+    """S3 URI of a directory with the model's files (``evaluate.outputs.best_checkpoint``), or of a
+    ``model.tar.gz`` (``model_archive: true``)."""
+    model_archive: bool = False
+    image: Text
+    """The inference container, by its registry path."""
+    endpoint_name: Text | None = None
+    """By default the pipeline's and the stage's name; it outlives the run."""
+    instance_type: Text
+    instance_count: Count = 1
+    environment: dict[str, Text] = Field(default={}, max_length=100)
+    smoke_test: SmokeTest | None = None
+    update: EndpointUpdate | None = None
+    """The way traffic moves to the new model; by default all at once, with nothing to watch it."""
+    timeout_s: Seconds = 3600
+    poll_interval_s: Seconds = 30
+    vpc: Vpc | None = None
+    enable_network_isolation: bool = False
+    extra_request: DeploymentRequests = DeploymentRequests()
+    """Further fields, by operation: ``{CreateModel: {…}, CreateEndpointConfig: {…}}``."""
+
+    def endpoint(self, context: Context) -> Text:
+        """Return the endpoint's name."""
+        if self.endpoint_name is not None:
+            return self.endpoint_name
+        return context.name_prefix(self.name).removesuffix("-")

@@ -1,0 +1,54 @@
+"""Names that follow from what they stand for: what is deployed twice has one name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestration.expressions import Function, Result, Tree, apply, join
+from orchestration.graph import Call, Operation, Output
+from orchestration.refs import Expression
+from orchestration.stages.unchanged import paged
+from orchestration.stages.values import Text
+
+_NAMES = frozenset(["ModelName", "EndpointConfigName", "Tags"])
+
+
+def fingerprint(name: str, data: Text, *, is_archive: bool) -> tuple[Call, Result]:
+    """Return the call that looks at a model's files, and what it tells them from others by."""
+    if not is_archive:
+        return paged(name, data), Result(name, "fingerprint")
+    place = {"Bucket": apply(Function.S3_BUCKET, data), "Key": apply(Function.S3_KEY, data)}
+    call = Call(
+        name=name,
+        operation=Operation("s3", "HeadObject", place),
+        outputs={"etag": Output(("ETag",), kind="string")},
+    )
+    return call, Result(name, "etag")
+
+
+def named_after(
+    prefix: str, content: Expression[object], requests: Sequence[Mapping[str, Tree]]
+) -> Expression[str]:
+    """Return a name that is the same for equal content and requests, and for no others.
+
+    The requests' own names and tags, which tell runs apart, do not count.
+    """
+    parts: list[Expression[object]] = []
+
+    def plain(tree: Any) -> Any:
+        if isinstance(tree, Expression):
+            parts.append(tree)
+            return {"part": len(parts)}
+        if isinstance(tree, Mapping):
+            return {key: plain(tree[key]) for key in sorted(tree) if key not in _NAMES}
+        if isinstance(tree, list | tuple):
+            return [plain(item) for item in tree]
+        return tree
+
+    text = json.dumps([plain(request) for request in requests])
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+    written = [piece for part in parts for piece in (" ", part)]
+    return join(prefix, apply(Function.HASH, join(digest, " ", content, *written)))

@@ -1,0 +1,111 @@
+"""The model and the configuration of a deployment, and their common name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestration.expressions import Result, Tree
+from orchestration.graph import Adopt, Call, Operation
+from orchestration.refs import Expression
+from orchestration.stages.endpoints import identity
+from orchestration.stages.endpoints.fields import DeploymentFields
+from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, ServedModel
+from orchestration.stages.stage import Context
+from orchestration.stages.values import Text
+
+VARIANT: Final = "main"
+"""The variant of a new endpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The model and the configuration that a deployment makes for its endpoint."""
+
+    stage: DeploymentFields
+    context: Context
+
+    @property
+    def endpoint(self) -> Text:
+        """The endpoint's name."""
+        return self.stage.endpoint(self.context)
+
+    @property
+    def name(self) -> Expression[str]:
+        """The name of the model and of the configuration.
+
+        With an ``update`` it follows from what they are made of, otherwise from the run.
+        """
+        stage = self.stage
+        if stage.update is None:
+            return self.context.resource_name(stage.name)
+        _, content = self._fingerprint()
+        requests = [self._model_request("").request, self._config_request("").request]
+        return identity.named_after(self.context.name_prefix(stage.name), content, requests)
+
+    @property
+    def variant(self) -> Tree:
+        """The variant's name: guardrails and scaling go by the one that the endpoint has."""
+        update = self.stage.update
+        if update is None:
+            return VARIANT
+        asked = "busy" if update.while_busy == "refuse" else "look"
+        return Result(f"{self.stage.name}.{asked}", "variant")
+
+    def fingerprint(self) -> Call:
+        """Return the call that tells the model's files from others."""
+        return self._fingerprint()[0]
+
+    def model(self, after: tuple[str, ...]) -> Call:
+        """Return the call that makes the model."""
+        return Call(
+            name=f"{self.stage.name}.model",
+            operation=self._model_request(self.name),
+            adopt=Adopt(exists=EXISTS),
+            after=after,
+        )
+
+    def config(self) -> Call:
+        """Return the call that makes the configuration."""
+        return Call(
+            name=f"{self.stage.name}.config",
+            operation=self._config_request(self.name),
+            adopt=Adopt(exists=EXISTS),
+            retry=MODEL_VISIBLE_LATER,
+            after=(f"{self.stage.name}.model",),
+        )
+
+    def _fingerprint(self) -> tuple[Call, Result]:
+        stage = self.stage
+        return identity.fingerprint(
+            f"{stage.name}.fingerprint", stage.model_data, is_archive=stage.model_archive
+        )
+
+    def _model_request(self, name: Tree) -> Operation:
+        stage = self.stage
+        served = ServedModel(
+            data=stage.model_data,
+            is_archive=stage.model_archive,
+            image=stage.image,
+            environment=stage.environment,
+            vpc=stage.vpc,
+            is_isolated=stage.enable_network_isolation,
+        )
+        request = {**served.request(stage.name, self.context), "ModelName": name}
+        return stage.extra_request.merged("CreateModel", request)
+
+    def _config_request(self, name: Tree) -> Operation:
+        stage = self.stage
+        variant: dict[str, Any] = {
+            "VariantName": self.variant,
+            "ModelName": name,
+            "InstanceType": stage.instance_type,
+            "InitialInstanceCount": stage.instance_count,
+            "InitialVariantWeight": 1.0,
+        }
+        request = {
+            "EndpointConfigName": name,
+            "ProductionVariants": [variant],
+            "Tags": self.context.tag_list(stage.name),
+        }
+        return stage.extra_request.merged("CreateEndpointConfig", request)

@@ -1,0 +1,130 @@
+"""The states of an endpoint: before a deployment, while one is under way, and after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from orchestration.expressions import Any, Compare, Result, join
+from orchestration.graph import (
+    Call,
+    ErrorPattern,
+    Operation,
+    Output,
+    Recovery,
+    Require,
+    Step,
+    Until,
+)
+from orchestration.stages.endpoints.making import VARIANT, Made
+
+_SETTLED: Final = frozenset(["InService", "Failed", "OutOfService", "UpdateRollbackFailed"])
+_ABSENT: Final = ErrorPattern("ValidationException", "Could not find endpoint")
+_STATE: Final = {
+    "status": Output(("EndpointStatus",), kind="string"),
+    "config": Output(("EndpointConfigName",), kind="string"),
+    "reason": Output(("FailureReason",), kind="string", default=""),
+}
+_NOTHING: Final = {"status": "Absent", "config": "", "reason": ""}
+_NAME: Final = Output(("ProductionVariants", 0, "VariantName"), kind="string", default=VARIANT)
+_PENDING: Final = Output(
+    ("PendingDeploymentSummary", "EndpointConfigName"), kind="string", default=""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """Questions about an endpoint's state."""
+
+    made: Made
+
+    def free(self, after: tuple[str, ...]) -> tuple[Step, Step]:
+        """Require that no other deployment of the endpoint is under way."""
+        stage = self.made.stage.name
+        asked = f"{stage}.busy"
+        busy = Call(
+            name=asked,
+            operation=self._described(),
+            outputs={**_STATE, "variant": _NAME, "pending": _PENDING},
+            recoveries=(Recovery(_ABSENT, {**_NOTHING, "variant": VARIANT, "pending": ""}),),
+            after=after,
+        )
+        quiet = ("Absent", *sorted(_SETTLED))
+        settled = [Compare("eq", Result(asked, "status"), status) for status in quiet]
+        # An earlier attempt of this run may have begun the deployment that is under way.
+        name = self.made.name
+        own = [Compare("eq", Result(asked, output), name) for output in ("config", "pending")]
+        free = Require(
+            name=f"{stage}.free",
+            condition=Any((*settled, *own)),
+            error="EndpointBusy",
+            cause=join(
+                *("endpoint ", self.made.endpoint, " is ", Result(asked, "status"), ": another "),
+                "deployment of it is under way; run again when it has ended, or give "
+                "while_busy: wait",
+            ),
+        )
+        return busy, free
+
+    def look(self, after: tuple[str, ...]) -> Call:
+        """Wait until nothing changes the endpoint, and say what it serves."""
+        until = self._until()
+        nothing = dict(_NOTHING)
+        update = self.made.stage.update
+        if update is not None and update.while_busy == "wait":
+            until = replace(until, outputs={**until.outputs, "variant": _NAME})
+            nothing["variant"] = VARIANT
+        return Call(
+            name=f"{self.made.stage.name}.look",
+            operation=self._described(),
+            until=until,
+            recoveries=(Recovery(_ABSENT, nothing),),
+            after=after,
+        )
+
+    def settled(self) -> Call:
+        """Wait until the endpoint has changed over, or back."""
+        stage = self.made.stage.name
+        return Call(
+            name=f"{stage}.settled",
+            operation=self._described(),
+            until=self._until(),
+            after=(f"{stage}.apply",),
+        )
+
+    def in_service(self) -> Require:
+        """Require that the endpoint serves something."""
+        stage = self.made.stage.name
+        status, reason = (Result(f"{stage}.settled", output) for output in ("status", "reason"))
+        return Require(
+            name=f"{stage}.in_service",
+            condition=Compare("eq", status, "InService"),
+            error="EndpointFailed",
+            cause=join("the endpoint is ", status, ": ", reason),
+        )
+
+    def verified(self) -> Require:
+        """Require that it serves this very configuration."""
+        stage = self.made.stage.name
+        config, reason = (Result(f"{stage}.settled", output) for output in ("config", "reason"))
+        return Require(
+            name=f"{stage}.verified",
+            condition=Compare("eq", config, self.made.name),
+            error="EndpointRolledBack",
+            cause=join("it serves ", config, " instead of ", self.made.name, ": ", reason),
+            after=(f"{stage}.in_service",),
+        )
+
+    def _described(self) -> Operation:
+        return Operation("sagemaker", "DescribeEndpoint", {"EndpointName": self.made.endpoint})
+
+    def _until(self) -> Until:
+        return Until(
+            poll=self._described(),
+            status=("EndpointStatus",),
+            success=_SETTLED,
+            failure=frozenset(),
+            interval_s=self.made.stage.poll_interval_s,
+            timeout_s=self.made.stage.timeout_s,
+            outputs=_STATE,
+        )

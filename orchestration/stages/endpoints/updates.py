@@ -1,0 +1,189 @@
+"""Updates of an endpoint: how traffic moves to a new model, and what moves it back.
+
+https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails.html
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from orchestration.errors import Problem
+from orchestration.expressions import Tree
+from orchestration.stages.values import Count, Model, Seconds, Text
+
+MOST_ALARMS: Final = 10
+_LONGEST_S: Final = 28_800
+_SHORTEST_S: Final = 600
+_SHARES: Final[Mapping[str, int]] = {"canary": 1, "linear": 10, "rolling": 5}
+"""The smallest share of the instances that moves at a time, in percent; the largest is 50."""
+_SIZES: Final = {"canary": "CanarySize", "linear": "LinearStepSize"}
+_HALF: Final = 50
+
+
+class EndpointAlarms(Model):
+    """Alarms of CloudWatch that roll an update back."""
+
+    named: tuple[Text, ...] = Field(default=(), max_length=MOST_ALARMS)
+    """Alarms that exist, by their names."""
+    errors_percent: float | None = Field(default=None, ge=0, lt=100)
+    """Make an alarm that goes off if more of the new model's answers are errors (5xx)."""
+    latency_ms: float | None = Field(default=None, gt=0)
+    """Make an alarm that goes off if the new model takes longer."""
+    statistic: Literal["Average", "p50", "p90", "p95", "p99", "Maximum"] = "Average"
+    """The statistic of the latency."""
+    period_s: Seconds = Field(default=60, multiple_of=60)
+    """Seconds that are looked at together."""
+    periods: int = Field(default=1, ge=1, le=10)
+    """Periods in a row that must be bad."""
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """The ends of the names of the alarms that are made."""
+        asked = {"5xx": self.errors_percent, "latency": self.latency_ms}
+        return tuple(name for name, limit in asked.items() if limit is not None)
+
+    def limits(self, made: str) -> dict[str, Any]:
+        """Return what an alarm that is made compares."""
+        if made == "5xx":
+            percent = self.errors_percent or 0.0
+            return {
+                "MetricName": "Invocation5XXErrors",
+                "Statistic": "Average",
+                "Threshold": percent / 100,
+            }
+        is_percentile = self.statistic.startswith("p")
+        return {
+            "MetricName": "ModelLatency",
+            ("ExtendedStatistic" if is_percentile else "Statistic"): self.statistic,
+            # In microseconds.
+            "Threshold": (self.latency_ms or 0.0) * 1000,
+        }
+
+    def problems(self, baking_s: int) -> Iterator[Problem]:
+        """Yield the errors of alarms that watch a model for a time."""
+        count = len(self.named) + len(self.made)
+        if count > MOST_ALARMS:
+            yield Problem("alarms", f"{count} alarms; the most is {MOST_ALARMS}")
+        if count == 0:
+            yield Problem("alarms", "expected named alarms, errors_percent or latency_ms")
+        looked_s = self.period_s * self.periods
+        if self.made and baking_s < looked_s:
+            yield Problem(
+                "baking_s",
+                f"the alarms look at {looked_s} s, and the model is watched for {baking_s} s; "
+                f"give at least {looked_s}",
+            )
+
+
+class EndpointUpdate(Model):
+    """The way in which an endpoint that serves already changes over to the new model.
+
+    Models and configurations are named after what they are made of, so a deployment of what is
+    served already changes nothing. The endpoint's variant keeps its name.
+    """
+
+    traffic: Literal["all_at_once", "canary", "linear", "rolling"] = "all_at_once"
+    """``canary``: a small part first, then the rest; ``linear``: in equal steps, beside the whole
+    old fleet; ``rolling``: instance by instance, with few more than there were."""
+    percent: int | None = Field(default=None, ge=1, le=_HALF)
+    """The share of the instances that moves first (canary) or at a time (linear, rolling)."""
+    instances: int | None = Field(default=None, ge=1)
+    """The same as a number of instances."""
+    baking_s: int = Field(default=300, ge=0, le=3600)
+    """Seconds for which the alarms are watched after each move."""
+    termination_wait_s: int = Field(default=0, ge=0, le=3600)
+    """Seconds for which the old instances are kept when all traffic has moved."""
+    alarms: EndpointAlarms | None = None
+    """Any that goes off takes all traffic back, and fails the run with ``EndpointRolledBack``."""
+    while_busy: Literal["wait", "refuse"] = "wait"
+    """While another deployment of the endpoint is under way: wait for its end, or fail with
+    ``EndpointBusy``."""
+
+    def problems(self, instances: Count, timeout_s: int) -> Iterator[Problem]:
+        """Yield what SageMaker refuses, or what can't end well."""
+        yield from self._sizes(instances)
+        if self.traffic == "rolling" and self.termination_wait_s:
+            yield Problem("termination_wait_s", "a rolling update keeps no old instances; remove")
+        if self.alarms is not None:
+            yield from self.alarms.problems(self.baking_s)
+        waits_s = self.waits_s(instances)
+        if waits_s >= min(timeout_s, _LONGEST_S):
+            yield Problem(
+                "baking_s",
+                f"the update waits {waits_s} s in all, and may take {min(timeout_s, _LONGEST_S)} "
+                "s; bake for less, or raise timeout_s",
+            )
+
+    def waits_s(self, instances: Count) -> int:
+        """Return the seconds in which the traffic only waits."""
+        moves = {"all_at_once": 1, "canary": 2}.get(self.traffic)
+        if moves is None:
+            moves = math.ceil(100 / (self._share(instances) or 100))
+        return moves * self.baking_s + self.termination_wait_s
+
+    def request(self, alarms: list[Tree], timeout_s: int) -> dict[str, Any]:
+        """Return ``DeploymentConfig``."""
+        timeout = {"MaximumExecutionTimeoutInSeconds": min(timeout_s, _LONGEST_S)}
+        limit = timeout if timeout_s >= _SHORTEST_S else {}
+        config: dict[str, Any] = {}
+        if self.traffic == "rolling":
+            config["RollingUpdatePolicy"] = {
+                "MaximumBatchSize": self._size,
+                "WaitIntervalInSeconds": self.baking_s,
+                **limit,
+            }
+        else:
+            routing = {"Type": self.traffic.upper(), "WaitIntervalInSeconds": self.baking_s}
+            if self.traffic in _SIZES:
+                routing[_SIZES[self.traffic]] = self._size
+            config["BlueGreenUpdatePolicy"] = {
+                "TrafficRoutingConfiguration": routing,
+                "TerminationWaitInSeconds": self.termination_wait_s,
+                **limit,
+            }
+        if alarms:
+            named = [{"AlarmName": name} for name in alarms]
+            config["AutoRollbackConfiguration"] = {"Alarms": named}
+        return config
+
+    @property
+    def _size(self) -> dict[str, Any]:
+        if self.percent is not None:
+            return {"Type": "CAPACITY_PERCENT", "Value": self.percent}
+        return {"Type": "INSTANCE_COUNT", "Value": self.instances}
+
+    def _share(self, instances: Count) -> float | None:
+        """Return the share that moves at a time, in percent; None where a run decides."""
+        if self.percent is not None:
+            return self.percent
+        if self.instances is None or not isinstance(instances, int):
+            return None
+        return 100 * self.instances / instances
+
+    def _sizes(self, instances: Count) -> Iterator[Problem]:
+        sizes = [n for n in ("percent", "instances") if getattr(self, n) is not None]
+        if self.traffic == "all_at_once":
+            for name in sizes:
+                yield Problem(name, "all traffic moves at once; remove it, or choose a canary")
+            return
+        if len(sizes) != 1:
+            yield Problem("percent", f"expected either percent or instances for {self.traffic}")
+            return
+        if isinstance(instances, int) and instances < 2:
+            yield Problem(
+                "traffic",
+                f"{self.traffic} needs at least 2 instances, since at most half of them move "
+                f"first; got instance_count {instances}",
+            )
+            return
+        share, least = self._share(instances), _SHARES[self.traffic]
+        if share is not None and not least <= share <= _HALF:
+            yield Problem(
+                sizes[0],
+                f"expected {least} to {_HALF} % of the instances for {self.traffic}, got "
+                f"{share:g} %",
+            )

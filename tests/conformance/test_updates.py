@@ -1,0 +1,280 @@
+"""Updates of an endpoint end alike on every backend, and leave a model that serves."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from orchestration import Pipeline
+from orchestration.local import EmbeddedAws, Fault
+from orchestration.local.airflow import LocalAirflow
+from orchestration.local.run import On, RunReport, run
+from tests.conformance.sites import wait
+
+pytestmark = pytest.mark.slow
+
+BACKENDS = ("direct", "step-functions", "airflow")
+IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/conformance:1"
+ROLE = "arn:aws:iam::123456789012:role/SageMakerExecution"
+CODE = """
+import pathlib
+
+def model_fn(folder):
+    return pathlib.Path(folder, "name").read_text()
+
+def predict_fn(data, model):
+    if model == "bad":
+        raise ValueError("this model answers nothing")
+    return model
+"""
+CANARY = {"traffic": "canary", "instances": 1, "baking_s": 120}
+WATCHED = {**CANARY, "alarms": {"errors_percent": 20}}
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[EmbeddedAws]:
+    with EmbeddedAws(time_scale=0.005) as started:
+        started.client("s3").create_bucket(Bucket="models")
+        for name in ("one", "two", "bad"):
+            put(started, name, name)
+        started.provide(roles=[ROLE])
+        yield started
+
+
+def put(aws: EmbeddedAws, folder: str, name: str) -> None:
+    for key, text in (("name", name), ("code/inference.py", CODE)):
+        aws.client("s3").put_object(Bucket="models", Key=f"{folder}/{key}", Body=text.encode())
+
+
+class Shop:
+    """An endpoint, and runs that deploy to it."""
+
+    def __init__(self, on: On, aws: EmbeddedAws, airflow: LocalAirflow) -> None:
+        self.on, self.aws, self.airflow = on, aws, airflow
+        self.name = f"shop-{on}"
+        self.client = aws.client("sagemaker")
+
+    def deploy(self, model: str, update: dict[str, Any]) -> RunReport:
+        deploy = {
+            "kind": "deployment",
+            "model_data": {"join": ["s3://models/", {"parameter": "model"}]},
+            "image": IMAGE,
+            "instance_type": "ml.m5.large",
+            "instance_count": 2,
+            "endpoint_name": self.name,
+            "update": update,
+        }
+        pipeline = Pipeline.parse(
+            {
+                "name": self.name,
+                "region": "us-east-1",
+                "workspace": "s3://bucket/runs",
+                "parameters": {"model": {"default": model}},
+                "stages": {"deploy": deploy},
+            }
+        )
+        return run(pipeline, on=self.on, aws=self.aws, airflow=self.airflow)
+
+    def serve(self, model: str, variant: str = "main") -> str:
+        """Create the endpoint, as someone else would."""
+        name = f"{self.name}-{model}-{variant}"
+        source = {
+            "S3Uri": f"s3://models/{model}/",
+            "S3DataType": "S3Prefix",
+            "CompressionType": "None",
+        }
+        container = {"Image": IMAGE, "ModelDataSource": {"S3DataSource": source}}
+        self.client.create_model(ModelName=name, PrimaryContainer=container, ExecutionRoleArn=ROLE)
+        shape = {"InstanceType": "ml.m5.large", "InitialInstanceCount": 2}
+        self.client.create_endpoint_config(
+            EndpointConfigName=name,
+            ProductionVariants=[{"VariantName": variant, "ModelName": name, **shape}],
+        )
+        self.client.create_endpoint(EndpointName=self.name, EndpointConfigName=name)
+        wait(lambda: self.describe()["EndpointStatus"] == "InService")
+        return name
+
+    def describe(self) -> dict[str, Any]:
+        return dict(self.client.describe_endpoint(EndpointName=self.name))
+
+    def ask(self) -> str:
+        runtime = self.aws.client("sagemaker-runtime")
+        try:
+            answer = runtime.invoke_endpoint(EndpointName=self.name, Body=b"1")
+        except ClientError as error:
+            return str(error)
+        return str(json.loads(answer["Body"].read()))
+
+    @contextmanager
+    def asked(self) -> Iterator[set[str]]:
+        """Keep asking; yield the answers."""
+        stop, answers = threading.Event(), set[str]()
+
+        def keep() -> None:
+            while not stop.is_set():
+                answers.add(self.ask())
+
+        thread = threading.Thread(target=keep)
+        thread.start()
+        try:
+            yield answers
+        finally:
+            stop.set()
+            thread.join()
+
+    def close(self) -> None:
+        listed = self.client.list_endpoints(NameContains=self.name)["Endpoints"]
+        if listed:
+            wait(lambda: self.describe()["EndpointStatus"] not in ("Creating", "Updating"))
+            self.client.delete_endpoint(EndpointName=self.name)
+        for each in self.client.list_endpoint_configs(NameContains=self.name)["EndpointConfigs"]:
+            self.client.delete_endpoint_config(EndpointConfigName=each["EndpointConfigName"])
+        for each in self.client.list_models(NameContains=self.name)["Models"]:
+            self.client.delete_model(ModelName=each["ModelName"])
+
+
+@pytest.fixture(params=BACKENDS)
+def shop(aws: EmbeddedAws, airflow: LocalAirflow, request: pytest.FixtureRequest) -> Iterator[Shop]:
+    shop = Shop(request.param, aws, airflow)
+    yield shop
+    shop.close()
+
+
+def count(report: RunReport, operation: str) -> int:
+    return sum(call.operation == operation for call in report.calls)
+
+
+def test_a_canary_moves_traffic_and_what_serves_already_is_left_alone(shop: Shop) -> None:
+    first = shop.deploy("one", WATCHED)
+    assert (first.state, first.cause) == ("succeeded", None)
+    with shop.asked() as answers:
+        second = shop.deploy("two", WATCHED)
+    assert (second.state, second.cause) == ("succeeded", None)
+    assert answers == {"one", "two"}
+    again = shop.deploy("two", WATCHED)
+    assert (again.state, again.outputs) == ("succeeded", second.outputs)
+    assert [count(each, "UpdateEndpoint") for each in (first, second, again)] == [0, 1, 0]
+
+
+@pytest.mark.parametrize("shop", BACKENDS[:1], indirect=True)
+def test_files_that_changed_at_their_place_are_deployed(shop: Shop) -> None:
+    put(shop.aws, shop.name, "one")
+    shop.deploy(shop.name, {})
+    assert shop.ask() == "one"
+    put(shop.aws, shop.name, "two")
+    shop.deploy(shop.name, {})
+    assert shop.ask() == "two"
+
+
+def test_a_rollback_fails_the_run_and_names_the_alarm(shop: Shop) -> None:
+    before = shop.serve("one")
+    with shop.asked():
+        report = shop.deploy("bad", WATCHED)
+    assert (report.state, report.error) == ("failed", "EndpointRolledBack")
+    config = shop.client.list_endpoint_configs(NameContains=f"{shop.name}-deploy-")
+    (made,) = (each["EndpointConfigName"] for each in config["EndpointConfigs"])
+    assert report.cause == (
+        f"it serves {before} instead of {made}: ; alarms that are on: [{made}-5xx]"
+    )
+    assert shop.ask() == "one"
+    # A second try starts with an alarm that has forgotten the first.
+    with shop.asked():
+        again = shop.deploy("bad", WATCHED)
+    assert (again.error, again.cause) == (report.error, report.cause)
+
+
+def orders(aws: EmbeddedAws, state: str) -> None:
+    """Set the state of an alarm on another metric, ``orders``."""
+    watch = aws.client("cloudwatch")
+    watch.put_metric_alarm(
+        AlarmName="orders",
+        Namespace="Shop",
+        MetricName="Orders",
+        Statistic="Sum",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=1,
+        ComparisonOperator="LessThanThreshold",
+    )
+    watch.set_alarm_state(AlarmName="orders", StateValue=state, StateReason="as the test says")
+
+
+def test_what_would_be_refused_or_rolled_back_anyhow_changes_nothing(shop: Shop) -> None:
+    shop.serve("one")
+    orders(shop.aws, "ALARM")
+    missing = shop.deploy("two", {**CANARY, "alarms": {"named": ["orders", "no-such-alarm"]}})
+    assert (missing.state, missing.error) == ("failed", "AlarmMissing")
+    assert missing.cause == "2 alarms are named, and these exist: [orders]"
+    active = shop.deploy("two", {**CANARY, "alarms": {"named": ["orders"]}})
+    assert (active.state, active.error) == ("failed", "AlarmActive")
+    assert active.cause == "alarms are on, and would roll any update back: [orders]"
+    assert count(missing, "CreateModel") == count(active, "CreateModel") == 0
+    assert shop.ask() == "one"
+
+
+def test_another_deployment_is_refused_or_waited_for(shop: Shop) -> None:
+    before = shop.serve("one")
+    orders(shop.aws, "OK")
+    routing = {
+        "Type": "LINEAR",
+        "WaitIntervalInSeconds": 3600,
+        "LinearStepSize": {"Type": "CAPACITY_PERCENT", "Value": 10},
+    }
+    shop.client.update_endpoint(
+        EndpointName=shop.name,
+        EndpointConfigName=before,
+        DeploymentConfig={
+            "BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": routing},
+            "AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "orders"}]},
+        },
+    )
+    report = shop.deploy("two", {"while_busy": "refuse"})
+    assert (report.state, report.error) == ("failed", "EndpointBusy")
+    assert report.cause == (
+        f"endpoint {shop.name} is Updating: another deployment of it is under way; run again "
+        "when it has ended, or give while_busy: wait"
+    )
+    # The other deployment would take minutes, and this ends it while the run waits for it.
+    end = threading.Timer(1, orders, (shop.aws, "ALARM"))
+    end.start()
+    waiting = shop.deploy("two", {"while_busy": "wait", "baking_s": 0})
+    end.join()
+    assert (waiting.state, waiting.cause) == ("succeeded", None)
+    assert shop.ask() == "two"
+
+
+def test_the_name_of_the_variant_and_scaled_instances_are_kept(shop: Shop) -> None:
+    shop.serve("one", variant="AllTraffic")
+    scaling = shop.aws.client("application-autoscaling")
+    target = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": f"endpoint/{shop.name}/variant/AllTraffic",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+    }
+    scaling.register_scalable_target(MinCapacity=1, MaxCapacity=9, **target)
+    shop.client.update_endpoint_weights_and_capacities(
+        EndpointName=shop.name,
+        DesiredWeightsAndCapacities=[{"VariantName": "AllTraffic", "DesiredInstanceCount": 7}],
+    )
+    report = shop.deploy("two", {**CANARY, "while_busy": "refuse"})
+    assert (report.state, report.cause) == ("succeeded", None)
+    (variant,) = shop.describe()["ProductionVariants"]
+    assert (variant["VariantName"], variant["CurrentInstanceCount"]) == ("AllTraffic", 7)
+    scaling.deregister_scalable_target(**target)
+
+
+def test_an_update_whose_response_is_lost_is_done_once(shop: Shop) -> None:
+    shop.serve("one")
+    lost = Fault(
+        "sagemaker", "UpdateEndpoint", "InternalFailure", "lost", status=500, after_effect=True
+    )
+    shop.aws.inject(lost)
+    report = shop.deploy("two", CANARY)
+    assert (report.state, report.cause) == ("succeeded", None)
+    assert shop.ask() == "two"

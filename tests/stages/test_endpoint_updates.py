@@ -1,0 +1,226 @@
+"""What an update of an endpoint asks SageMaker for, and what is refused beforehand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from orchestration import Deployment, EndpointUpdate, Parameter, Pipeline, parameter
+from orchestration.checks.requests import violations
+from orchestration.graph import Call, all_steps
+from tests.guides import DEPLOYMENT, shown
+
+
+def deployment(**fields: Any) -> Deployment:
+    given: dict[str, Any] = {
+        "name": "deploy",
+        "model_data": "s3://models/one",
+        "image": "image:1",
+        "instance_type": "ml.m5.large",
+        "instance_count": 4,
+    }
+    return Deployment(**{**given, **fields})
+
+
+def problems(**fields: Any) -> dict[str, str]:
+    return {each.field: each.message for each in deployment(**fields).check()}
+
+
+def pipeline(stage: Deployment) -> Pipeline:
+    return Pipeline(
+        name="shop",
+        parameters={"bucket": Parameter()},
+        workspace=parameter("bucket"),
+        stages=[stage],
+    )
+
+
+def calls(stage: Deployment) -> dict[str, Call]:
+    graph = pipeline(stage).lower().graph
+    return {step.name: step for step in all_steps(graph) if isinstance(step, Call)}
+
+
+@pytest.mark.parametrize(
+    ("update", "field", "message"),
+    [
+        (
+            {"traffic": "canary"},
+            "percent",
+            "expected either percent or instances for canary",
+        ),
+        (
+            {"traffic": "linear", "percent": 20, "instances": 1},
+            "percent",
+            "expected either percent or instances for linear",
+        ),
+        (
+            {"traffic": "all_at_once", "percent": 10},
+            "percent",
+            "all traffic moves at once; remove it, or choose a canary",
+        ),
+        (
+            {"traffic": "linear", "percent": 9, "baking_s": 10},
+            "percent",
+            "expected 10 to 50 % of the instances for linear, got 9 %",
+        ),
+        (
+            {"traffic": "canary", "instances": 3},
+            "instances",
+            "expected 1 to 50 % of the instances for canary, got 75 %",
+        ),
+        (
+            {"traffic": "rolling", "percent": 4, "baking_s": 10},
+            "percent",
+            "expected 5 to 50 % of the instances for rolling, got 4 %",
+        ),
+        (
+            {"traffic": "rolling", "percent": 50, "termination_wait_s": 5},
+            "termination_wait_s",
+            "a rolling update keeps no old instances; remove",
+        ),
+        (
+            {"traffic": "linear", "percent": 10, "baking_s": 360},
+            "baking_s",
+            "the update waits 3600 s in all, and may take 3600 s; bake for less, or raise "
+            "timeout_s",
+        ),
+        (
+            {"baking_s": 60, "alarms": {"latency_ms": 5, "periods": 2}},
+            "baking_s",
+            "the alarms look at 120 s, and the model is watched for 60 s; give at least 120",
+        ),
+        (
+            {"alarms": {}},
+            "alarms",
+            "expected named alarms, errors_percent or latency_ms",
+        ),
+        (
+            {"alarms": {"named": list("abcdefghij"), "latency_ms": 5}},
+            "alarms",
+            "11 alarms; the most is 10",
+        ),
+    ],
+)
+def test_what_sagemaker_refuses_is_an_error_beforehand(
+    update: dict[str, Any], field: str, message: str
+) -> None:
+    assert problems(update=update) == {f"update.{field}": message}
+
+
+@pytest.mark.parametrize("traffic", ["canary", "linear", "rolling"])
+def test_one_instance_cannot_change_over_in_parts(traffic: str) -> None:
+    update = {"traffic": traffic, "percent": 50}
+    assert problems(update=update, instance_count=1) == {
+        "update.traffic": f"{traffic} needs at least 2 instances, since at most half of them move "
+        "first; got instance_count 1"
+    }
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"percent": 51},
+        {"traffic": "sideways"},
+        {"baking_s": 3601},
+        {"alarms": {"period_s": 30, "latency_ms": 1}},
+        {"alarms": {"errors_percent": 100}},
+        {"while_busy": "hope"},
+    ],
+)
+def test_values_out_of_bounds_are_refused(update: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        EndpointUpdate(**update)
+
+
+@pytest.mark.parametrize(
+    ("update", "policy"),
+    [
+        (
+            {"traffic": "canary", "percent": 10, "baking_s": 60, "termination_wait_s": 30},
+            {
+                "BlueGreenUpdatePolicy": {
+                    "TrafficRoutingConfiguration": {
+                        "Type": "CANARY",
+                        "WaitIntervalInSeconds": 60,
+                        "CanarySize": {"Type": "CAPACITY_PERCENT", "Value": 10},
+                    },
+                    "TerminationWaitInSeconds": 30,
+                    "MaximumExecutionTimeoutInSeconds": 3600,
+                }
+            },
+        ),
+        (
+            {"traffic": "rolling", "instances": 1},
+            {
+                "RollingUpdatePolicy": {
+                    "MaximumBatchSize": {"Type": "INSTANCE_COUNT", "Value": 1},
+                    "WaitIntervalInSeconds": 300,
+                    "MaximumExecutionTimeoutInSeconds": 3600,
+                }
+            },
+        ),
+    ],
+)
+def test_an_update_says_how_traffic_moves(update: dict[str, Any], policy: dict[str, Any]) -> None:
+    request = calls(deployment(update=update))["deploy.update"].operation.request
+    assert request["DeploymentConfig"] == policy
+
+
+def test_alarms_are_made_for_the_new_configuration_and_roll_the_update_back() -> None:
+    alarms = {"named": ["orders"], "errors_percent": 1, "latency_ms": 250, "statistic": "p99"}
+    steps = calls(deployment(update={"alarms": alarms}))
+    latency = dict(steps["deploy.alarm_latency"].operation.request)
+    assert (latency["MetricName"], latency["ExtendedStatistic"]) == ("ModelLatency", "p99")
+    assert latency["Threshold"] == 250_000
+    errors = dict(steps["deploy.alarm_5xx"].operation.request)
+    assert (errors["MetricName"], errors["Threshold"]) == ("Invocation5XXErrors", 0.01)
+    config: Any = steps["deploy.update"].operation.request["DeploymentConfig"]
+    names = [each["AlarmName"] for each in config["AutoRollbackConfiguration"]["Alarms"]]
+    assert names == ["orders", errors["AlarmName"], latency["AlarmName"]]
+
+
+def test_every_request_of_an_update_is_well_formed() -> None:
+    alarms = {"named": ["orders"], "errors_percent": 1, "latency_ms": 250}
+    update = {"traffic": "linear", "percent": 25, "alarms": alarms, "while_busy": "refuse"}
+    for call in calls(deployment(update=update)).values():
+        operation = call.operation
+        assert not list(violations(operation.service, operation.name, operation.request))
+
+
+def name_of(**fields: Any) -> Any:
+    return calls(deployment(update={}, **fields))["deploy.model"].operation.request["ModelName"]
+
+
+def test_names_follow_from_what_is_deployed() -> None:
+    assert name_of() == name_of(tags={"team": "search"})
+    others = [
+        name_of(),
+        name_of(image="image:2"),
+        name_of(instance_count=5),
+        name_of(environment={"MODE": "fast"}),
+        name_of(enable_network_isolation=True),
+        name_of(model_data=parameter("bucket")),
+        name_of(extra_request={"CreateEndpointConfig": {"KmsKeyId": "key"}}),
+    ]
+    assert all(a != b for i, a in enumerate(others) for b in others[:i])
+
+
+def test_the_guide_s_pipeline_is_a_canary_with_three_alarms(tmp_path: Path) -> None:
+    [text] = shown(DEPLOYMENT, "yaml")
+    (tmp_path / "shop.yaml").write_text(text, encoding="utf-8")
+    steps = list(all_steps(Pipeline.load(tmp_path / "shop.yaml").lower().graph))
+    (update,) = [s for s in steps if isinstance(s, Call) and s.name == "deploy.update"]
+    config: Any = update.operation.request["DeploymentConfig"]
+    routing = config["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]
+    assert routing["CanarySize"] == {"Type": "CAPACITY_PERCENT", "Value": 25}
+    assert len(config["AutoRollbackConfiguration"]["Alarms"]) == 3
+
+
+def test_parts_that_nothing_watches_are_warned_about() -> None:
+    parts = {"traffic": "canary", "percent": 10}
+    (warning,) = deployment(update=parts).warnings()
+    assert warning.field == "update.alarms"
+    assert list(deployment(update={**parts, "alarms": {"latency_ms": 5}}).warnings()) == []
