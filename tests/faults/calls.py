@@ -36,6 +36,9 @@ SERVICES = {
     "sagemaker-runtime": Service(
         ("ThrottlingException", 429), "InternalFailure", ("AccessDeniedException", 403)
     ),
+    "s3control": Service(
+        ("TooManyRequestsException", 400), "InternalServiceException", ("AccessDenied", 403)
+    ),
     "sns": Service(("Throttling", 400), "InternalError", ("AuthorizationError", 403)),
 }
 

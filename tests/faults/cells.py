@@ -3,55 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from dataclasses import replace
 
 from orchestration.local import Fault
 from tests.faults.calls import CALLS, FOREVER, LAST_CALLS, Call
+from tests.faults.cell import CONCLUDED, KILLED, KILLED_BEFORE, LONG_S, SCRIPT, Cell
 from tests.faults.flagship import ENDPOINT, FIRST, NAME
+from tests.faults.small import small_cells
 from tests.faults.stand_ins import STOPPED
 
-KILLED: Final = "killed right after"
-KILLED_BEFORE: Final = "killed right before"
-Deed = Literal["cancel a task", "delete all data"]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One row and column of the matrix."""
-
-    row: str
-    kind: str
-    faults: tuple[Fault, ...]
-    survives: bool
-    """The run succeeds nevertheless."""
-    served: bool = True
-    """An old model is served when the run begins."""
-    moment: Fault | None = None
-    """The call right after which the driver is killed, or somebody else does something."""
-    deed: Deed | None = None
-    """What somebody else does at that moment; None where the driver is killed."""
-    last: bool = False
-    """Stages follow the end of the run."""
-    error: str = ""
-    """A part of the error that the run itself ends with, before those stages."""
-    arrives: bool = True
-    """The row's call after the end gets through at last."""
-
-    @property
-    def killed(self) -> bool:
-        """Whether the driver is killed."""
-        return self.moment is not None and self.deed is None
-
-    @property
-    def name(self) -> str:
-        """Its name in the table."""
-        return f"{self.row}: {self.kind}"
-
-
-_SCRIPT = "AlgorithmError: ExecuteUserScriptError: the script failed, exit code: 1"
-_LONG_S: Final = 30_000.0
-"""How long a task takes that somebody cancels meanwhile."""
 _NO_CAPACITY = "CapacityError: Unable to provision requested ML compute capacity."
 JOBS = {
     "create file system": ("fs-", "CreateFileSystem"),
@@ -71,7 +31,8 @@ for tasks that hold up its deletion."""
 def cells() -> tuple[Cell, ...]:
     """Return all cells, those of a call one after the other."""
     during = (cell for call in CALLS for cell in (*_of_call(call), *_of_job(call)))
-    return (*during, *(cell for call in LAST_CALLS for cell in _of_last(call)))
+    last = (cell for call in LAST_CALLS for cell in _of_last(call))
+    return (*during, *last, *small_cells())
 
 
 def _of_call(call: Call) -> Iterator[Cell]:
@@ -116,7 +77,7 @@ def _of_last(call: Call) -> Iterator[Cell]:
             survives=cell.survives and not error,
             arrives=cell.survives,
             moment=moments.get(cell.kind, cell.moment),
-            last=True,
+            of=CONCLUDED,
             error=error,
         )
 
@@ -130,10 +91,10 @@ def _of_job(call: Call) -> Iterator[Cell]:
     def cell(kind: str, *faults: Fault, survives: bool = False) -> Cell:
         return Cell(call.name, kind, faults, survives, served)
 
-    yield cell("job fails", Fault.job(name, reason=_SCRIPT, operation=operation))
+    yield cell("job fails", Fault.job(name, reason=SCRIPT, operation=operation))
     moment = call.moment()
     if operation == "CreateDataRepositoryTask":
-        slow = replace(Fault.job(name, operation=operation), delay_s=_LONG_S)
+        slow = replace(Fault.job(name, operation=operation), delay_s=LONG_S)
         yield Cell(call.name, "stopped by someone", (slow,), False, served, moment, "cancel a task")
     if call.name == "train":
         yield Cell(call.name, "data deleted", (), False, served, moment, "delete all data")

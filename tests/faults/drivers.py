@@ -20,13 +20,16 @@ from tests.conformance import pipelines
 from tests.conformance.sites import site_on, wait
 from tests.conformance.test_conformance import Backend
 from tests.faults.accounts import Account, Zygote
-from tests.faults.cells import Cell, Deed
+from tests.faults.cell import Cell, Deed
 from tests.faults.flagship import ENDPOINT, OLD
+from tests.faults.small import lay
 
 SCALE = 0.002
 _WORK_S: Mapping[Backend, float] = {"direct": 0.5, "airflow": 0.5, "step-functions": 60.0}
 """How long jobs run that somebody is killed over: longer than the rest of the cell, where they have
 to be stopped."""
+_MET_WORK_S: Mapping[Deed | None, float] = {"stop the search": 2.0}
+"""How long jobs run that somebody stops meanwhile."""
 OBJECTS = ("train/one.csv", "train/two words + ü.csv", "holdout/held.csv")
 
 
@@ -61,7 +64,7 @@ class Drivers:
 
     def run(self, on: Backend, run_id: str, cell: Cell) -> Ending:
         """Run the pipeline under the faults of a cell."""
-        work_s = _WORK_S[on] if cell.killed else None
+        work_s = _WORK_S[on] if cell.killed else _MET_WORK_S.get(cell.deed)
         with self._zygote.account(SCALE, work_s) as aws:
             self._prepare(aws, served=cell.served)
             for fault in cell.faults:
@@ -79,13 +82,15 @@ class Drivers:
 
     @property
     def _values(self) -> dict[str, Any]:
-        return dict(pipelines.PARAMETERS)
+        declared = {spec.name for spec in self._workflow.parameters}
+        return {name: v for name, v in pipelines.PARAMETERS.items() if name in declared}
 
     def _prepare(self, aws: Account, *, served: bool) -> None:
         uploads = {pipelines.PARAMETERS["data"]: self._folder}
         prepare(aws, self._pipeline, self._workflow, self._values, uploads)
         for stage in (*self._pipeline.on_failure, *self._pipeline.always):
             aws.client("sns").create_topic(Name=stage.name)
+        lay(aws.client("s3"))
         if served:
             _serve_the_old_model(aws)
 
@@ -184,9 +189,23 @@ def _delete_all_data(aws: Account) -> None:
     wait(lambda: not aws.state()["fsx"]["FileSystems"])
 
 
+def _cancel_the_copy(aws: Account) -> None:
+    [job] = aws.state()["s3control"]["Jobs"]
+    aws.client("s3control").update_job_status(
+        AccountId="123456789012", JobId=job["JobId"], RequestedJobStatus="Cancelled"
+    )
+
+
+def _stop_the_search(aws: Account) -> None:
+    [name] = aws.state()["sagemaker"]["HyperParameterTuningJobs"]
+    aws.client("sagemaker").stop_hyper_parameter_tuning_job(HyperParameterTuningJobName=name)
+
+
 _DEEDS: Mapping[Deed, Callable[[Account], None]] = {
     "cancel a task": _cancel_a_task,
     "delete all data": _delete_all_data,
+    "cancel the copy": _cancel_the_copy,
+    "stop the search": _stop_the_search,
 }
 
 

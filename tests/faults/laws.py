@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping
 
 from tests.conformance import normal
 from tests.conformance.test_conformance import BACKENDS, Backend
-from tests.faults.cells import Cell
+from tests.faults.cell import Cell
 from tests.faults.drivers import Ending
 from tests.faults.flagship import BEST, ENDPOINT, OLD
 
 _ENDED = frozenset({"Completed", "Failed", "Stopped"})
+_COPIED = frozenset({"Complete", "Failed", "Cancelled"})
 _BUSY = frozenset({"PENDING", "EXECUTING", "CANCELING"})
 _KEPT = {"Key": "orchestration:keep-for-h", "Value": "24"}
 _CHECKPOINTS = 2
+_SEARCHED = 2
 
 Endings = Mapping[Backend, Ending]
 
@@ -32,8 +34,9 @@ def broken(cell: Cell, endings: Endings) -> dict[Backend, list[str]]:
 def _alone(cell: Cell, ending: Ending) -> Iterator[str]:
     yield from _nothing_runs(ending)
     yield from _no_file_system(ending)
-    yield from _served(cell, ending)
-    yield from _paid(ending)
+    yield from _paid_small(ending) if cell.small else _paid(ending)
+    if not cell.small:
+        yield from _served(cell, ending)
     if cell.killed and ending.error == "Stopped":
         return
     yield from _concluded(cell, ending)
@@ -60,10 +63,13 @@ def _concluded(cell: Cell, ending: Ending) -> Iterator[str]:
 
 
 def _nothing_runs(ending: Ending) -> Iterator[str]:
-    for kind in ("Training", "Processing"):
+    for kind in ("Training", "Processing", "Transform", "HyperParameterTuning"):
         for name, job in ending.account["sagemaker"][f"{kind}Jobs"].items():
             if job[f"{kind}JobStatus"] not in _ENDED:
                 yield f"{name} is {job[f'{kind}JobStatus']}"
+    for job in ending.account["s3control"]["Jobs"]:
+        if job["Status"] not in _COPIED:
+            yield f"the copy {job['JobId']} is {job['Status']}"
     for task in ending.account["fsx"].get("DataRepositoryTasks", ()):
         if task["Lifecycle"] in _BUSY:
             yield f"{task['Type']} is {task['Lifecycle']}"
@@ -106,6 +112,17 @@ def _paid(ending: Ending) -> Iterator[str]:
     }
     if len(made) > 1:
         yield f"{len(made)} file systems"
+
+
+def _paid_small(ending: Ending) -> Iterator[str]:
+    """Yield what was started twice; a search starts its two training jobs itself."""
+    account = ending.account["sagemaker"]
+    searched = len(account["HyperParameterTuningJobs"])
+    started = {kind: len(account[f"{kind}Jobs"]) for kind in ("Processing", "Transform")}
+    started |= {"search": searched, "copy": len(ending.account["s3control"]["Jobs"])}
+    yield from (f"{count} jobs: {kind}" for kind, count in started.items() if count > 1)
+    if len(account["TrainingJobs"]) > _SEARCHED * searched:
+        yield f"{len(account['TrainingJobs'])} training jobs of a search for {_SEARCHED}"
 
 
 def _same_error(name: str, other: str) -> bool:

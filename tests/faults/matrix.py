@@ -12,10 +12,11 @@ from pathlib import Path
 from orchestration.local.airflow import LocalAirflow
 from tests.conformance.test_conformance import BACKENDS
 from tests.faults.accounts import Zygote
-from tests.faults.cells import Cell
+from tests.faults.cell import CONCLUDED, Cell
 from tests.faults.drivers import Drivers
 from tests.faults.flagship import concluded, flagship
 from tests.faults.laws import broken
+from tests.faults.small import small
 from tests.faults.table import Result
 
 
@@ -28,16 +29,17 @@ def judged(cells: Sequence[Cell], workers: int, tell: Callable[[Result], None]) 
 
     def work() -> None:
         with Zygote() as zygote, LocalAirflow() as airflow, tempfile.TemporaryDirectory() as folder:
+            all_pipelines = {"flagship": flagship(), CONCLUDED: concluded(), **small()}
             drivers = {
-                last: Drivers(zygote, airflow, Path(folder), pipeline())
-                for last, pipeline in ((False, flagship), (True, concluded))
+                name: Drivers(zygote, airflow, Path(folder), pipeline)
+                for name, pipeline in all_pipelines.items()
             }
             while True:
                 try:
                     cell = waiting.get_nowait()
                 except queue.Empty:
                     return
-                result = results[cell.name] = _judged(cell, drivers[cell.last])
+                result = results[cell.name] = _judged(cell, drivers[cell.of])
                 tell(result)
 
     threads = [threading.Thread(target=work) for _ in range(workers)]

@@ -21,6 +21,7 @@ from orchestration.local.account.records import INTERRUPTION
 from orchestration.local.account.storage import Location
 from orchestration.local.sagemaker.jobs.processing import ProcessingJob
 from orchestration.local.sagemaker.jobs.training import TrainingJob
+from orchestration.local.sagemaker.jobs.transform import TransformJob
 from orchestration.local.sagemaker.outcomes import JobStopped
 from orchestration.local.sagemaker.serving.model_host import ModelHost
 from orchestration.local.sagemaker.workloads import Workloads
@@ -47,6 +48,7 @@ class StandInTraining(TrainingJob):
         for number, score in enumerate(scores[1:], start=2):
             self._write(number, score)
         host = self._cluster.hosts[0].directory
+        (host / "log").write_text(f"score={scores[-1]}\n")
         (host / "model" / "model.json").write_text("{}")
         results = host / "input" / "data" / "results"
         if results.exists():
@@ -94,6 +96,18 @@ class StandInProcessing(ProcessingJob):
             (folder / "evaluation.json").write_text(json.dumps(report))
 
 
+class StandInTransform(TransformJob):
+    """A transform job that takes its time over each object."""
+
+    work_s = _MOMENT_S
+
+    def _asked(self, host: ModelHost, body: bytes, key: str) -> bytes:
+        if self.account.faults.job_fault(STOPPED, self.name, self.request):
+            self.stop()
+        self.stop_requested.wait(self.work_s)
+        return super()._asked(host, body, key)
+
+
 class StandInHost(ModelHost):
     """A model that answers with its score."""
 
@@ -128,5 +142,6 @@ def workloads(work_s: float | None) -> Workloads:
     return Workloads(
         training=type("StandInTraining", (StandInTraining,), {"work_s": seconds}),
         processing=type("StandInProcessing", (StandInProcessing,), {"work_s": seconds}),
+        transform=type("StandInTransform", (StandInTransform,), {"work_s": seconds}),
         model_host=host,
     )

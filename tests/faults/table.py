@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tests.conformance.test_conformance import BACKENDS, Backend
-from tests.faults.cells import Cell
+from tests.faults.cell import Cell
 from tests.faults.excuses import EXCUSES, excuse
 
 Verdict = Literal["holds", "excused", "stale", "broken"]
 _SIGNS: Mapping[Verdict, str] = {"holds": "✓", "excused": "e", "stale": "stale", "broken": "✗"}
 _ABOUT = """\
-A row is a call of the flagship pipeline, a column what happens at it or to the job that it starts.
+A row is a call of the flagship pipeline, a column what happens at it or to the job that it starts;
+the last four rows are calls of pipelines with one stage (`small.py`), whose jobs it does not start.
 A field is for direct runs, Airflow and Step Functions in this order: ✓ holds, ✗ does not, a letter
 is an excuse below, ? did not run. Jobs and models are stand-ins (`stand_ins.py`), and time is
 scaled (`drivers.py`). What must hold is in `laws.py`.

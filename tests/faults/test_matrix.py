@@ -12,7 +12,8 @@ from orchestration.local.airflow import LocalAirflow
 from tests.conformance import normal
 from tests.faults.accounts import Zygote
 from tests.faults.calls import CALLS
-from tests.faults.cells import Cell, cells, sample
+from tests.faults.cell import Cell
+from tests.faults.cells import cells, sample
 from tests.faults.drivers import Drivers
 from tests.faults.excuses import EXCUSES
 from tests.faults.flagship import flagship
