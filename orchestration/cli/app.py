@@ -68,6 +68,25 @@ def _options(
 
 
 @app.command()
+def init(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIRECTORY", help="New folder; its name is the pipeline's.")
+    ],
+    template: Annotated[
+        str, typer.Option(metavar="NAME", help="scikit-learn, tuning or fsdp-finetune.")
+    ] = "scikit-learn",
+) -> None:
+    """Begin a pipeline of your own.
+
+    Writes a folder with a pipeline that runs, its scripts, made-up data, a DAG file, a Makefile and
+    CI. `cd DIRECTORY && orchestrate run` trains, evaluates and deploys it on this machine.
+    """
+    from orchestration.cli.commands import starting
+
+    starting.init(directory, template)
+
+
+@app.command()
 def validate(
     pipelines: Annotated[
         list[str],

@@ -1,0 +1,1 @@
+"""Files that ``orchestrate init`` puts around a template, with ``@NAME@`` for what differs."""
