@@ -12,7 +12,7 @@ from orchestration.deploy.permissions.statements import Statement, document
 from orchestration.graph import Workflow
 
 Statements = Callable[[Workflow, str, Known, Mapping[str, str]], Iterator[Statement]]
-"""What copies of a workflow need, if they name the role of an ARN."""
+"""Permissions that copies of a workflow need, if they name the role of an ARN."""
 
 
 def copying(
