@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from orchestration.checks.fallbacks import fallbacks
 from orchestration.checks.references import outputs_of, references
-from orchestration.checks.requests import has_output, places, violations
+from orchestration.checks.requests import has_output, operation_model, places, violations
 from orchestration.errors import GraphError, Problem
 from orchestration.expressions import Parameter
 from orchestration.graph import (
@@ -96,8 +96,9 @@ def _operation(
         for problem in violations(operation.service, operation.name, operation.request):
             place = f"{operation.name} {problem.field}".rstrip()
             yield Problem(place, problem.message, step=where)
+    known = operation_model(operation.service, operation.name) is not None
     for name, output in outputs.items():
-        if not has_output(operation.service, operation.name, output.path):
+        if known and not has_output(operation.service, operation.name, output.path):
             dotted = ".".join(str(part) for part in output.path)
             message = f"output {name!r}: a response has no {dotted}"
             yield Problem(operation.name, message, step=where)

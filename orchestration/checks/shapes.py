@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 _SERVICE = re.compile(r"[a-z0-9][a-z0-9.-]*")
+_MODELS = "*/*/service-2.json*"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,14 +106,26 @@ class ServiceModel:
         return self._members[structure]
 
 
+def _data() -> Path | None:
+    """Return the folder with botocore's models, if it is installed."""
+    spec = find_spec("botocore")
+    places = spec.submodule_search_locations if spec is not None else None
+    return Path(places[0], "data") if places else None
+
+
+def service_names() -> tuple[str, ...]:
+    """The services that botocore ships a model of."""
+    data = _data()
+    return () if data is None else tuple(p.parent.parent.name for p in data.glob(_MODELS))
+
+
 @cache
 def service_model(name: str) -> ServiceModel | None:
     """The newest model of a service, ``None`` where botocore ships none of this name."""
-    spec = find_spec("botocore")
-    places = spec.submodule_search_locations if spec is not None else None
-    if not places or not _SERVICE.fullmatch(name):
+    data = _data()
+    if data is None or not _SERVICE.fullmatch(name):
         return None
-    versions = sorted(Path(places[0], "data", name).glob("*/service-2.json*"))
+    versions = sorted((data / name).glob("*/service-2.json*"))
     if not versions:
         return None
     newest = versions[-1]

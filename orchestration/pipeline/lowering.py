@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestration.checks import rules
-from orchestration.errors import PipelineError, Problem
-from orchestration.expressions import Parameter, Tree, walk
+from orchestration.checks.references import outputs_of
+from orchestration.errors import PipelineError, Problem, near
+from orchestration.expressions import Parameter, Result, Tree, walk
 from orchestration.graph import (
     Graph,
     ParameterSpec,
@@ -252,6 +253,7 @@ def _once(stage: Stage, context: Context) -> tuple[Fragment, list[Problem]]:
         for step in all_steps(Graph(fragment.steps))
         if stage_of(step.name) != stage.name
     ]
+    messages += _unread(stage.name, fragment)
     # So that the stages that read them are looked at as well.
     whole = replace(fragment, outputs={**fragment.outputs, **dict.fromkeys(missing, "")})
     wrong = [Problem("", message) for message in messages]
@@ -259,6 +261,27 @@ def _once(stage: Stage, context: Context) -> tuple[Fragment, list[Problem]]:
         steps, obstacles = stage.retry.applied(whole.steps)
         whole, wrong = replace(whole, steps=steps), [*obstacles, *wrong]
     return whole, [replace(problem, stage=stage.name) for problem in wrong]
+
+
+def _unread(stage: str, fragment: Fragment) -> Iterator[str]:
+    """Yield the outputs that read what no step of the stage gives."""
+    guard, look = fragment.guard, fragment.look
+    more = () if guard is None else (guard.acquire, *guard.cleanup.steps, *guard.saving.steps)
+    more = (*more, *(() if look is None else look.steps))
+    steps = {step.name: outputs_of(step) for step in all_steps(Graph((*fragment.steps, *more)))}
+    for name, value in fragment.outputs.items():
+        for node in walk(value):
+            if not isinstance(node, Result) or stage_of(node.step) != stage:
+                continue
+            if node.step not in steps:
+                yield f"output {name!r} reads {node.step}, which is no step of it" + near(
+                    node.step, steps
+                )
+            elif node.output not in steps[node.step]:
+                yield (
+                    f"output {name!r} reads {node.step}.{node.output}, which that step does not "
+                    f"give{near(node.output, steps[node.step])}"
+                )
 
 
 def _entered(

@@ -175,6 +175,11 @@ def _named(data: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
         if isinstance(stages, Mapping):
             named[section], misnamed = _listed(stages)
             wrong += [replace(problem, section=section) for problem in misnamed]
+        elif isinstance(stages, Stage):
+            # A model is iterable, and would be read as a list of its fields.
+            named[section] = [stages]
+            text = f"expected a list of stages, got the stage {stages.name!r} alone"
+            wrong.append(Problem(section, f"{text}; write [<the stage>]"))
     return named, wrong
 
 

@@ -80,7 +80,10 @@ def _of_stage(written: Written, stages: Mapping[str, Written], draft: Draft) -> 
             f"{_MOST_IN_NAMES}, so that SageMaker's 63 hold both and the run's identity",
         )
     for path, node in written.references:
-        yield from _reference(path, node, stages, draft.parameters)
+        if isinstance(node, Ref) and node.stage == written.name:
+            yield Problem(path, "is an output of the stage itself, known only at its end")
+        else:
+            yield from _reference(path, node, stages, draft.parameters)
     for other in written.after:
         if other not in stages:
             yield Problem("after", f"there is no stage {other!r}{near(other, stages)}")

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from orchestration.errors import Problem
 from orchestration.pipeline.afterwards.sections import SECTIONS
 from orchestration.refs import Expression, written
+from orchestration.stages import Stage
 
 MOST_DIGITS: Final = 300
 """Digits of a whole number: JSON's readers take the larger ones for infinite."""
@@ -74,8 +75,16 @@ def _walk(value: object, path: str) -> Iterator[tuple[str, str]]:
         case Expression():
             yield from _walk(written(value), path)
         case BaseModel():
-            for name in type(value).model_fields:
-                yield from _walk(getattr(value, name), f"{dot}{name}")
+            yield from _model(value, path, dot)
+
+
+def _model(value: BaseModel, path: str, dot: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Stage) and path:
+        outputs = ", ".join(type(value).outputs.of(value))
+        yield path, f"is the stage {value.name!r}; refer to one of its outputs: {outputs}"
+        return
+    for name in type(value).model_fields:
+        yield from _walk(getattr(value, name), f"{dot}{name}")
 
 
 def _keyed(key: object, item: object, dot: str) -> Iterator[tuple[str, str]]:

@@ -36,6 +36,7 @@ _EXPECTED = {
     "string": "text (in quotes where YAML would take it for something else)",
     "tuple": "a list",
 }
+_STAGES = "a mapping from names to stages, or a list"
 
 
 def from_validation(error: ValidationError, data: Mapping[str, Any], kinds: Kinds) -> list[Problem]:
@@ -160,7 +161,7 @@ def _message(item: Any, models: _Models) -> str:
             return str(context["error"])
     if (bound := _bound(kind, context)) is not None:
         return f"{_size(kind, given)}; {bound}"
-    expected = _EXPECTED.get(kind.split("_")[0])
+    expected = _STAGES if item["loc"][-1] in SECTIONS else _EXPECTED.get(kind.split("_")[0])
     if expected is not None and kind.split("_")[-1] in ("type", "parsing", "float"):
         is_model = expected == "a mapping" and kind.startswith("model")
         keys = models.keys(item["loc"]) if is_model else []

@@ -130,6 +130,8 @@ def _classes(source: StageSource) -> Iterator[type[Stage]]:
     if isinstance(source, type):
         yield source
         return
+    if not isinstance(source, str | ModuleType):
+        raise TypeError(f"expected a module, its name or a class, got {source!r:.60}")
     module = import_module(source) if isinstance(source, str) else source
     found = [value for value in vars(module).values() if _is_foreign(value)]
     if not found:

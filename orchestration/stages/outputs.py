@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Generic, Literal, TypeVar, overload
 
+from orchestration.errors import near
 from orchestration.refs import Ref
 
 O = TypeVar("O")  # noqa: E741 - a type variable for outputs
@@ -200,5 +201,6 @@ class _References:
 
     def __getattr__(self, name: str) -> Ref[Any]:
         if name not in self.names:
-            raise AttributeError(f"stage {self.stage!r} has no output {name!r}")
+            message = f"stage {self.stage!r} has no output {name!r}{near(name, self.names)}"
+            raise AttributeError(message)
         return Ref(self.stage, name)

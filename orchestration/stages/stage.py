@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -20,16 +21,21 @@ from orchestration.expressions import (
     walk,
 )
 from orchestration.graph import Call, Graph, Permission, Step
-from orchestration.refs import Expression, parse
+from orchestration.refs import FORMS, Expression, parse, written
 from orchestration.stages.options import AirflowOptions, JobRetry
 from orchestration.stages.outputs import Outputs
 from orchestration.stages.values import Condition, Element, Model, Name, Source, StageName, Text
 
 
 def _listed(value: object) -> object:
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and value.keys() & set(FORMS):
         return parse(value)
-    if isinstance(value, list | tuple | Expression):
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, list | tuple):
+        lists = [n for n, item in enumerate(value, start=1) if isinstance(item, list | tuple)]
+        if lists:
+            raise ValueError(f"element {lists[0]} is a list; expected texts, numbers or objects")
         return value
     raise ValueError(f"expected a list, or a reference to one, got {value!r}")
 
@@ -192,6 +198,18 @@ class ForEachItem(Model):
     """Elements at a time."""
     at_most: int = Field(default=100, ge=1, le=1000)
     """The most elements; with more, the run fails before any of them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_a_mapping(cls, value: object) -> object:
+        if isinstance(value, list | tuple):
+            raise ValueError(f"expected a mapping, got {value!r:.60}; write {{items: <the list>}}")
+        try:
+            items = written(parse(value))
+        except ValueError:
+            return value
+        text = json.dumps(items).replace('"', "")
+        raise ValueError(f"expected a mapping, got a reference; write {{items: {text}}}")
 
     @model_validator(mode="after")
     def _key_is_a_field(self) -> Self:

@@ -199,7 +199,7 @@ def test_an_unknown_operation_suggests_the_near_one() -> None:
     [problem] = violations("sagemaker", "CreateTraningJob", {})
     assert "did you mean 'CreateTrainingJob'?" in problem.message
     [problem] = violations("sagemakr", "CreateTrainingJob", {})
-    assert "botocore knows no operation CreateTrainingJob of sagemakr" in problem.message
+    assert "botocore knows no service 'sagemakr'; did you mean 'sagemaker'?" in problem.message
 
 
 def test_places_of_expressions_have_the_type_of_the_api() -> None:

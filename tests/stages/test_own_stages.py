@@ -76,6 +76,8 @@ def test_a_kind_that_nobody_named_is_refused_with_the_way_out(folder: Path) -> N
         ('outputs={"result": result}', "outputs={}", "declares output 'result'"),
         ('{"result": result}', '{"result": result, "n": 1}', "'n', which is none of its outputs"),
         ('name=f"{self.name}.query"', 'name="query"', "begin the name with that of the stage"),
+        ('Result(call.name, "id")', 'Result("ask.qery", "id")', "did you mean 'ask.query'"),
+        ('Result(call.name, "id")', 'Result(call.name, "ids")', "does not give; did you mean 'id'"),
     ],
 )
 def test_a_kind_that_breaks_the_rules_is_an_error_of_the_stage(

@@ -1,0 +1,99 @@
+"""Mistakes that a user makes with loops, lists of stages and references: each with a way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestration import AwsCall, Pipeline, PipelineError
+from orchestration.stages.kinds import Kinds
+from tests.pipeline.building import Data, job, pipeline
+
+TOPIC = "arn:aws:sns:us-east-1:111122223333:news"
+
+
+def tells(name: str, message: Any = "m", **further: Any) -> Data:
+    request = {"TopicArn": TOPIC, "Message": message}
+    call = {"kind": "aws_call", "service": "sns", "operation": "Publish", "request": request}
+    return {**call, "name": name, "results": {"message": "MessageId"}, **further}
+
+
+def in_python(name: str = "a", message: Any = "m") -> AwsCall:
+    request = {"TopicArn": TOPIC, "Message": message}
+    results = {"message": "MessageId"}
+    return AwsCall(name=name, service="sns", operation="Publish", request=request, results=results)
+
+
+@pytest.mark.parametrize(
+    ("loop", "problem"),
+    [
+        (
+            ["de", "fr"],
+            "for_each: expected a mapping, got ['de', 'fr']; write {items: <the list>}",
+        ),
+        (
+            {"parameter": "markets"},
+            "for_each: expected a mapping, got a reference; write {items: {parameter: markets}}",
+        ),
+        (
+            {"items": [["de"], ["fr"]]},
+            "for_each.items: element 1 is a list; expected texts, numbers or objects",
+        ),
+        (
+            {"items": {"market": "de"}},
+            "for_each.items: expected a list, or a reference to one, got {'market': 'de'}",
+        ),
+    ],
+)
+def test_a_loop_over_what_is_no_list_says_what_to_write(loop: Any, problem: str) -> None:
+    with pytest.raises(PipelineError) as error:
+        pipeline(job("a", for_each=loop), parameters={"markets": {"type": "array"}})
+    assert [str(each) for each in error.value.problems] == [f"stages.a.{problem}"]
+
+
+@pytest.mark.parametrize(
+    ("last", "problem"),
+    [
+        (in_python("b"), "expected a list of stages, got the stage 'b' alone; write [<the stage>]"),
+        ("b", "expected a mapping from names to stages, or a list, got 'b'"),
+    ],
+)
+def test_one_stage_is_no_list_of_stages(last: Any, problem: str) -> None:
+    with pytest.raises(PipelineError) as error:
+        pipeline(tells("a"), always=last)
+    assert [str(each) for each in error.value.problems] == [f"always: {problem}"]
+
+
+def test_a_stage_is_no_value() -> None:
+    with pytest.raises(PipelineError) as error:
+        Pipeline(name="p", workspace="s3://b/p", stages=[in_python(), in_python("b", in_python())])
+    assert [str(each) for each in error.value.problems] == [
+        "stages.b.request.Message: is the stage 'a'; refer to one of its outputs: message"
+    ]
+
+
+def test_a_misspelt_output_is_recognised_in_python() -> None:
+    with pytest.raises(AttributeError, match="no output 'messag'; did you mean 'message'"):
+        _ = in_python().outputs.messag
+
+
+def test_a_misspelt_service_is_recognised() -> None:
+    with pytest.raises(PipelineError) as error:
+        pipeline({**tells("a"), "service": "snss"})
+    assert [str(each) for each in error.value.problems] == [
+        "stages.a.service: botocore knows no service 'snss'; did you mean 'sns'?"
+    ]
+
+
+def test_a_stage_that_reads_itself_is_named() -> None:
+    with pytest.raises(PipelineError) as error:
+        pipeline(job("a", hyperparameters={"x": {"ref": "a.model_artifacts"}}))
+    assert [str(each) for each in error.value.problems] == [
+        "stages.a.hyperparameters.x: is an output of the stage itself, known only at its end"
+    ]
+
+
+def test_kinds_come_from_modules_and_classes() -> None:
+    with pytest.raises(TypeError, match="expected a module, its name or a class, got None"):
+        Kinds.of([None])  # type: ignore[list-item]  # what is tested
