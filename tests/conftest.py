@@ -11,7 +11,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +128,14 @@ def _is_alone() -> bool:
         return False
 
 
+def _is_of(process: psutil.Process, before: Container[int]) -> bool:
+    """Return whether a process or an ancestor was there before: a local Airflow forks."""
+    try:
+        return process.pid in before or any(parent.pid in before for parent in process.parents())
+    except psutil.NoSuchProcess:
+        return True
+
+
 def _still_runs(process: psutil.Process) -> bool:
     try:
         if process.status() == psutil.STATUS_ZOMBIE:
@@ -145,7 +153,7 @@ def _leaves_no_process(_fake_credentials: None) -> Iterator[None]:
     yield
     if _is_alone():
         return
-    left = [child for pid, child in _children().items() if pid not in before]
+    left = [child for child in _children().values() if not _is_of(child, before)]
     deadline = time.monotonic() + 2
     while (left := [child for child in left if _still_runs(child)]) and time.monotonic() < deadline:
         time.sleep(0.02)
