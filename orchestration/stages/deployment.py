@@ -14,11 +14,12 @@ from typing_extensions import override
 from orchestration.errors import Problem
 from orchestration.expressions import Result, Tree
 from orchestration.graph import Call, Operation, Output, Step
-from orchestration.refs import Ref
+from orchestration.refs import Expression, Ref
 from orchestration.stages.endpoints.alarms import Watch
 from orchestration.stages.endpoints.applying import Applying
 from orchestration.stages.endpoints.fields import DeploymentFields, DeploymentRequests, SmokeTest
 from orchestration.stages.endpoints.making import Made
+from orchestration.stages.endpoints.pruning import Pruning
 from orchestration.stages.endpoints.states import States
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.stage import SAMPLE, Context, Fragment
@@ -57,6 +58,12 @@ class Deployment(DeploymentFields):
         if self.update is not None:
             for problem in self.update.problems(self.instance_count, self.timeout_s):
                 yield replace(problem, field=f"update.{problem.field}")
+            if self.update.keep is not None and isinstance(self.endpoint_name, Expression):
+                yield Problem(
+                    "update.keep",
+                    "endpoints whose names only a run knows share their models' names, and one's "
+                    "could be deleted for another; write the endpoint_name out",
+                )
         try:
             self.lower(SAMPLE)
         except ValueError as error:
@@ -91,6 +98,9 @@ class Deployment(DeploymentFields):
         if self.smoke_test is not None:
             steps.append(self._invoke(made.endpoint, self.smoke_test, steps[-1].name))
             values["answer"] = Result(f"{self.name}.invoke", "answer")
+        if self.update is not None and self.update.keep is not None:
+            alarms = () if self.update.alarms is None else self.update.alarms.made
+            steps += Pruning(made, self.update.keep, alarms).steps((steps[-1].name,))
         permissions = () if watch is None else watch.permissions
         return Fragment(steps=tuple(steps), outputs=values, permissions=permissions)
 
@@ -116,7 +126,7 @@ class Deployment(DeploymentFields):
         return Watch(
             stage=self.name,
             alarms=self.update.alarms,
-            prefix=made.context.name_prefix(self.name),
+            prefix=made.prefix,
             endpoint=made.endpoint,
             config=made.name,
             variant=made.variant,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections.abc import Iterator
@@ -83,7 +84,13 @@ class Shop:
 
     def serve(self, model: str, variant: str = "main") -> str:
         """Create the endpoint, as someone else would."""
-        name = f"{self.name}-{model}-{variant}"
+        name = self.make(f"{self.name}-{model}-{variant}", model, variant)
+        self.client.create_endpoint(EndpointName=self.name, EndpointConfigName=name)
+        wait(lambda: self.describe()["EndpointStatus"] == "InService")
+        return name
+
+    def make(self, name: str, model: str, variant: str) -> str:
+        """Create a model and its configuration."""
         source = {
             "S3Uri": f"s3://models/{model}/",
             "S3DataType": "S3Prefix",
@@ -96,8 +103,6 @@ class Shop:
             EndpointConfigName=name,
             ProductionVariants=[{"VariantName": variant, "ModelName": name, **shape}],
         )
-        self.client.create_endpoint(EndpointName=self.name, EndpointConfigName=name)
-        wait(lambda: self.describe()["EndpointStatus"] == "InService")
         return name
 
     def describe(self) -> dict[str, Any]:
@@ -267,6 +272,23 @@ def test_the_name_of_the_variant_and_scaled_instances_are_kept(shop: Shop) -> No
     (variant,) = shop.describe()["ProductionVariants"]
     assert (variant["VariantName"], variant["CurrentInstanceCount"]) == ("AllTraffic", 7)
     scaling.deregister_scalable_target(**target)
+
+
+def test_old_models_are_deleted_but_for_what_is_needed(shop: Shop) -> None:
+    before = shop.serve("one")
+    prefix = f"{shop.name}-deploy-{hashlib.sha256(shop.name.encode()).hexdigest()[:4]}-"
+    others = [f"{prefix}{number}" for number in range(3)]
+    foreign = f"my-{prefix}0"
+    for name in (foreign, *others):
+        shop.make(name, "one", "main")
+    report = shop.deploy("two", {"baking_s": 0, "keep": 2})
+    assert (report.state, report.cause) == ("succeeded", None)
+    made = str(shop.describe()["EndpointConfigName"])
+    configs = shop.client.list_endpoint_configs(NameContains=shop.name)["EndpointConfigs"]
+    models = shop.client.list_models(NameContains=shop.name)["Models"]
+    left = {before, foreign, others[-1], made}
+    assert {each["EndpointConfigName"] for each in configs} == left
+    assert {each["ModelName"] for each in models} == left
 
 
 def test_an_update_whose_response_is_lost_is_done_once(shop: Shop) -> None:

@@ -219,6 +219,26 @@ def test_the_guide_s_pipeline_is_a_canary_with_three_alarms(tmp_path: Path) -> N
     assert len(config["AutoRollbackConfiguration"]["Alarms"]) == 3
 
 
+def test_models_are_kept_only_for_an_endpoint_whose_name_is_known() -> None:
+    assert problems(update={"keep": 3}, endpoint_name=parameter("bucket")) == {
+        "update.keep": "endpoints whose names only a run knows share their models' names, and "
+        "one's could be deleted for another; write the endpoint_name out"
+    }
+    assert problems(update={"keep": 3}, endpoint_name="shop") == {}
+    assert name_of(endpoint_name="shop") != name_of(endpoint_name="other")
+
+
+def test_a_configuration_is_deleted_with_its_alarms_and_its_model() -> None:
+    update = {"keep": 3, "alarms": {"errors_percent": 1, "latency_ms": 250}}
+    names = [name for name in calls(deployment(update=update)) if ".delete_" in name]
+    assert names == [
+        "deploy.delete_5xx",
+        "deploy.delete_latency",
+        "deploy.delete_endpointconfig",
+        "deploy.delete_model",
+    ]
+
+
 def test_parts_that_nothing_watches_are_warned_about() -> None:
     parts = {"traffic": "canary", "percent": 10}
     (warning,) = deployment(update=parts).warnings()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -41,7 +42,16 @@ class Made:
             return self.context.resource_name(stage.name)
         _, content = self._fingerprint()
         requests = [self._model_request("").request, self._config_request("").request]
-        return identity.named_after(self.context.name_prefix(stage.name), content, requests)
+        return identity.named_after(self.prefix, content, requests)
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of all such names: no two endpoints share it if they are known."""
+        prefix, endpoint = self.context.name_prefix(self.stage.name), self.endpoint
+        if not isinstance(endpoint, str):
+            return prefix
+        # As many characters as the names of stages leave room for.
+        return f"{prefix}{hashlib.sha256(endpoint.encode()).hexdigest()[:4]}-"
 
     @property
     def variant(self) -> Tree:

@@ -103,6 +103,10 @@ class EndpointUpdate(Model):
     """While another deployment of the endpoint is under way: wait for its end, or fail with
     ``EndpointBusy``."""
 
+    keep: int | None = Field(default=None, ge=2, le=50)
+    """Delete all but so many of the newest models and configurations that this stage has made for
+    the endpoint, with their alarms: never what serves, or what served before."""
+
     def problems(self, instances: Count, timeout_s: int) -> Iterator[Problem]:
         """Yield what SageMaker refuses, or what can't end well."""
         yield from self._sizes(instances)

@@ -89,15 +89,19 @@ class Resources:
     def _list(self, request: JsonObject) -> JsonObject:
         members = (f"{self._noun}Name", f"{self._noun}Arn", "CreationTime")
         newest_first = sorted(
-            self._created.values(), key=lambda made: made["CreationTime"], reverse=True
+            self._created.values(),
+            key=lambda made: made["CreationTime"],
+            reverse=request.get("SortOrder", "Descending") == "Descending",
         )
-        return {
-            f"{self._noun}s": [
-                {key: made[key] for key in members}
-                for made in newest_first
-                if request.get("NameContains", "") in made[f"{self._noun}Name"]
-            ][: request.get("MaxResults", 100)]
-        }
+        rows = [
+            {key: made[key] for key in members}
+            for made in newest_first
+            if request.get("NameContains", "") in made[f"{self._noun}Name"]
+        ]
+        start = int(request.get("NextToken", 0))
+        end = start + request.get("MaxResults", 100)
+        rest = {"NextToken": str(end)} if end < len(rows) else {}
+        return {f"{self._noun}s": rows[start:end], **rest}
 
 
 class Models(Resources):
