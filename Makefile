@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-fast test-sdk test-installation test-faults check fmt render constraints build clean
+.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-fast test-sdk test-installation test-faults laws check fmt render constraints build clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 18
@@ -50,6 +50,9 @@ test: check  ## everything that must hold
 
 test-fast: .venv/.installed  ## the core without servers: under a minute on two cores
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow" $(FAST)
+
+laws: .venv/.installed  ## try the planner's laws on 60,000 predictions
+	LAWS_CONFIGURATIONS=2000 $(BIN)/python -m pytest -q tests/planning/cost/test_laws.py
 
 fmt: .venv/.installed  ## format and mend what can be mended
 	$(BIN)/ruff check --fix-only --quiet .

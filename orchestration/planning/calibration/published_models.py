@@ -1,7 +1,7 @@
 """Shapes of published mixtures of experts, for tables that name them without sizes.
 
-The sizes are those published with the models. Their parameters add up, within 6 %, to the 671,
-1000, 30.5, 30, 46.7, 141 and 235 billion that the authors state.
+The sizes are those published with the models, in their ``config.json``. Their parameters add up,
+within 6 %, to the 671, 1000, 30.5, 20.9, 117, 30, 46.7, 141 and 235 billion that the authors state.
 """
 
 from __future__ import annotations
@@ -30,6 +30,16 @@ _SHAPES: Mapping[str, ModelShape] = MappingProxyType({
     "Qwen3_30B_a3B": ModelShape(
         name="Qwen3_30B_a3B", layers=48, hidden=2048, heads=32, kv_heads=4, head_width=128,
         ffn=768, gated=True, experts=128, active_experts=8, vocabulary=151936,
+    ),
+    "gpt-oss-20b": ModelShape(
+        name="gpt-oss-20b", layers=24, hidden=2880, heads=64, kv_heads=8, head_width=64,
+        window=128, windowed_layers=12, ffn=2880, gated=True, experts=32, active_experts=4,
+        vocabulary=201088,
+    ),
+    "gpt-oss-120b": ModelShape(
+        name="gpt-oss-120b", layers=36, hidden=2880, heads=64, kv_heads=8, head_width=64,
+        window=128, windowed_layers=18, ffn=2880, gated=True, experts=128, active_experts=4,
+        vocabulary=201088,
     ),
     # A hybrid of 52 layers: 23 of experts, 6 of attention, 23 of Mamba 2, whose projections (38.7
     # million parameters) count as a feed-forward network in the 29 layers without experts.

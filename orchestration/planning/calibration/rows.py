@@ -15,7 +15,7 @@ from orchestration.errors import near
 from orchestration.planning.calibration import spellings
 from orchestration.planning.calibration.cells import integer, number
 from orchestration.planning.calibration.row_models import model, trainable
-from orchestration.planning.cost.prediction import predict
+from orchestration.planning.cost.prediction import USABLE, predict
 from orchestration.planning.model.configuration import (
     Attention,
     Configuration,
@@ -34,7 +34,8 @@ COLUMNS = (
     "id", "source_id", "source", "table", "date", "framework", "model", "arch", "params_b",
     "n_layers", "hidden", "n_heads", "n_kv_heads", "ffn_hidden", "gated_mlp", "vocab",
     "tied_embeddings", "seq_len", "dims_source", "gpu", "gpu_mem_gib", "n_gpus", "gpus_per_node",
-    "internode_gbps_per_node", "precision", "optimizer", "tp", "sequence_parallel", "pp", "vpp",
+    "internode_gbps_per_node", "internode_collective_gbps", "vcpus_per_node", "precision",
+    "optimizer", "tp", "sequence_parallel", "pp", "vpp",
     "cp", "ep", "dp", "zero_stage", "shard_degree", "cpu_offload", "global_batch_seqs",
     "micro_batch_seqs", "grad_accum", "act_ckpt", "flash_attn", "compile", "tflops_per_gpu",
     "tflops_kind", "tokens_s_per_gpu", "step_time_s", "mfu_pct", "hfu_pct", "mem_gib_per_gpu",
@@ -46,9 +47,6 @@ _CHIPS_PER_NODE = {"trn1": 16, "trn2": 16, "gb200": 4, "gb300": 4}
 
 _FUSED_SINCE = 2023
 """Year from which PyTorch's own attention is a fused kernel (2.0)."""
-
-_OMNIPATH = ("Omni-Path", "OPA", "JZ")
-"""Names that notes have for the network of the Jean Zay cluster."""
 
 _RECOMPUTE: Mapping[str, tuple[Recompute, float]] = {
     "": ("none", 1.0),
@@ -103,6 +101,7 @@ def configuration(row: Row) -> Configuration:
         attention=_attention(row, framework, since),
         kernels=kernels_of(framework, _kernels(row)),
         trainable=trainable(row, shape),
+        frozen_bits=spellings.frozen_bits(row["precision"]),
         optimizer=spellings.optimizer(row["optimizer"]),
         **engine_settings(framework, zero=zero, precision=precision),
     )
@@ -117,7 +116,8 @@ def _recomputing(c: Configuration) -> Configuration:
     for quarters in range(5):
         share = quarters / 4
         candidate = replace(c, recompute="full", recompute_share=share) if quarters else c
-        if predict(candidate).fits:
+        memory = predict(candidate).memory
+        if memory.need <= USABLE * candidate.machine.device_memory_gib:
             return candidate
     return c
 
@@ -153,7 +153,8 @@ def _machine(row: Row, replica: int) -> Machine:
         devices_per_node=per_node * cores,
         device_memory_gib=number(row, "gpu_mem_gib", spellings.memory_gib(row["gpu"], key)) / cores,
         network_gbps=network,
-        omnipath=any(word in row["notes"] for word in _OMNIPATH),
+        collective_gbps=number(row, "internode_collective_gbps", 0) or None,
+        vcpus=integer(row, "vcpus_per_node", 0) or None,
         interconnect_gb_per_s=spellings.LINKS_GB_PER_S.get(spellings.chip(row["gpu"])),
     )
 

@@ -18,18 +18,30 @@ def layer_bytes(c: Configuration, s: Sizes) -> float:
 
 def kept_bytes(c: Configuration, s: Sizes) -> float:
     """Return the bytes per token that one layer keeps, averaged over the layers."""
+    return kept_and_recomputed_bytes(c, s)[0]
+
+
+def kept_and_recomputed_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
+    """Return the bytes per token that an average layer keeps, and that one layer recomputes."""
     everything = layer_bytes(c, s)
+    dropped = everything - _kept(c, s, everything)
+    return everything - dropped * c.recompute_share, dropped if c.recompute_share else 0.0
+
+
+def _kept(c: Configuration, s: Sizes, everything: float) -> float:
+    """Return the bytes per token that a layer keeps if it is recomputed."""
+    split = c.tensor if c.sequence_parallel else 1
     match c.recompute:
         case "full":
-            kept = float(c.element_bytes * s.hidden) / (c.tensor if c.sequence_parallel else 1)
+            return c.element_bytes * s.hidden / split
         case "attention":
-            kept = everything - _scores(c, s)
+            return everything - _scores(c, s)
         case "operators":
             # The layer's input, the result of every other matrix product, and attention's output.
-            kept = c.element_bytes * (2 * s.hidden + (s.output + s.up) / c.tensor)
+            kept = c.element_bytes * (2 * s.hidden / split + (s.output + s.up) / c.tensor)
+            return min(kept, everything)
         case _:
-            kept = everything
-    return kept * c.recompute_share + everything * (1 - c.recompute_share)
+            return everything
 
 
 def _outside(c: Configuration, s: Sizes) -> float:

@@ -42,7 +42,6 @@ class Coefficients:
     interconnect_share: float
     interconnect_latency_us: float
     network_share: float
-    omnipath_share: float
     network_start_us: float
     network_latency_us: float
     sync_latency_us: float
@@ -51,12 +50,7 @@ class Coefficients:
     head_exposure: float
     optimizer_bytes: float
     step_overhead_ms: float
-    host_optimizer_gps: float
-    context_gib: float
     fragmentation: float
-    logit_memory_bytes: float
-    zero_buffer_bytes: float
-    gathered_layers: float
     interval_data: float
     interval_model: float
     interval_bits: float

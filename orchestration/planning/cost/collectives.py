@@ -38,10 +38,11 @@ def cluster_links(c: Configuration, d: Device, k: Coefficients) -> Links:
     machine = c.machine
     inside = machine.interconnect_gb_per_s or d.interconnect_gb_per_s
     joined = max(d.domain, machine.devices_per_node)
-    network = (machine.network_gbps or 0.0) * joined / machine.devices_per_node
+    reached = machine.collective_gbps or (machine.network_gbps or 0.0) * k.network_share
+    network = reached * joined / machine.devices_per_node
     return Links(
         inside * _GIGA * k.interconnect_share,
-        network / 8 * _GIGA * (k.omnipath_share if machine.omnipath else k.network_share),
+        network / 8 * _GIGA,
         k.interconnect_latency_us * 1e-6,
         k.network_start_us * 1e-6,
         k.network_latency_us * 1e-6,
@@ -62,7 +63,7 @@ def latency(ranks: int, inside: int, links: Links) -> float:
 
 
 def gather(buffer: float, ranks: int, inside: int, links: Links) -> float:
-    """Return the time of an all-gather links, or a reduce-scatter of, `buffer` bytes on each rank.
+    """Return the time of an all-gather, or a reduce-scatter, of `buffer` bytes on each rank.
 
     `inside` of the `ranks` share a node. The other devices of the node run the same collective in
     other groups, so that each group has only its share of the node's network.
@@ -84,7 +85,8 @@ def reduce(buffer: float, ranks: int, inside: int, links: Links) -> float:
 def transfer(message: float, crosses: bool, links: Links) -> float:
     """Return the time of a message from every device to its partner, in another node or its own."""
     if crosses:
-        return message / min(links.inside, links.node / links.devices_per_node) + links.node_latency
+        bandwidth = min(links.inside, links.node / links.devices_per_node)
+        return message / bandwidth + links.node_latency
     return message / links.inside + links.inside_latency
 
 

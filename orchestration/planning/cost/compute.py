@@ -52,6 +52,8 @@ def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTi
         backward += b1
     if c.trainable is not None:
         backward /= 2  # frozen matrices have no gradients
+    unpacked = _unpacking_time(c, s, r)
+    forward, backward = forward + unpacked, backward + unpacked
     attention_forward, attention_backward = attention_time(c, s, tokens, r)
     factor = k.elementwise_eager if c.kernels == "eager" else k.elementwise_fused
     moved = elementwise_bytes(c, s) * factor * c.element_bytes / 2 + cast_bytes(c, s, k)
@@ -127,6 +129,14 @@ def product_time(
     moved = 2 * (rows * inner + inner * outer + rows * outer) / r.operands
     forward = work * (1 + r.tail / (rows * outer)) + moved
     return forward, work * (2 + r.tail / (rows * inner)) * r.matmul_backward + 2 * moved
+
+
+def _unpacking_time(c: Configuration, s: Sizes, r: Rates) -> float:
+    """Predict turning an average layer's matrices of few bits into 16 bits, in every pass."""
+    if not c.frozen_bits:
+        return 0.0
+    matrices = (s.common_parameters / c.tensor + s.expert_parameters / c.expert) / s.layers
+    return matrices * (c.frozen_bits / 8 + c.element_bytes) / r.memory
 
 
 def _expert_time(

@@ -41,6 +41,8 @@ class Device:
     """Usual bandwidth to the other devices of the node, one way."""
     domain: int
     """Devices that the interconnect joins across nodes (NVL72); 0: those of one node."""
+    host_gb_per_s: float
+    """Bandwidth to the host's memory, one way: PCIe with 16 lanes, or NVLink-C2C."""
 
 
 @cache
@@ -94,4 +96,5 @@ def _device(row: Mapping[str, str], facts: Accelerator | None) -> Device:
         memory_gb_per_s=memory,
         interconnect_gb_per_s=float(row["interconnect_gb_per_s"]),
         domain=int(row["domain"] or 0),
+        host_gb_per_s=float(row["host_gb_per_s"]),
     )

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestration.planning.cost.activations import kept_bytes, layer_bytes
+from orchestration.planning.cost.activations import kept_and_recomputed_bytes
+from orchestration.planning.cost.buffers import (
+    GIB,
+    bucket_bytes,
+    context_gib,
+    gathered_bytes,
+    update_bytes,
+)
 from orchestration.planning.cost.coefficients import Coefficients
 from orchestration.planning.cost.model_states import (
-    embedding_parameters,
     local_experts,
     local_parameters,
-    stage_parameters,
+    packed_bytes,
     state_bytes,
 )
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.model.layer_sizes import Sizes
 
-GIB = 2**30
-
-_LOSS_BYTES = {"fused": 4.0, "chunked": 0.0}
-"""Bytes per logit; computed in place, a logit and its gradient take 16 bits each."""
+_LOSS_BYTES = {"eager": 10.0, "fused": 4.0, "chunked": 0.0}
+"""Bytes per logit. Computed in place, a logit and its gradient take 16 bits each; operators one by
+one hold the logit in 16 bits and two copies in fp32: its softmax and the gradient."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,51 +68,39 @@ class MemoryUse:
 
 def memory_use(c: Configuration, s: Sizes, k: Coefficients) -> MemoryUse:
     """Predict the memory of the fullest device."""
-    parameters = local_parameters(c, s)
     experts = local_experts(c, s)
-    states = state_bytes(c, parameters - experts, experts)
-    gathered = _gathered(c, s, k) + _buffers(c, parameters, k)
-    tokens = c.micro_batch * c.sequence / c.context
-    kept = s.layers / c.pipeline * kept_bytes(c, s) * tokens
-    again = layer_bytes(c, s) * tokens if c.recompute in ("full", "operators") else 0.0
-    logits = tokens * s.words / c.tensor * _LOSS_BYTES.get(c.loss, k.logit_memory_bytes)
-    # The first stage keeps every micro-batch in flight, and each output until it is sent.
-    first = kept * _in_flight(c) + again
-    if c.pipeline > 1:
-        first += c.element_bytes * s.hidden * tokens * _in_flight(c)
-    # The last stage holds the logits, but only one micro-batch.
-    last = kept + max(logits, again)
-    activations, working = (first - again, again) if first > last else (kept, last - kept)
-    used = states.total + gathered + activations + working
+    states = state_bytes(c, local_parameters(c, s) - experts, experts)
+    gathered = gathered_bytes(c, s) + bucket_bytes(c, s)
+    activations, working = _activations(c, s)
+    # The optimizer works when activations are gone, but gets none of the blocks that they leave
+    # to the allocator unless memory is short.
+    update, passing = update_bytes(c, s), activations + working
+    working = max(working, update - activations)
     return MemoryUse(
-        weights=states.weights / GIB,
+        weights=(states.weights - packed_bytes(c, s)) / GIB,
         gradients=states.gradients / GIB,
         optimizer=states.optimizer / GIB,
         gathered=gathered / GIB,
         activations=activations / GIB,
         working=working / GIB,
-        context=k.context_gib,
-        slack=(k.fragmentation - 1) * used / GIB,
+        context=context_gib(c),
+        slack=((k.fragmentation - 1) * (gathered + passing) + min(update, passing)) / GIB,
     )
 
 
-def _gathered(c: Configuration, s: Sizes, k: Coefficients) -> float:
-    """Return the bytes that FSDP gathers at once: a few layers and the embedding."""
-    if c.zero < 3 or c.shards == 1:
-        return 0.0
-    layer = stage_parameters(c, s) / (s.layers / c.pipeline)
-    return c.element_bytes * (k.gathered_layers * layer + embedding_parameters(c, s))
-
-
-def _buffers(c: Configuration, parameters: float, k: Coefficients) -> float:
-    """Return the bytes of DeepSpeed's fp32 copies of gradients that a rank updates, and buckets.
-
-    Without a pipeline ZeRO reduces gradients in two buckets of half a billion 16-bit elements.
-    """
-    if not c.deepspeed or c.zero >= 3:
-        return 0.0
-    buckets = 2e9 if c.zero and c.pipeline == 1 and c.data > 1 else 0.0
-    return k.zero_buffer_bytes * parameters / (c.shards if c.zero else 1) + buckets
+def _activations(c: Configuration, s: Sizes) -> tuple[float, float]:
+    """Return the bytes of activations that wait for their backward pass, and of those in work."""
+    tokens = c.micro_batch * c.sequence / c.context
+    kept, again = (each * tokens for each in kept_and_recomputed_bytes(c, s))
+    kept *= s.layers / c.pipeline
+    logits = tokens * s.words / c.tensor * _LOSS_BYTES[c.loss]
+    # The first stage keeps every micro-batch in flight, and each output until it is sent.
+    first = kept * _in_flight(c)
+    if c.pipeline > 1:
+        first += c.element_bytes * s.hidden * tokens * _in_flight(c)
+    # The last stage holds the logits, but only one micro-batch.
+    working = max(logits, again)
+    return (first, again) if first + again > kept + working else (kept, working)
 
 
 def _in_flight(c: Configuration) -> float:

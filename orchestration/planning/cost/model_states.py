@@ -29,8 +29,8 @@ _BYTES = {
     "bf16_fp32opt": ParameterBytes(2, 4, 12),
 }
 _MIXED = ParameterBytes(2, 2, 12)
-_FEWER_MOMENTS = {"adamw": 0, "momentum": 1, "sgd": 2}
-"""The number of Adam's two moments that an optimizer lacks."""
+_MOMENTS = {"adamw": 2, "adamw_8bit": 2, "momentum": 1, "sgd": 0}
+"""The number of moments that an optimizer keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ def parameter_bytes(c: Configuration) -> ParameterBytes:
     """Return the bytes of one parameter's states in the configuration's precision."""
     usual = _BYTES.get(c.precision, _MIXED)
     moment = 2 if c.precision == "bf16_true" else 4
-    optimizer = usual.optimizer - moment * _FEWER_MOMENTS[c.optimizer]
+    kept = 1 if c.optimizer == "adamw_8bit" else moment
+    optimizer = usual.optimizer - 2 * moment + kept * _MOMENTS[c.optimizer]
     return ParameterBytes(usual.weight, c.gradient_bytes or usual.gradient, optimizer)
 
 
@@ -72,6 +73,14 @@ def state_bytes(c: Configuration, common: float, experts: float = 0.0) -> StateB
     if c.offload == "all":
         gradients = 0.0
     return StateBytes(weights, gradients, optimizer)
+
+
+def packed_bytes(c: Configuration, s: Sizes) -> float:
+    """Return the bytes that frozen matrices of few bits save on one device."""
+    if not c.frozen_bits:
+        return 0.0
+    saved = parameter_bytes(c).weight - c.frozen_bits / 8
+    return saved * stage_parameters(c, s) / (c.shards if c.zero >= 3 else 1)
 
 
 def owned_parameters(c: Configuration, s: Sizes) -> float:

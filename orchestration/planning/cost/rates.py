@@ -11,6 +11,9 @@ from orchestration.planning.model.configuration import Configuration
 _TERA = 1e12
 _GIGA = 1e9
 
+_HOST_SHARE = 0.8
+"""Bandwidth that copies from pinned host memory reach over the nominal one: 25 of 31.5 GB/s over
+PCIe 4 x16 (CUDA's bandwidthTest)."""
 
 _TILE = 128 * 256
 """Result elements that one multiprocessor computes at a time in large products."""
@@ -37,6 +40,8 @@ class Rates:
     """Bytes per second of elementwise kernels."""
     vector: float
     """Operations outside the matrix units."""
+    host: float
+    """Bytes per second to or from the host's memory."""
 
 
 def rates(c: Configuration, d: Device, k: Coefficients) -> Rates:
@@ -55,6 +60,7 @@ def rates(c: Configuration, d: Device, k: Coefficients) -> Rates:
         attention_backward=k.attention_backward,
         memory=memory,
         vector=d.vector_tflops * _TERA,
+        host=d.host_gb_per_s * _GIGA * _HOST_SHARE,
     )
 
 

@@ -42,8 +42,9 @@ Loss = Literal["eager", "fused", "chunked"]
 Offload = Literal["none", "optimizer", "all"]
 """Contents of the host's memory: nothing, the optimizer and its states, or parameters too."""
 
-Optimizer = Literal["adamw", "momentum", "sgd"]
-"""State that the optimizer keeps per parameter: Adam's two moments, one moment, or none."""
+Optimizer = Literal["adamw", "adamw_8bit", "momentum", "sgd"]
+"""State that the optimizer keeps per parameter: Adam's two moments, the same in 8 bits each, one
+moment, or none."""
 
 
 class ConfigurationError(OrchestrationError, ValueError):
@@ -62,8 +63,11 @@ class Machine:
     device_memory_gib: float
     network_gbps: float | None = None
     """Network bandwidth of one node in Gbit/s; required for more than one node."""
-    omnipath: bool = False
-    """The network is Omni-Path, which copies device memory through the host."""
+    collective_gbps: float | None = None
+    """Gbit/s out of a node that the cluster's own all-reduce benchmark reached; ``None``: nobody
+    measured it, so most of `network_gbps`."""
+    vcpus: int | None = None
+    """Virtual processors of one node; ``None``: as many as are usual beside its devices."""
     interconnect_gb_per_s: float | None = None
     """GB/s from one device to the others of its node, one way; ``None``: the accelerator's usual
     value."""
@@ -115,7 +119,12 @@ class Configuration:
     """Bytes of a gradient while it is reduced; 0: what `precision` implies."""
     trainable: int | None = None
     """Number of trained parameters, those of an adapter (LoRA); ``None``: all parameters."""
+    frozen_bits: float = 0.0
+    """Bits per parameter of the layers' frozen matrices, with their scales (QLoRA: about 4.5); 0:
+    those of `precision`."""
     optimizer: Optimizer = "adamw"
+    whole_gradients: bool = False
+    """FSDP accumulates gradients without reducing them, so that every rank keeps whole ones."""
     deepspeed: bool = False
     """Train with DeepSpeed's engine: its ZeRO 1 reduces whole gradients and keeps copies of them,
     and its checkpointing waits for the device."""
@@ -169,6 +178,8 @@ def _problems(c: Configuration) -> list[str]:
     for name in ("sequence", "global_batch", "micro_batch", "tensor", "pipeline", "context"):
         if getattr(c, name) < 1:
             problems.append(f"{name} must be at least 1, got {getattr(c, name)}")
+    if c.frozen_bits and c.trainable is None:
+        problems.append("frozen_bits needs trainable: only frozen weights can have so few bits")
     if c.precision not in get_args(Precision):
         problems.append(
             f"unknown precision {c.precision!r}; expected {', '.join(get_args(Precision))}"

@@ -36,6 +36,7 @@ class Recipe:
     """`overlap_data` for FSDP."""
     overlap_tensor: bool = False
     gradient_bytes: int = 0
+    whole_gradients: bool = False
     deepspeed: bool = False
     sequence_parallel: bool = False
     source: str
@@ -54,9 +55,14 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     "torchtitan": Recipe(source="scaled_dot_product_attention; fp32 reduction", gradient_bytes=4),
     "pytorch fsdp": Recipe(source="scaled_dot_product_attention; bf16 reduction"),
     "hf trainer": Recipe(
-        gradient_bytes=4, overlap_sharded=False, flash_likely=False,
+        gradient_bytes=4, overlap_sharded=False, flash_likely=False, whole_gradients=True,
         source="attention in plain operators; autocast: gradients in fp32; without a wrapping "
-        "policy FSDP has one unit, the model",
+        "policy FSDP has one unit, the model; Accelerate accumulates under no_sync",
+    ),
+    "kempnerforge": Recipe(
+        gradient_bytes=4, whole_gradients=True,
+        source="scaled_dot_product_attention; training/grad.py turns gradient synchronisation of "
+        "FSDP2 off until the last micro-batch; distributed/parallel.py reduces in fp32",
     ),
     "litgpt": Recipe(source="scaled_dot_product_attention"),
     "deepspeed": Recipe(deepspeed=True, source="PyTorch's kernels, DeepSpeed's engine"),
@@ -105,6 +111,7 @@ class EngineSettings(TypedDict):
     overlap_data: bool
     overlap_tensor: bool
     gradient_bytes: int
+    whole_gradients: bool
     deepspeed: bool
 
 
@@ -120,6 +127,7 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         overlap_data=recipe.overlap_sharded if zero >= 3 else recipe.overlap_data,
         overlap_tensor=recipe.overlap_tensor,
         gradient_bytes=2 if precision == "bf16_pure" else recipe.gradient_bytes,
+        whole_gradients=recipe.whole_gradients,
         deepspeed=recipe.deepspeed,
     )
 

@@ -164,6 +164,7 @@ class Cluster:
             device_memory_gib=instance.device_memory_gib or 0.0,
             network_gbps=instance.network_gbps if self.count > 1 else None,
             interconnect_gb_per_s=instance.interconnect_gb_per_s,
+            vcpus=instance.vcpus,
         )
 
     def configuration(

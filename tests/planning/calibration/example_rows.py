@@ -7,6 +7,7 @@ from pathlib import Path
 from orchestration.planning.calibration.rows import COLUMNS, Row
 
 FILE = Path(__file__).parents[2] / "data/planner/benchmarks.csv"
+UNSEEN = FILE.with_name("unseen.csv")
 
 
 GOOD: Row = dict.fromkeys(COLUMNS, "") | {

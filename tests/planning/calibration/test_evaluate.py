@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from orchestration.planning.calibration.evaluate import main, score_rows
-from orchestration.planning.calibration.rows import COLUMNS, Row, complete
+from orchestration.planning.calibration.rows import COLUMNS, Row, complete, configuration
 from orchestration.planning.calibration.scores import headline, scores
-from tests.planning.calibration.example_rows import FILE, GOOD
+from orchestration.planning.cost.prediction import measured
+from tests.planning.calibration.example_rows import FILE, GOOD, UNSEEN
 
 MEASURED = (
     "tflops_per_gpu", "tokens_s_per_gpu", "step_time_s", "mfu_pct", "hfu_pct", "mem_gib_per_gpu",
@@ -59,6 +60,22 @@ def test_nothing_measured_is_read(rows: list[Row]) -> None:
 
     emptied = [{**row, **dict.fromkeys(MEASURED, "")} for row in rows]
     assert predictions(emptied) == predictions(rows)
+
+
+def test_intervals_are_narrow_only_for_what_was_measured(rows: list[Row]) -> None:
+    timed = [row for row in rows if row["step_time_s"] and not row["noise"].startswith("high")]
+    assert all(measured(configuration(row)) for row in timed)
+    with UNSEEN.open(newline="", encoding="utf-8") as file:
+        unseen = [configuration(complete(row)) for row in csv.DictReader(file)]
+    assert {measured(c) for c in unseen if c.trainable is None} == {True, False}
+    assert not any(measured(c) for c in unseen if c.trainable is not None)
+
+
+def test_free_text_decides_nothing(rows: list[Row]) -> None:
+    words = dict.fromkeys(("notes", "table", "dims_source"), "Omni-Path, OPA, JZ")
+    scored, _ = score_rows(rows)
+    other, _ = score_rows([{**row, **words} for row in rows])
+    assert [(s.setting, s.time_s) for s in scored] == [(s.setting, s.time_s) for s in other]
 
 
 def test_command_prints_every_grouping(capsys: pytest.CaptureFixture[str]) -> None:

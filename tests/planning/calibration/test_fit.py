@@ -50,5 +50,5 @@ def test_sources_not_seen_are_predicted(fit: ModuleType) -> None:
 def test_without_rows_a_coefficient_is_what_was_known_before(fit: ModuleType) -> None:
     rows = [row for row in fit.samples(fit.ROWS) if row.regime == "data"][:40]
     values = fit.fit(rows, {name: fact.value for name, fact in facts().items()})
-    for name in ("matmul_neuron", "expert_layer_ms", "host_optimizer_gps", "context_gib"):
+    for name in ("matmul_neuron", "expert_layer_ms", "fragmentation"):
         assert values[name] == facts()[name].prior

@@ -124,3 +124,12 @@ def test_measurements_that_are_no_numbers_are_not_scored() -> None:
 def test_columns_that_a_file_lacks_are_as_empty() -> None:
     assert complete({"id": "1", "notes": None})["notes"] == ""
     assert set(complete({})) == set(COLUMNS)
+
+
+def test_a_measured_network_and_the_hosts_processors_are_columns() -> None:
+    cells = {"n_gpus": "64", "internode_gbps_per_node": "400"}
+    usual = predicted(**cells)
+    measured = predicted(**cells, internode_collective_gbps="80")
+    assert measured.time_s > usual.time_s
+    offloaded = {"cpu_offload": "optimizer", "vcpus_per_node": "48"}
+    assert predicted(**offloaded).time_s > predicted(**offloaded | {"vcpus_per_node": "192"}).time_s

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from orchestration.planning.calibration.rows import Row, complete
-from tests.planning.calibration.example_rows import FILE
+from tests.planning.calibration.example_rows import FILE, UNSEEN
 from tests.planning.calibration.fit_tool import load_fit
-
-UNSEEN = FILE.with_name("unseen.csv")
 
 
 def rows(path: Path) -> list[Row]:

@@ -65,6 +65,13 @@ def test_activations_are_those_of_the_paper_on_recomputation(
     assert kept_bytes(replace(c, recompute="full"), z) == pytest.approx(kept)
 
 
+def test_sequence_parallelism_splits_all_that_recomputed_operators_keep() -> None:
+    z = sizes(LLAMA, 4096)
+    c = setting(recompute="operators", sequence_parallel=True, kernels="fused")
+    halves = [kept_bytes(replace(c, tensor=tensor), z) for tensor in (1, 2, 4)]
+    assert halves == [halves[0], halves[0] / 2, halves[0] / 4]
+
+
 def test_first_stage_keeps_a_pipeline_full_of_micro_batches() -> None:
     z = sizes(GPT, 2048)
     flat = memory_use(megatron(pipeline=4, global_batch=1024), z, fitted())
