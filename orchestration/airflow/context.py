@@ -50,6 +50,13 @@ class TaskEnvironment(Environment):
     def result(self, step: str, output: str) -> Json:
         if step not in self.reads:
             raise ExpressionError(f"no task is known that left the results of step {step!r}")
+        results = self.left(step)
+        if results is None or output not in results:
+            raise ExpressionError(f"step {step!r} left no output {output!r}")
+        return results[output]
+
+    def left(self, step: str) -> Mapping[str, Json] | None:
+        """Return the results that a task has left of a step; ``None``: it has not."""
         with ASKING:
             if step not in self._pulled:
                 source = self.reads[step]
@@ -58,10 +65,7 @@ class TaskEnvironment(Environment):
                     key=step,
                     map_indexes=self._index if source["element"] else None,
                 )
-            results = self._pulled[step]
-        if results is None or output not in results:
-            raise ExpressionError(f"step {step!r} left no output {output!r}")
-        return cast(Json, results[output])
+            return cast("Mapping[str, Json] | None", self._pulled[step])
 
     @override
     def parameter(self, name: str) -> Json:

@@ -177,28 +177,35 @@ class StepsMixin(_Operator):
             self._defer(context, journal, suspended)
         except Trouble as trouble:
             # Trouble outlasted this attempt's own retries; Airflow's are for that.
+            self._leave(context, scope)
             fail(context, trouble.error, trouble.cause, for_good=False)
         except GoesOnElsewhere as end:
             message = "the task was ended from outside; another attempt follows what it started"
             raise AirflowException(message) from end
         except Aborted:
+            self._leave(context, scope)
             fail(context, ABORTED, "the task was ended from outside; what it started is stopped")
         except RunError as error:
+            self._leave(context, scope)
             fail(context, error.error, error.cause)
-        for step in self.keeps:
-            context["ti"].xcom_push(key=step, value=dict(scope.results[step]))
+        self._leave(context, scope)
         for asset, uri in written.items():
             context["outlet_events"][Asset(asset)].extra = {"uri": uri}
         return result
 
+    def _leave(self, context: Context, scope: Scope) -> None:
+        """Leave the results that other tasks read, after a failure those that are there."""
+        for step in self.keeps:
+            if step in scope.ended:
+                context["ti"].xcom_push(key=step, value=dict(scope.ended[step]))
+
     def _performance(self, context: Context, scope: Scope) -> Performance[Any]:
         if self.gathers is not None:
-            scope.results[self.gathers["loop"]] = {
-                "items": checked_results(_gathered(context, self.gathers), self.gathers["loop"])
-            }
+            name = self.gathers["loop"]
+            scope.leave(name, {"items": checked_results(_gathered(context, self.gathers), name)})
         if self.joins is not None:
             name, condition, *ways = (decode(self.joins[part]) for part in CHOICE_PARTS)
-            scope.results[name] = chosen_outputs(condition, (ways[0], ways[1]), scope)
+            scope.leave(name, chosen_outputs(condition, (ways[0], ways[1]), scope))
         if self.each is not None:
             loop = cast(ForEach, decode(self.each))
             element = scope.at(loop.name, context["ti"].map_index or 0, self.item)

@@ -22,6 +22,7 @@ from orchestration.graph import (
     all_steps,
     bodies,
     candidates,
+    lasting,
     trees,
     visible,
 )
@@ -43,7 +44,7 @@ def outputs_of(step: Step) -> frozenset[str]:
         case Choose():
             return frozenset(step.collect)
         case Concluded():
-            return frozenset(CONCLUDED)
+            return frozenset([*CONCLUDED, *step.kept])
         case _:
             return frozenset()
 
@@ -153,12 +154,22 @@ class _Readers:
                 yield from self.tree(step.name, collected, inner, looping=looping)
         elif isinstance(step, Call):
             yield from self._call(step, others, looping=looping)
+        elif isinstance(step, Concluded):
+            yield from self._kept(step, others)
         else:
             for tree in trees(step):
                 yield from self.tree(step.name, tree, others, looping=looping)
         for name in step.after:
             if name not in others:
                 yield from self._waits(step.name, name, others)
+
+    def _kept(self, step: Concluded, others: _Scope) -> Iterator[Problem]:
+        inner = _Scope(frozenset(each.name for each in lasting(step.body)), others)
+        for kept in step.kept.values():
+            yield from self.tree(step.name, kept.value, inner, looping=False)
+            for name in kept.steps:
+                if name not in inner:
+                    yield from self._waits(step.name, name, inner)
 
     def _waits(self, where: str, name: str, seen: _Scope) -> Iterator[Problem]:
         if name in self.steps:

@@ -30,7 +30,7 @@ from orchestration.execution.effects import (
 )
 from orchestration.execution.outputs import checked_results
 from orchestration.execution.places import Attempt
-from orchestration.execution.scope import Scope
+from orchestration.execution.scope import Scope, kept_values
 from orchestration.execution.sending import passes
 from orchestration.expressions import Json, Tree, evaluate
 from orchestration.graph import (
@@ -102,6 +102,7 @@ def performed_step(step: Step, scope: Scope, attempt: Attempt) -> Performance[No
     yield Begun(path)
     try:
         yield from _step(step, scope, attempt)
+        scope.ended.setdefault(step.name, {})
     except RunError as error:
         yield Broke(path, error.error, error.cause, isinstance(error, Trouble))
         raise
@@ -129,14 +130,14 @@ def _step(step: Step, scope: Scope, attempt: Attempt) -> Performance[None]:  # n
                 outputs = yield from called(step, scope, attempt, path)
                 # Also where there are none: what it changed may be gone when a run is gone on with.
                 outputs = yield from _finished(path, outputs)
-            scope.results[step.name] = outputs
+            scope.leave(step.name, outputs)
             return
         case Read():
             outputs = cast("Outputs | None", (yield Recall(path)))
             if outputs is None:
                 outputs = yield from _read(step, scope)
                 outputs = yield from _finished(path, outputs)
-            scope.results[step.name] = outputs
+            scope.leave(step.name, outputs)
             return
         case Choose():
             yield from _chosen(step, scope, attempt)
@@ -191,9 +192,8 @@ def _chosen(step: Choose, scope: Scope, attempt: Attempt) -> Performance[None]:
     holds, inner = _holds(step.condition, scope), scope.inner()
     yield from performed(step.then if holds else step.otherwise, inner, attempt)
     if step.collect:
-        scope.results[step.name] = cast(
-            "Outputs", evaluate(step.collect if holds else step.absent, inner)
-        )
+        outputs = evaluate(step.collect if holds else step.absent, inner)
+        scope.leave(step.name, cast("Outputs", outputs))
 
 
 def chosen_outputs(condition: Tree, ways: tuple[Tree, Tree], scope: Scope) -> Outputs:
@@ -236,7 +236,7 @@ def _for_each(step: ForEach, scope: Scope, attempt: Attempt) -> Performance[None
         results = _checked(cast("Sequence[Any]", outcomes))
         kept = {"items": checked_results(results, step.name)}
         kept = yield from _finished(path, kept)
-    scope.results[step.name] = kept
+    scope.leave(step.name, kept)
 
 
 def performed_element(loop: ForEach, scope: Scope, attempt: Attempt) -> Performance[Json]:
@@ -307,7 +307,8 @@ def _concluded(step: Concluded, scope: Scope, attempt: Attempt) -> Performance[N
     else:
         scope.adopt(inner.results)
     ending = wording.ending(None if failure is None else (failure.error, failure.cause))
-    scope.results[step.name] = {**ending, "attempt": scope.attempt()}
+    values = kept_values(step.kept, scope.ended, scope)
+    scope.leave(step.name, {**ending, "attempt": scope.attempt(), **values})
     try:
         yield from performed(step.conclusion, scope.inner(), attempt)
     except RunError as error:

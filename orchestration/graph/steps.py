@@ -136,19 +136,31 @@ class Guarded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A value that outlives a body that fails; null where one of its steps has not ended well."""
+
+    value: Tree
+    """It reads steps anywhere in the body, but for those in loops."""
+    steps: tuple[str, ...]
+    """All steps that it reads, or that make it true."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Concluded:
     """A body, and what is done after its end, whether it succeeded or failed.
 
     The conclusion reads how the body ended as outputs of this step: ``state`` (``succeeded`` or
-    ``failed``), ``error`` and ``cause`` (empty texts where it succeeded), and ``attempt``, the
-    number of the attempt at the run. Where it succeeded, it may read results of the body. A failure
-    of the body is the step's own after the conclusion, whatever becomes of that; a conclusion that
-    fails after a body that succeeded fails the step. Nothing is concluded after an abort.
+    ``failed``), ``error`` and ``cause`` (empty texts where it succeeded), ``attempt``, the number
+    of the attempt at the run, and the values ``kept`` of the body, by their names. Where the body
+    succeeded, it may read results of it. A failure of the body is the step's own after the
+    conclusion, whatever becomes of that; a conclusion that fails after a body that succeeded fails
+    the step. Nothing is concluded after an abort.
     """
 
     name: str
     body: Graph
     conclusion: Graph
+    kept: Mapping[str, Kept] = field(default_factory=dict)
     after: tuple[str, ...] = ()
 
 

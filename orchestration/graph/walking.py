@@ -95,7 +95,9 @@ def trees(step: Step) -> Iterator[Tree]:
             yield step.seconds
         case Fail():
             yield step.cause
-        case Parallel() | Guarded() | Concluded():
+        case Concluded():
+            yield from (kept.value for kept in step.kept.values())
+        case Parallel() | Guarded():
             pass
 
 
@@ -171,7 +173,9 @@ def rewrite(  # noqa: C901 - one arm for each kind of step
                 cleanup=graph(step.cleanup),
             )
         case Concluded():
-            return replace(step, body=graph(step.body), conclusion=graph(step.conclusion))
+            kept = {name: replace(k, value=tree(k.value)) for name, k in step.kept.items()}
+            body, conclusion = graph(step.body), graph(step.conclusion)
+            return replace(step, body=body, conclusion=conclusion, kept=kept)
         case Wait():
             return replace(step, seconds=tree(step.seconds))
         case Fail():
@@ -236,6 +240,18 @@ def visible(step: Step) -> frozenset[str]:
     if isinstance(step, Parallel | Guarded | Concluded):
         names |= {n for body in bodies(step) for inner in body.steps for n in visible(inner)}
     return frozenset(names)
+
+
+def lasting(graph: Graph) -> Iterator[Step]:
+    """Every step of a graph whose results can outlive its failure.
+
+    Not those in loops, nor those of clean-ups.
+    """
+    for step in graph.steps:
+        yield step
+        inner = () if isinstance(step, ForEach) else bodies(step)
+        for body in inner[:2] if isinstance(step, Guarded) else inner:
+            yield from lasting(body)
 
 
 def upstream(graph: Graph) -> dict[str, frozenset[str]]:

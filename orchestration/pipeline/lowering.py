@@ -20,9 +20,8 @@ from orchestration.graph import (
 )
 from orchestration.graph.ordering import circle, layered
 from orchestration.pipeline import looping
-from orchestration.pipeline.afterwards import concluding
-from orchestration.pipeline.afterwards.concluding import Conclusion
-from orchestration.pipeline.conditions.inheriting import inherited, needed
+from orchestration.pipeline.afterwards import concluding, reading
+from orchestration.pipeline.afterwards.concluding import Conclusion, Reads
 from orchestration.pipeline.description import ROLE, Description
 from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.placing.lowered import Lowered
@@ -44,20 +43,17 @@ def lower(pipeline: Description) -> Workflow:
     found = problems(draft)
     if found:
         raise PipelineError([*found, *of_requests(draft, found)])
-    reading = {stage.name: _reading(stage) for stage in pipeline.stages}
-    direct = {stage.name: reading[stage.name].union(stage.after) for stage in pipeline.stages}
+    needed = {stage.name: _reading(stage) for stage in pipeline.stages}
+    direct = {stage.name: needed[stage.name].union(stage.after) for stage in pipeline.stages}
     if members := circle(direct):
         message = f"stages wait for each other: {' -> '.join(members)}"
         raise PipelineError([Problem("stages", message)])
-    conditions = inherited(
-        {stage.name: stage.when for stage in pipeline.every_stage},
-        {s.name: [ref.stage for _, ref in needed(s.references())] for s in pipeline.every_stage},
-    )
+    conditions = reading.conditions(draft.stages)
     read = looping.outputs_read(pipeline.every_stage)
     lowered = Lowered(
         fragments=_fragments(pipeline.stages, pipeline.context(), direct, read),
         direct=direct,
-        readers=_inverted(reading),
+        readers=_inverted(needed),
         shown={stage.name: type(stage).outputs.shown(stage) for stage in pipeline.stages},
         # Airflow's assets are single values.
         written={
@@ -68,13 +64,14 @@ def lower(pipeline: Description) -> Workflow:
     )
     if wrong := list(_skipped_looks(lowered)):
         raise PipelineError(wrong)
-    settled = Placement.of(lowered).settled(concluding.outputs_read(pipeline, conditions))
+    reads = Reads.of(pipeline, conditions)
+    settled = Placement.of(lowered).settled(reads.succeeded, reads.ended)
     graph, outputs = settled.graph, settled.outputs
     if ending := Ending.of(graph, outputs, lowered.fragments, pipeline.possible_parameters()):
         graph, outputs = ending.whole(), ending.outputs()
     permissions = settled.permissions
     if concluding.last_stages(pipeline):
-        conclusion = Conclusion(pipeline, lowered, conditions, settled.read)
+        conclusion = Conclusion(pipeline, lowered, conditions, settled.read, settled.kept)
         whole = _concluded(conclusion, graph, read)
         graph, permissions = whole.graph, {**permissions, **whole.permissions}
     resources = [p.resources for each in permissions.values() for p in each]

@@ -259,6 +259,14 @@ def test_branches_run_to_their_end_and_the_first_failure_in_order_fails_the_run(
     assert ended.states[-2:] == ["left-Together-CheckErrors", "Failed"]
 
 
+def test_branches_that_all_fail_leave_no_results_and_the_first_error(execute: Execute) -> None:
+    branches = tuple(Graph((put(n), failing(f"{n}_fails", after=(n,)))) for n in "ab")
+    ended = execute(
+        workflow(Parallel(name="both", branches=branches), put("c", Result("a", "etag")))
+    )
+    assert ended.error == "S3.NoSuchKeyException"
+
+
 def test_results_leave_branches_however_deep(execute: Execute) -> None:
     a, b, c = (Result(name, "etag") for name in "abc")
     made = workflow(

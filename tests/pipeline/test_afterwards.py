@@ -9,10 +9,10 @@ import pytest
 
 from orchestration import AwsCall, Pipeline, PipelineError, run_outcome
 from orchestration.errors import ExpressionError
-from orchestration.expressions import Result, walk
-from orchestration.graph import Call, Choose, Concluded, Workflow, all_steps, trees
+from orchestration.expressions import Compare, Function, Result, apply, walk
+from orchestration.graph import Call, Choose, Concluded, Kept, Workflow, all_steps, trees
 from tests.guides import AFTER_THE_END, shown
-from tests.pipeline.building import Data, deployment, evaluation, job, lustre, pipeline
+from tests.pipeline.building import Data, deployment, evaluation, job, lustre, pipeline, reader
 
 OUTCOME = {"outcome": "cause"}
 
@@ -148,13 +148,42 @@ def test_a_stage_is_skipped_with_the_one_that_it_reads() -> None:
         ),
         pytest.param(
             [job("a")],
-            {"on_failure": [tells("alarm", {"ref": "a.model_artifacts"})]},
+            {
+                "on_failure": [
+                    tells("alarm", when={"equal": [{"ref": "a.model_artifacts"}, "s3://old"]})
+                ]
+            },
             [
-                "on_failure.alarm.request.Message: a run that failed may not have come to a; only "
-                "stages of on_success can read the outputs of others, and {outcome: cause} names "
-                "what failed"
+                "on_failure.alarm.when: a run that failed may not have come to a, and then there "
+                "is no model_artifacts to compare; say what counts then: {first_of: "
+                "[{ref: a.model_artifacts}, <value>]}"
             ],
-            id="an output after a failure",
+            id="a condition on an output that may be absent",
+        ),
+        pytest.param(
+            [job("a"), job("b")],
+            {
+                "always": [
+                    tells(
+                        "note",
+                        {"first_of": [{"ref": "a.model_artifacts"}, {"ref": "b.model_artifacts"}]},
+                    )
+                ]
+            },
+            [
+                "always.note.request.Message: it may be that none of a.model_artifacts, "
+                "b.model_artifacts is there; give first_of a last value that always is"
+            ],
+            id="no value at all",
+        ),
+        pytest.param(
+            [lustre("fs"), reader("a", "fs")],
+            {"always": [tells("note", {"ref": "fs.file_system"})]},
+            [
+                "always.note.request.Message: what fs creates is deleted before the end of a run; "
+                "remove the reference"
+            ],
+            id="a file system that is gone",
         ),
         pytest.param(
             [job("a", hyperparameters={"x": {"ref": "note.message"}})],
@@ -255,6 +284,43 @@ def test_mistakes_are_refused_with_their_place(
     stages: list[Data], last: Data, problems: list[str]
 ) -> None:
     assert refused(*stages, **last) == problems
+
+
+@pytest.mark.parametrize("section", ["always", "on_failure"])
+def test_a_stage_is_skipped_where_what_it_reads_is_absent(section: str) -> None:
+    note = tells("note", {"ref": "a.model_artifacts"})
+    last = concluded(pipeline(job("a"), **{section: [note]}).lower())
+    value = Result("outcome", "a__model_artifacts")
+    assert last.kept == {
+        "a__model_artifacts": Kept(value=Result("a.job", "model_artifacts"), steps=("a.job",))
+    }
+    [choice] = last.conclusion.steps
+    assert isinstance(choice, Choose)
+    assert Compare("ne", value, None) in set(walk(choice.condition))
+    assert value in {n for t in trees(choice.then.steps[0]) for n in walk(t)}
+
+
+def test_another_value_stands_for_what_is_absent() -> None:
+    either = {"first_of": [{"ref": "a.model_artifacts"}, "nothing"]}
+    when = {"not_equal": [either, "s3://bucket/old"]}
+    last = concluded(pipeline(job("a"), always=[tells("note", either, when=when)]).lower())
+    [choice] = last.conclusion.steps
+    assert isinstance(choice, Choose)
+    value = apply(Function.FIRST_OF, Result("outcome", "a__model_artifacts"), "nothing")
+    assert choice.condition == Compare("ne", value, "s3://bucket/old")
+
+
+def test_an_output_behind_a_gate_is_read_where_it_stands() -> None:
+    last = concluded(
+        pipeline(
+            job("a"),
+            evaluation("e", "a"),
+            deployment("d", "e"),
+            always=[tells("note", {"ref": "d.endpoint_name"})],
+        ).lower()
+    )
+    [kept] = last.kept.values()
+    assert {step.partition(".")[0] for step in kept.steps} == {"d"}
 
 
 def test_the_guide_s_pipeline_is_valid(tmp_path: Path) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import AirflowSkipException, BaseOperator
 
-from orchestration.airflow.context import attempt_number
+from orchestration.airflow.context import TaskEnvironment, attempt_number, fail
 from orchestration.airflow.ending.failures import failures
 from orchestration.backends.airflow.spec import INPUTS
+from orchestration.errors import ExpressionError
 from orchestration.execution import wording
+from orchestration.execution.scope import kept_values
+from orchestration.expressions import Json
+from orchestration.graph.codec import decode
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -23,16 +27,26 @@ _NO_ERROR = "TaskFailed"
 class OutcomeOperator(BaseOperator):
     """Leaves how the tasks before it ended, once all of them have.
 
-    It is left as the XCom that ``keeps`` names, where something reads it. A run whose parameters
-    were refused has begun nothing, so that nothing follows its end either: the task is skipped.
+    It is left as the XCom that ``keeps`` names, where something reads it. ``kept`` are the values
+    of the tasks before it that are read with it; ``reads`` says which of these left their results.
+    A run whose parameters were refused has begun nothing, so that nothing follows its end either:
+    the task is skipped.
     ``group`` is the task group around the whole pipeline, in somebody's own DAG.
     """
 
     def __init__(
-        self, *, keeps: Sequence[str] = (), group: str | None = None, **kwargs: Any
+        self,
+        *,
+        keeps: Sequence[str] = (),
+        kept: Json = None,
+        reads: Mapping[str, Mapping[str, Any]] | None = None,
+        group: str | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.keeps = keeps
+        self.kept = kept
+        self.reads = reads or {}
         self.group = group
 
     def execute(self, context: Context) -> None:
@@ -49,9 +63,21 @@ class OutcomeOperator(BaseOperator):
         ending = {
             **wording.ending(self._failure(context, states)),
             "attempt": attempt_number(context),
+            **self._values(context),
         }
         for step in self.keeps:
             instance.xcom_push(key=step, value=ending)
+
+    def _values(self, context: Context) -> dict[str, Json]:
+        """Return the values that the tasks before it have left, null where they have not."""
+        if self.kept is None:
+            return {}
+        environment = TaskEnvironment(context, self.reads, group=self.group)
+        ended = {step: left for step in self.reads if (left := environment.left(step)) is not None}
+        try:
+            return kept_values(decode(self.kept), ended, environment)
+        except ExpressionError as error:
+            fail(context, wording.EXPRESSION_ERROR, str(error))
 
     def _failure(self, context: Context, states: dict[str, str | None]) -> tuple[str, str] | None:
         """Return error and cause of the first task that failed; ``None`` where none did."""

@@ -59,6 +59,8 @@ class Cutter:
     tasks: list[Draft] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    kept: set[str] = field(default_factory=set)
+    """The steps of which it is kept that they have ended well."""
 
     def graph(self, graph: Graph, place: Place) -> tuple[Draft, ...]:
         """Add a graph's tasks; returns those that what follows waits for."""
@@ -132,10 +134,11 @@ class Cutter:
             ways.append([new for new in way if choosing in new.upstream])
             for new in way:
                 new.optional = new.optional or new.stage == stage
+        leaves = bool(step.collect) or step.name in self.kept
         join = Draft(
             stage=stage,
-            kind="steps" if step.collect else "join",
-            collects=step if step.collect else None,
+            kind="steps" if leaves else "join",
+            collects=step if leaves else None,
             named_by=f"{step.name}__join",
             trigger_rule="none_failed_min_one_success",
             open=False,
@@ -240,10 +243,12 @@ class Cutter:
 
     def _concluded(self, step: Concluded, place: Place) -> tuple[Draft, ...]:
         at = len(self.tasks)
+        self.kept |= {name for kept in step.kept.values() for name in kept.steps}
         exits = self.graph(step.body, place)
         ended = Draft(
             stage=stage_of(step),
             kind="outcome",
+            ends=step,
             named_by=step.name,
             trigger_rule="all_done",
             open=False,

@@ -19,6 +19,7 @@ from orchestration.graph import (
     Read,
     Step,
     all_steps,
+    lasting,
     trees,
     visible,
 )
@@ -54,6 +55,8 @@ class Draft:
     gathers: Draft | None = None
     """The task whose instances' return values are the loop's results."""
     choice: Choose | None = None
+    ends: Concluded | None = None
+    """Of the task that says how a body ended, the step with that body."""
     collects: Choose | None = None
     """The choice whose outputs it leaves, where the two ways of one meet."""
     ways: tuple[list[Draft], list[Draft]] = ((), ())  # type: ignore[assignment]  # filled for choices only
@@ -85,7 +88,9 @@ class Draft:
     @property
     def produced(self) -> frozenset[str]:
         """The steps whose results it leaves."""
-        names = {name for step in self.steps for name in visible(step)}
+        # Those in choices are read only by what follows the end of a run.
+        names = {step.name for step in lasting(Graph(tuple(self.steps)))}
+        names |= {name for step in self.steps for name in visible(step)}
         if self.gathers is not None and self.loop_step is not None:
             names.add(self.loop_step.name)
         if self.collects is not None:
@@ -101,6 +106,8 @@ class Draft:
         read = {
             node.step for tree in self._trees() for node in walk(tree) if isinstance(node, Result)
         }
+        if self.ends is not None:
+            read |= {step for kept in self.ends.kept.values() for step in kept.steps}
         return frozenset(read - inner - self.produced)
 
     @property
@@ -123,6 +130,8 @@ class Draft:
             yield self.returns
         if self.choice is not None:
             yield self.choice.condition
+        if self.ends is not None:
+            yield from trees(self.ends)
         if self.collects is not None:
             yield from trees(self.collects)
         yield from self.writes.values()

@@ -196,6 +196,8 @@ class _Writer:
             then, otherwise = ([self.names[task] for task in way] for way in draft.ways)
             condition = encode(draft.choice.condition)
             return arguments | {"condition": condition, "then": then, "otherwise": otherwise}
+        if draft.ends is not None and draft.ends.kept:
+            arguments["kept"] = encode(draft.ends.kept)
         if draft.kind == "mapped":
             arguments["each"] = encode(draft.loop_step)
         elif draft.steps:

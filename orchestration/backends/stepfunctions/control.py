@@ -9,7 +9,7 @@ from math import ceil
 from typing import assert_never
 
 from orchestration.backends.jsonata import condition, enclosed, field_value, render, tree
-from orchestration.backends.stepfunctions import values
+from orchestration.backends.stepfunctions import keeping, values
 from orchestration.backends.stepfunctions.calls import reports, sending
 from orchestration.backends.stepfunctions.facts import exported, row_fields
 from orchestration.backends.stepfunctions.names import Scope, Value, state, variable
@@ -163,6 +163,8 @@ class _Here:
 
     def step(self, step: Step, following: str) -> str:  # noqa: C901 - one arm for each kind
         """Write a step; the name of its first state comes back."""
+        if step.name in self.scope.facts.marks:
+            following = keeping.marked(step.name, self.states, following)
         match step:
             case Call():
                 scope = self.scope.entered_by(step.name, self.entering)
@@ -235,8 +237,10 @@ class _Here:
             results = exported(graph.steps, self.scope.facts)
             branches.append(tried(label, _machine(label, graph, self.scope, results)))
         parallel: State = {"Type": "Parallel", "Branches": branches, "Output": FIRST_ERROR}
-        if exported(tuple(step for graph in graphs for step in graph.steps), self.scope.facts):
-            parallel["Assign"] = {names.results: "{% $merge($states.result.results) %}"}
+        whole = Graph(tuple(step for graph in graphs for step in graph.steps))
+        if exported(whole.steps, self.scope.facts) or keeping.held(whole, self.scope.facts):
+            # There are none where all have failed, and the empty object stands for them.
+            parallel["Assign"] = {names.results: "{% $merge([{}, $states.result.results]) %}"}
         checked = self._checked(names.state, following)
         return self.states.add(names.state, parallel, checked)
 
@@ -299,12 +303,16 @@ class _Here:
         afterwards = self.states.add(label, conclusion, after)
         label = f"{name}-Body"
         results = exported(step.body.steps, self.scope.facts)
+        well: State = {body: "{% $states.result[0] %}", ending: ENDED_WELL}
         failed: State = {body: ERROR, ending: ENDED_BADLY}
+        if step.kept:
+            afterwards = keeping.ending(step, body, self.scope, self.states, afterwards)
+            del well[ending], failed[ending]
         work: State = {
             "Type": "Parallel",
             "Branches": [_machine(label, step.body, self.scope, results)],
             "Catch": [{"ErrorEquals": ["States.ALL"], "Assign": failed, "Next": afterwards}],
-            "Assign": {body: "{% $states.result[0] %}", ending: ENDED_WELL},
+            "Assign": well,
         }
         return self.states.add(label, work, afterwards)
 
@@ -319,12 +327,15 @@ def _machine(label: str, graph: Graph, scope: Scope, results: Sequence[str]) -> 
     """Write a graph as a machine of its own, which gives back the results of some steps."""
     states = States(label)
     writing = Writing(graph, scope, states, opens=True)
-    output: Json = {
-        "results": {variable(step): enclosed(writing.after.places[step]) for step in results}
-    }
+    places = {variable(step): writing.after.places[step] for step in results}
+    kept = keeping.held(graph, scope.facts)
+    inside: Json = {name: enclosed(text) for name, text in places.items()}
+    output: Json = {"results": keeping.written({**kept, **places}) if kept else inside}
     last = states.add(f"{label}-Result", {"Type": "Pass", "Output": output}, None)
     start = writing.write(last)
-    assigned = {**scope.assigned(writing.first_values), **states.begun}
+    if kept:
+        keeping.salvage(states, kept)
+    assigned = {**scope.assigned(writing.first_values), **keeping.begun(kept), **states.begun}
     if assigned:
         start = states.add(f"{label}-Begin", {"Type": "Pass", "Assign": assigned}, start)
     return states.machine(start)

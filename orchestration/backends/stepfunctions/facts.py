@@ -53,12 +53,16 @@ def facts(workflow: Workflow) -> Facts:
     """Return the facts about a workflow."""
     kinds = dict(_kinds(workflow.graph))
     parameters: dict[str, Kind] = {p.name: p.type for p in workflow.parameters}
+    ends = [step for step in workflow.graph.steps if isinstance(step, Concluded)]
+    kept = [each for end in ends for each in end.kept.values()]
     return Facts(
         kinds=kinds,
         parameters=parameters,
         readers=_readers(workflow),
         rows=dict(_rows(workflow.graph, kinds, parameters)),
         integrations=workflow.integrations,
+        kept=frozenset(step for each in kept for step in _read(each.value)),
+        marks=frozenset(step for each in kept for step in each.steps),
     )
 
 
@@ -150,13 +154,17 @@ def _kind(
             return _constant_kind(value)
 
 
+def _read(tree: Tree) -> Iterator[str]:
+    """Yield the steps whose results a tree reads."""
+    return (node.step for node in walk(tree) if isinstance(node, Result))
+
+
 def _readers(workflow: Workflow) -> dict[str, frozenset[str]]:
     readers: defaultdict[str, set[str]] = defaultdict(set)
 
     def note(tree: Tree, reader: str) -> None:
-        for node in walk(tree):
-            if isinstance(node, Result):
-                readers[node.step].add(reader)
+        for step in _read(tree):
+            readers[step].add(reader)
 
     for step in all_steps(workflow.graph):
         for tree in trees(step):

@@ -144,9 +144,13 @@ class Facts:
     rows: Mapping[tuple[str, str], Mapping[str, Kind]]
     """Outputs that are lists of objects, and the fields that each object is sure to have."""
     most_polls: int = MOST_POLLS
+    """Polls of one job, after which it is out of time."""
     integrations: Mapping[str, Integration] = field(default_factory=dict)
     """The integrations that the pipeline asks for, by stage; for all under an empty name."""
-    """Polls of one job, after which it is out of time."""
+    kept: frozenset[str] = frozenset()
+    """The steps whose results outlive the run's end."""
+    marks: frozenset[str] = frozenset()
+    """The steps of which it is kept that they have ended well."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,14 @@ from orchestration.graph.composition import Part, leaves, spine
 _CAUSE: Final = "{% '' & $states.errorOutput.Cause %}"
 ERROR: Final[Json] = {"Error": "{% $states.errorOutput.Error %}", "Cause": _CAUSE}
 """The part of a caught error that is kept."""
-_ATTEMPT: Final = {"attempt": "{% $attempt %}"}
-ENDED_WELL: Final[Json] = {**wording.ending(None), **_ATTEMPT}
+ATTEMPT: Final[dict[str, Json]] = {"attempt": "{% $attempt %}"}
+"""The number of the attempt at the run, for what is done after its end."""
+ENDED_WELL: Final[Json] = {**wording.ending(None), **ATTEMPT}
 """The end of a run that succeeded, for what is done after it."""
 ENDED_BADLY: Final[Json] = {
     # Names that begin with "States." are the language's own, and the run fails without that.
     **wording.ending(("{% $replace($states.errorOutput.Error, /^States[.]/, '') %}", _CAUSE)),
-    **_ATTEMPT,
+    **ATTEMPT,
 }
 """The end of a run that failed with the error that was caught."""
 FIRST_ERROR: Final = "{% $exists($states.result.Error) ? $states.result[$exists(Error)][0] : {} %}"

@@ -194,7 +194,7 @@ def _stage(
     ended = [step.ended for step in own if step.ended is not None]
     return StageReport(
         name=name,
-        state="skipped" if _is_absent(name, followed) else _state(own, followed),
+        state="skipped" if _is_skipped(name, own, followed) else _state(own, followed),
         started=min(began, default=None),
         ended=max(ended, default=None),
         job_names=jobs,
@@ -203,6 +203,12 @@ def _stage(
             **_numbers(followed.outputs, name),
         },
     )
+
+
+def _is_skipped(name: str, own: Sequence[StepRun], followed: Followed) -> bool:
+    """Return whether a stage's condition was looked at, and did not hold."""
+    asked = any(s.step == f"{name}.when" and s.state == "succeeded" for s in followed.steps)
+    return (asked and not own) or _is_absent(name, followed)
 
 
 def _is_absent(name: str, followed: Followed) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestration.errors import Problem
 from orchestration.expressions import RunOutcome, walk
-from orchestration.pipeline.afterwards.sections import AFTER_END, ALWAYS, ON_SUCCESS
+from orchestration.pipeline.afterwards.sections import AFTER_END, ALWAYS
 from orchestration.refs import Ref
 
 if TYPE_CHECKING:
@@ -58,13 +58,8 @@ def _reading(ref: Ref[object], section: str, of: str) -> str | None:
     """Return why a stage of one field can't read an output of another's; ``None``: it can."""
     if of == section or (of == ALWAYS and section in AFTER_END):
         return None
-    if of not in AFTER_END and section == ON_SUCCESS:
+    if of not in AFTER_END:
         return None
-    if of in AFTER_END:
-        if section not in AFTER_END:
-            return f"{ref.stage} runs after the end ({of}), so no other stage can read it"
-        return f"{ref.stage} runs {of} only, so a stage of {section} can't read it"
-    return (
-        f"a run that failed may not have come to {ref.stage}; only stages of {ON_SUCCESS} can "
-        "read the outputs of others, and {outcome: cause} names what failed"
-    )
+    if section not in AFTER_END:
+        return f"{ref.stage} runs after the end ({of}), so no other stage can read it"
+    return f"{ref.stage} runs {of} only, so a stage of {section} can't read it"

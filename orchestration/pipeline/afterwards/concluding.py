@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -18,7 +18,7 @@ from orchestration.expressions import (
     substitute,
     walk,
 )
-from orchestration.graph import RUN_FAILED, RUN_SUCCEEDED, Concluded, Graph, rewrite
+from orchestration.graph import RUN_FAILED, RUN_SUCCEEDED, Concluded, Graph, Kept, rewrite
 from orchestration.pipeline.afterwards.checking import NAME
 from orchestration.pipeline.afterwards.sections import AFTER_END, ON_FAILURE, ON_SUCCESS
 from orchestration.pipeline.conditions.inheriting import Conditions
@@ -44,24 +44,30 @@ def context(of: Context) -> Context:
     return replace(of, element=apply(Function.TEXT, Result(NAME, "attempt")))
 
 
-def outputs_read(
-    pipeline: Description, conditions: Mapping[str, Conditions]
-) -> frozenset[Ref[object]]:
-    """Return the outputs of ordinary stages that stages after the end, or their conditions, read.
+@dataclass(frozen=True)
+class Reads:
+    """The outputs of ordinary stages that stages after the end, or their conditions, read."""
 
-    ``conditions`` are those of all stages.
-    """
-    ordinary = {stage.name for stage in pipeline.stages}
-    nodes = (
-        node
-        for stage in last_stages(pipeline)
-        for tree in (
-            *(node for _, node in stage.references()),
-            *conditions[stage.name],
-        )
-        for node in walk(tree)
-    )
-    return frozenset(node for node in nodes if isinstance(node, Ref) and node.stage in ordinary)
+    succeeded: frozenset[Ref[object]]
+    """Those that are read only after a run that succeeded."""
+    ended: frozenset[Ref[object]]
+    """Those that are read after any run, or after one that failed."""
+
+    @classmethod
+    def of(cls, pipeline: Description, conditions: Mapping[str, Conditions]) -> Reads:
+        """Look what is read; ``conditions`` are those of all stages."""
+        ordinary = {stage.name for stage in pipeline.stages}
+
+        def read(stages: Iterable[Stage]) -> frozenset[Ref[object]]:
+            trees = (
+                tree
+                for stage in stages
+                for tree in (*(node for _, node in stage.references()), *conditions[stage.name])
+            )
+            nodes = (node for tree in trees for node in walk(tree))
+            return frozenset(n for n in nodes if isinstance(n, Ref) and n.stage in ordinary)
+
+        return cls(read(pipeline.on_success), read((*pipeline.on_failure, *pipeline.always)))
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,8 @@ class Conclusion:
     """Of all stages."""
     values: Mapping[Ref[object], Tree]
     """The outputs of ordinary stages that are read, for a run that succeeded."""
+    kept: Mapping[Ref[object], Kept]
+    """Those that are read whatever the run has come to."""
 
     def problems(self, fragments: Mapping[str, Fragment]) -> Iterator[Problem]:
         """Yield what shows only once the stages are lowered."""
@@ -85,20 +93,32 @@ class Conclusion:
             if fragment.look is not None:
                 message = "decides whether the run goes on, and here it is over; remove it"
                 yield Problem("unless_unchanged", message, stage=name)
+        yield from self._unreadable()
+
+    def _unreadable(self) -> Iterator[Problem]:
+        """Yield the outputs that are read and that can't be there."""
         looks = [name for name, each in self.lowered.fragments.items() if each.look is not None]
-        for stage in last_stages(self.pipeline):
+        for stage in self.pipeline.on_success:
             for path, node in stage.references():
                 if isinstance(node, Ref) and node in self.values:
                     gates = (*looks, *self.lowered.gates[node.stage])
                     if gates:
                         yield Problem(path, _ended_before(node, gates[0]), stage=stage.name)
+        fragments = self.lowered.fragments
+        released = {ref for ref in self.kept if fragments[ref.stage].guard is not None}
+        for stage in (*self.pipeline.on_failure, *self.pipeline.always):
+            for path, node in stage.references():
+                if isinstance(node, Ref) and node in released:
+                    yield Problem(path, _released_before(node), stage=stage.name)
 
     def around(
         self, graph: Graph, fragments: Mapping[str, Fragment], direct: Mapping[str, frozenset[str]]
     ) -> Settled:
         """Return a graph with these stages after its end."""
         settled = Placement.of(self._lowered(fragments, direct)).settled()
-        whole = Graph((Concluded(name=NAME, body=graph, conclusion=settled.graph),))
+        kept = {_named(ref): each for ref, each in sorted(self.kept.items(), key=_place)}
+        end = Concluded(name=NAME, body=graph, conclusion=settled.graph, kept=kept)
+        whole = Graph((end,))
         return replace(settled, graph=whole)
 
     def _lowered(
@@ -115,7 +135,7 @@ class Conclusion:
                 if isinstance(node, Ref) and node.stage in readers:
                     readers[node.stage].add(stage.name)
         return Lowered(
-            fragments={name: self._of_fragment(each) for name, each in fragments.items()},
+            fragments={n: self._of_fragment(each, sections[n]) for n, each in fragments.items()},
             direct=direct,
             readers={name: frozenset(names) for name, names in readers.items()},
             shown=dict.fromkeys(fragments, ()),
@@ -126,36 +146,57 @@ class Conclusion:
     def _when(self, name: str, section: str) -> Conditions:
         state = _STATES.get(section)
         ended = () if state is None else (Compare("eq", Result(NAME, "state"), state),)
-        return (*ended, *(self._resolved(each) for each in self.conditions[name]))
+        return (*ended, *self._resolved(list(self.conditions[name]), section))
 
-    def _of_fragment(self, fragment: Fragment) -> Fragment:
+    def _of_fragment(self, fragment: Fragment, section: str) -> Fragment:
         gate = fragment.gate
+
+        def resolved(tree: Any) -> Any:
+            return self._resolved(tree, section)
+
         return replace(
             fragment,
-            steps=tuple(rewrite(step, self._resolved) for step in fragment.steps),
-            outputs=self._resolved(fragment.outputs),
-            gate=None if gate is None else replace(gate, condition=self._resolved(gate.condition)),
+            steps=tuple(rewrite(step, resolved) for step in fragment.steps),
+            outputs=resolved(fragment.outputs),
+            gate=None if gate is None else replace(gate, condition=resolved(gate.condition)),
             permissions=tuple(
-                replace(each, resources=self._resolved(each.resources))
-                for each in fragment.permissions
+                replace(each, resources=resolved(each.resources)) for each in fragment.permissions
             ),
         )
 
-    def _resolved(self, tree: Any) -> Any:
+    def _resolved(self, tree: Any, section: str) -> Any:
         """Return a tree that reads how the run ended, and outputs of ordinary stages."""
+        ordinary: Mapping[Ref[object], Tree] = self.values
+        if section != ON_SUCCESS:
+            ordinary = {ref: Result(NAME, _named(ref)) for ref in self.kept}
 
         def value(node: Expression[object]) -> Tree:
             match node:
                 case RunOutcome(field):
                     return Result(NAME, field)
-                case Ref() if node in self.values:
-                    return self.values[node]
+                case Ref() if node in ordinary:
+                    return ordinary[node]
                 case FirstOf(parts):
-                    return FirstOf(cast("Any", tuple(self._resolved(part) for part in parts)))
+                    resolved = tuple(self._resolved(part, section) for part in parts)
+                    return FirstOf(cast("Any", resolved))
                 case _:
                     return node
 
         return substitute(tree, value)
+
+
+def _named(ref: Ref[object]) -> str:
+    """Return the output of the run's end that an output of an ordinary stage is kept as."""
+    return f"{ref.stage}__{ref.output}"
+
+
+def _place(item: tuple[Ref[object], Kept]) -> tuple[str, str]:
+    ref, _ = item
+    return ref.stage, ref.output
+
+
+def _released_before(ref: Ref[object]) -> str:
+    return f"what {ref.stage} creates is deleted before the end of a run; remove the reference"
 
 
 def _ended_before(ref: Ref[object], gate: str) -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from orchestration.errors import Problem
 from orchestration.expressions import All, Any, Compare, FirstOf, Join, Not, Parameter, Tree
 from orchestration.expressions.conditions import COMPARISONS
-from orchestration.pipeline.conditions.inheriting import Conditions, inherited, needed
+from orchestration.pipeline.afterwards import reading
+from orchestration.pipeline.conditions.inheriting import Conditions, needed
 from orchestration.pipeline.conditions.logic import always_holds
 from orchestration.refs import Expression, Ref, Run, RunOutcome
 
@@ -37,15 +38,7 @@ class _Checks:
 
     @cached_property
     def _conditions(self) -> Mapping[str, Conditions]:
-        needs = {
-            name: [ref.stage for _, ref in needed(written.references)]
-            for name, written in self._stages.items()
-        }
-        own = {
-            name: None if written.stage is None else written.stage.when
-            for name, written in self._stages.items()
-        }
-        return inherited(own, needs)
+        return reading.conditions(self._stages.values())
 
     def of(self, written: Written) -> Iterator[Problem]:
         stage = written.name
@@ -53,16 +46,18 @@ class _Checks:
             for path, message in self._condition(when, "when"):
                 yield Problem(path, message, stage=stage)
         for path, ref in needed(written.references):
-            if path == "when" and self._conditions.get(ref.stage):
+            if path == "when" and self._may_lack(ref, written):
+                why = f"stage {ref.stage!r} may be skipped"
+                if self._is_unsure(ref, written):
+                    why = f"a run that failed may not have come to {ref.stage}"
                 message = (
-                    f"stage {ref.stage!r} may be skipped, and then there is no {ref.output} to "
-                    f"compare; say what counts then: {{first_of: [{{ref: {ref.stage}."
-                    f"{ref.output}}}, <value>]}}"
+                    f"{why}, and then there is no {ref.output} to compare; say what counts then: "
+                    f"{{first_of: [{{ref: {ref.stage}.{ref.output}}}, <value>]}}"
                 )
                 yield Problem(path, message, stage=stage)
         for path, node in written.references:
             if isinstance(node, FirstOf):
-                for message in self._first_of(node, stage):
+                for message in self._first_of(node, written):
                     yield Problem(path, message, stage=stage)
 
     def _condition(self, node: Expression[object], path: str) -> Iterator[tuple[str, str]]:
@@ -120,26 +115,43 @@ class _Checks:
             case _:
                 return None
 
-    def _first_of(self, node: FirstOf[object], stage: str) -> Iterator[str]:
+    def _first_of(self, node: FirstOf[object], reader: Written) -> Iterator[str]:
         kinds = {kind: part for part in node.parts if (kind := self._kind(part)) is not None}
         if len(kinds) > 1:
             types = ", ".join(f"{_shown(part)} is a {kind}" for kind, part in kinds.items())
             yield f"expected values of one type in first_of, got others: {types}"
-        certain = [part for part in node.parts if not self._may_lack(part)]
+        certain = [part for part in node.parts if not self._may_lack(part, reader)]
         if certain:
             if certain[0] is not node.parts[-1]:
                 yield f"{_shown(certain[0])} is always there; leave out what follows it in first_of"
             return
-        ways = [All(self._conditions[p.stage]) for p in node.parts if isinstance(p, Ref)]
-        if not always_holds(Any((Not(All(self._conditions.get(stage, ()))), *ways))):
+        ways: list[Expression[bool]] = [
+            Compare("ne", part, None)
+            if self._is_unsure(part, reader)
+            else All(self._conditions[part.stage])
+            for part in node.parts
+            if isinstance(part, Ref)
+        ]
+        if not always_holds(Any((Not(All(self._conditions.get(reader.name, ()))), *ways))):
             names = ", ".join(_shown(part) for part in node.parts)
-            yield (
-                f"it may be that none of {names} is there; give first_of a last value that always "
-                "is, or one of the stages the opposite condition: when: {not: <condition>}"
-            )
+            message = f"it may be that none of {names} is there; give first_of a last value that"
+            if any(self._is_unsure(part, reader) for part in node.parts):
+                yield f"{message} always is"
+            else:
+                yield (
+                    f"{message} always is, or one of the stages the opposite condition: "
+                    "when: {not: <condition>}"
+                )
 
-    def _may_lack(self, part: object) -> bool:
+    def _may_lack(self, part: object, reader: Written) -> bool:
+        if self._is_unsure(part, reader):
+            return True
         return isinstance(part, Ref) and bool(self._conditions.get(part.stage))
+
+    def _is_unsure(self, part: object, reader: Written) -> bool:
+        """Return whether a run that failed may not have come to what is read."""
+        of = self._stages.get(part.stage) if isinstance(part, Ref) else None
+        return of is not None and reading.is_unsure(reader.section, of.section)
 
 
 def _shown(value: Tree) -> str:

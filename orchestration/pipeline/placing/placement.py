@@ -8,7 +8,17 @@ from typing import cast
 
 from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import All, Tree
-from orchestration.graph import Choose, Graph, Guarded, Permission, Step, upstream
+from orchestration.graph import (
+    Choose,
+    Graph,
+    Guarded,
+    Kept,
+    Parallel,
+    Permission,
+    Step,
+    bodies,
+    upstream,
+)
 from orchestration.pipeline.placing.guards import inside_guards
 from orchestration.pipeline.placing.lowered import Lowered
 from orchestration.pipeline.placing.settling import GATE, Settling, condition_of
@@ -28,6 +38,8 @@ class Settled:
     permissions: Mapping[str, tuple[Permission, ...]]
     read: Mapping[Ref[object], Tree]
     """The outputs that are read after the end; those of stages that did not run are null."""
+    kept: Mapping[Ref[object], Kept]
+    """The outputs that are read after the end of any run, whatever it came to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +68,13 @@ class Placement:
         }
         return cls(stages, exclusive)
 
-    def settled(self, read: Iterable[Ref[object]] = ()) -> Settled:
+    def settled(
+        self, read: Iterable[Ref[object]] = (), kept: Iterable[Ref[object]] = ()
+    ) -> Settled:
         """Put all stages into one graph, and resolve their references.
 
-        ``read`` are the outputs that are read after the end of a run.
+        ``read`` are the outputs that are read after the end of a run that succeeded, ``kept`` after
+        that of any.
         """
         graph = self._graph(self.stages.fragments, _Passed())
         outputs: dict[str, dict[str, Tree]] = {}
@@ -81,6 +96,13 @@ class Placement:
         return Settled(
             outputs=settling.tree(shown, sure=False),
             read={ref: settling.tree(ref, sure=False) for ref in read},
+            kept={
+                ref: Kept(
+                    value=settling.inside(ref),
+                    steps=ends(Graph(self.stages.fragments[ref.stage].steps)),
+                )
+                for ref in kept
+            },
             written=written,
             permissions={
                 name: tuple(
@@ -219,6 +241,17 @@ def leaves(fragment: Fragment, before: Mapping[str, frozenset[str]]) -> tuple[st
     """The steps of a stage that none of its other steps waits for: when they are over, it is."""
     read = {name for names in before.values() for name in names}
     return tuple(step.name for step in fragment.steps if step.name not in read)
+
+
+def ends(graph: Graph) -> tuple[str, ...]:
+    """The steps with which a graph is over: those inside of what only holds others."""
+    read = frozenset[str]().union(*upstream(graph).values())
+    last: list[str] = []
+    for step in graph.steps:
+        if step.name not in read:
+            inner = bodies(step) if isinstance(step, Parallel | Guarded) else ()
+            last += [name for body in inner for name in ends(body)] or [step.name]
+    return tuple(last)
 
 
 def _apart(group: Iterable[str], waiting: Mapping[str, tuple[str, ...]]) -> Problem:

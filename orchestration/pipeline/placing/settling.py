@@ -70,6 +70,10 @@ class Settling:
 
         return substitute(tree, value)
 
+    def inside(self, ref: Ref[object]) -> Tree:
+        """Return an output as it is read where its stage stands."""
+        return self._output(ref, self.homes.get(ref.stage, ()), sure=True)
+
     def of_stage(self, stage: str, tree: Any) -> Any:
         """Resolve what belongs to a stage; absent where the stage's own condition does not hold."""
         home = self.homes.get(stage, ())
