@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from orchestration.catalog import Instance, accelerators
 from orchestration.planning.cost.prediction import predict
 from orchestration.planning.search.amounts import duration, money
 from orchestration.planning.search.answers.learning_rates import advice
 from orchestration.planning.search.answers.plans import Plan, Range, Reason
-from orchestration.planning.search.candidates import Candidate
 from orchestration.planning.search.objective import Objective
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoice
 from orchestration.planning.search.suitability import peak_tflops
 from orchestration.planning.search.task import Task
+from orchestration.planning.search.work import Candidate
 from orchestration.strategies import NoStrategy, first_version
 
 
@@ -54,6 +54,27 @@ def plan_of(
             *_warnings(task, space, price is not None),
         ),
     )
+
+
+class Longest(NamedTuple):
+    """The limit on the time of a plan that is the first to be broken."""
+
+    seconds: float
+    reason: Reason
+    detail: str
+
+
+def longest_s(space: Space, objective: Objective, usd_per_s: float | None) -> Longest:
+    """Return the seconds that a plan may take on a cluster with this price."""
+    most = duration(space.longest_run_s)
+    limits = [Longest(space.longest_run_s, "run time", f"and a training job ends after {most}")]
+    if objective.deadline_s is not None:
+        text = f"too long for the deadline of {duration(objective.deadline_s)}"
+        limits.append(Longest(objective.deadline_s, "deadline", text))
+    if objective.budget_usd is not None and usd_per_s:
+        text = f"too expensive for the budget of {money(objective.budget_usd)}"
+        limits.append(Longest(objective.budget_usd / usd_per_s, "budget", text))
+    return min(limits, key=lambda limit: limit.seconds)
 
 
 def broken_limit(plan: Plan, space: Space, objective: Objective) -> tuple[Reason, str] | None:

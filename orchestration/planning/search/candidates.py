@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Final
 
 from orchestration.catalog import Instance
 from orchestration.planning.cost.estimates import (
@@ -34,56 +33,21 @@ from orchestration.planning.search.configurations import attention, configuratio
 from orchestration.planning.search.layouts import Layout
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Task
-
-Degrees = tuple[int, int, int, int]
-"""Degrees of tensor, pipeline, context and expert parallelism."""
-Bounds = dict[tuple[str, int, Recompute, Degrees], float]
-"""Computing seconds of one micro-batch, by everything that they depend on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A configuration that fits, with the seconds of the whole training."""
-
-    seconds: float
-    layout: Layout
-    configuration: Configuration
-
-    @property
-    def order(self) -> tuple[float, int, int, int]:
-        """Sort key: faster, then simpler, then a smaller batch, then larger micro-batches."""
-        c = self.configuration
-        return (self.seconds, self.layout.rank, c.global_batch, -c.micro_batch)
-
-
-@dataclass(frozen=True, slots=True)
-class Miss:
-    """The configuration that is nearest to fitting."""
-
-    need_gib: float
-    layout: Layout
-    configuration: Configuration
-
-
-class Work(NamedTuple):
-    """Computing that several layouts share, however they shard states."""
-
-    bound: float
-    """Seconds of the whole training without communication and optimizer."""
-    batch: int
-    micro_batch: int
-    recompute: Recompute
-    layouts: tuple[Layout, ...]
-    """Layouts with the same degrees and number of replicas."""
+from orchestration.planning.search.work import Candidate, Degrees, Miss, Shared, Way, Work
 
 
 class Cluster:
     """A number of instances of one type, as a place for a configuration."""
 
     def __init__(
-        self, task: Task, space: Space, instance: Instance, count: int, bounds: Bounds | None = None
+        self,
+        task: Task,
+        space: Space,
+        instance: Instance,
+        count: int,
+        shared: Shared | None = None,
     ) -> None:
-        """Share `bounds` with the other clusters of a search."""
+        """Share predictions with the other clusters of a search."""
         self.task = task
         self.space = space
         self.instance = instance
@@ -91,7 +55,7 @@ class Cluster:
         self.nearest: Miss | None = None
         """Nearest of the layouts that do not fit, among those that were tried."""
         self.considered = 0
-        """Number of configurations whose memory was predicted."""
+        """Number of predictions, of memory or of time."""
         self._accelerator = instance.accelerator or ""
         # A fused attention kernel stores no scores to recompute.
         fused = attention(task, self._accelerator) != "unfused"
@@ -99,45 +63,80 @@ class Cluster:
             kind for kind in space.recompute if not (fused and kind == "attention")
         )
         """Kinds of recomputation that this cluster can use."""
-        self._bounds = {} if bounds is None else bounds
+        shared = shared or Shared()
+        self._bounds, self._needs, self._ways = shared.bounds, shared.needs, shared.ways
+        self._hosts: dict[tuple[Layout, Offload], bool] = {}
         self._limits: dict[tuple[Layout, int, Recompute, Offload], int] = {}
 
     def works(self, layouts: Iterable[Layout]) -> list[Work]:
         """Return all work for some layouts, that with the lowest bound first."""
+        works = [
+            Work(bound, batch, micro, recompute, group)
+            for batch, replicas, degrees, group in self._batches(layouts)
+            for bound, micro, recompute in self._ways_of(batch, batch // replicas, degrees)
+        ]
+        works.sort(key=attrgetter("bound"))
+        return works
+
+    def least_s(self, layouts: Iterable[Layout]) -> float:
+        """Return the lowest bound of all work for some layouts."""
+        return min(
+            self._ways_of(batch, batch // replicas, degrees)[0][0]
+            for batch, replicas, degrees, _ in self._batches(layouts)
+        )
+
+    def _batches(
+        self, layouts: Iterable[Layout]
+    ) -> Iterator[tuple[int, int, Degrees, tuple[Layout, ...]]]:
+        """Group layouts by what their computing depends on, for each batch that they divide."""
         groups: dict[tuple[int, Degrees], list[Layout]] = {}
         for layout in layouts:
             degrees = (layout.tensor, layout.pipeline, layout.context, layout.expert)
             groups.setdefault((self.replicas(layout), degrees), []).append(layout)
-        works: list[Work] = []
         for (replicas, degrees), group in groups.items():
             for batch in self.task.batch.sizes:
                 if batch % replicas == 0:
-                    works += self._of_batch(batch, batch // replicas, degrees, tuple(group))
-        works.sort(key=attrgetter("bound"))
-        return works
+                    yield batch, replicas, degrees, tuple(group)
 
-    def _of_batch(
-        self, batch: int, samples: int, degrees: Degrees, layouts: tuple[Layout, ...]
-    ) -> Iterator[Work]:
-        steps = self.task.steps(batch)
-        for micro in micro_batches(samples):
-            for recompute in self.recomputes:
-                bound = steps * (samples // micro) * self._computing(micro, recompute, degrees)
-                yield Work(bound, batch, micro, recompute, layouts)
+    def _ways_of(self, batch: int, samples: int, degrees: Degrees) -> list[Way]:
+        key = (self._accelerator, batch, samples, degrees)
+        if key not in self._ways:
+            steps = self.task.steps(batch)
+            self._ways[key] = sorted(
+                (steps * (samples // micro) * self._computing(micro, kind, degrees), micro, kind)
+                for micro in micro_batches(samples)
+                for kind in self.recomputes
+            )
+        return self._ways[key]
 
-    def best(self, works: Iterable[Work]) -> Candidate | None:
-        """Return the fastest configuration that fits."""
+    def best(self, works: Iterable[Work], longest_s: float = float("inf")) -> Candidate | None:
+        """Return the fastest configuration that fits, if its computing can be done in time."""
         best: Candidate | None = None
         for work in works:
-            if best is not None and work.bound > best.seconds:
+            if work.bound > (longest_s if best is None else best.seconds):
                 break
             for layout in work.layouts:
-                for offload in offloads(self.space, layout):
-                    if work.micro_batch <= self._limit(layout, work, offload):
-                        candidate = self._candidate(layout, work, offload)
-                        if best is None or candidate.order < best.order:
-                            best = candidate
+                candidate = self._fitting(layout, work)
+                if candidate and (best is None or candidate.order < best.order):
+                    best = candidate
         return best
+
+    def holds(self, layouts: Iterable[Layout]) -> bool:
+        """Return whether any batch fits in any of some layouts, however long it takes."""
+        least: Recompute = "full" if "full" in self.recomputes else self.recomputes[-1]
+        return any(
+            self._limit(layout, Work(0.0, batch, 1, least, group), offload)
+            for batch, _, _, group in self._batches(layouts)
+            for layout in group
+            for offload in offloads(self.space, layout)
+        )
+
+    def _fitting(self, layout: Layout, work: Work) -> Candidate | None:
+        """Return the configuration that offloads no more than it has to, which only costs time."""
+        for offload in offloads(self.space, layout):
+            if work.micro_batch <= self._limit(layout, work, offload):
+                return self._candidate(layout, work, offload)
+        return None
 
     def undivided(self, layouts: Iterable[Layout]) -> str | None:
         """Return why no batch can be split over the replicas of any layout; ``None``: one can."""
@@ -189,30 +188,48 @@ class Cluster:
         if not self._host_holds(layout, work, offload):
             return 0
 
-        def need(micro: int) -> float:
-            self.considered += 1
-            return memory_need(
-                self.configuration(layout, work.batch, micro, work.recompute, offload)
-            )
+        def need(micro: int, recompute: Recompute = work.recompute) -> float:
+            return self._need(layout, work.batch, micro, recompute, offload)
 
-        smallest = need(1)
+        least: Recompute = "full" if "full" in self.recomputes else work.recompute
+        smallest = need(1, least)
         if smallest > memory:
             if self.nearest is None or smallest < self.nearest.need_gib:
-                c = self.configuration(layout, work.batch, 1, work.recompute, offload)
+                c = self.configuration(layout, work.batch, 1, least, offload)
                 self.nearest = Miss(smallest, layout, c)
             return 0
         sizes = list(micro_batches(work.batch // self.replicas(layout)))
-        return sizes[bisect_right(sizes, memory, lo=1, key=need) - 1]
+        return sizes[fits - 1] if (fits := bisect_right(sizes, memory, key=need)) else 0
+
+    def _need(
+        self, layout: Layout, batch: int, micro: int, recompute: Recompute, offload: Offload
+    ) -> float:
+        machine = self.machine(layout)
+        # Beyond what a pipeline has in flight, more micro-batches need no more memory.
+        accumulated = min(batch // (micro * self.replicas(layout)), max(2, 2 * layout.pipeline))
+        key = (
+            self._accelerator, machine.devices, machine.devices_per_node, layout,
+            micro, accumulated, recompute, offload,
+        )  # fmt: skip
+        if key not in self._needs:
+            self.considered += 1
+            self._needs[key] = memory_need(
+                self.configuration(layout, batch, micro, recompute, offload)
+            )
+        return self._needs[key]
 
     def _host_holds(self, layout: Layout, work: Work, offload: Offload) -> bool:
         """Return whether offloaded states fit the host; unknown memory counts as enough."""
         host = self.instance.host_memory_gib
         if offload == "none" or host is None:
             return True
-        c = self.configuration(layout, work.batch, work.micro_batch, work.recompute, offload)
-        return host_need(c) <= HOST_SHARE * host
+        if (layout, offload) not in self._hosts:
+            c = self.configuration(layout, work.batch, work.micro_batch, work.recompute, offload)
+            self._hosts[layout, offload] = host_need(c) <= HOST_SHARE * host
+        return self._hosts[layout, offload]
 
     def _candidate(self, layout: Layout, work: Work, offload: Offload) -> Candidate:
+        self.considered += 1
         c = self.configuration(layout, work.batch, work.micro_batch, work.recompute, offload)
         return Candidate(self.task.steps(work.batch) * step_seconds(c), layout, c)
 
@@ -238,9 +255,12 @@ class Cluster:
         return self._bounds[key]
 
 
+_OFFLOADS: Final = ("none", "optimizer", "all")
+
+
 def offloads(space: Space, layout: Layout) -> Iterator[Offload]:
     """Return what a layout can offload to the host: state that DeepSpeed or FSDP shards."""
-    for kind in space.offload:
+    for kind in sorted(space.offload, key=_OFFLOADS.index):
         sharded = layout.family == "sharded"
         if kind == "none" or (sharded and (kind == "optimizer" or layout.zero == 3)):
             yield kind

@@ -11,14 +11,15 @@ from orchestration.planning.search.amounts import duration, money
 from orchestration.planning.search.answers.comparison import beaten, by_instance, front
 from orchestration.planning.search.answers.plans import Plan, Plans, Reason, Rejected
 from orchestration.planning.search.answers.shortfall import missing
-from orchestration.planning.search.assessment import broken_limit, plan_of
-from orchestration.planning.search.candidates import Bounds, Candidate, Cluster, Work
+from orchestration.planning.search.assessment import broken_limit, longest_s, plan_of
+from orchestration.planning.search.candidates import Cluster
 from orchestration.planning.search.layouts import Layout, layouts
 from orchestration.planning.search.objective import CHEAPEST, Objective
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoices
 from orchestration.planning.search.suitability import unsuitable
 from orchestration.planning.search.task import Task
+from orchestration.planning.search.work import Candidate, Shared, Work
 
 
 def find_plans(task: Task, space: Space | None = None, objective: Objective = CHEAPEST) -> Plans:
@@ -28,17 +29,33 @@ def find_plans(task: Task, space: Space | None = None, objective: Objective = CH
     used only if there is no other plan, or if `space` allows it.
     """
     space = space or Space()
-    answer = _answer(task, space, objective)
+    considered = 0
+    shared: dict[Task, Shared] = {}
+
+    def search(task: Task, space: Space, objective: Objective, *, whole: bool = False) -> Plans:
+        nonlocal considered
+        pool = shared.setdefault(task, Shared())
+        answer = _answer(task, space, objective, pool, whole=whole)
+        considered += answer.considered
+        return answer
+
+    answer = search(task, space, objective, whole=True)
     if answer.chosen is None:
-        return replace(answer, missing=missing(answer, space, _answer))
+        gaps = missing(answer, space, search)
+        return replace(answer, missing=gaps, considered=considered)
     return answer
 
 
-def _answer(task: Task, space: Space, objective: Objective) -> Plans:
-    answer = _Search(task, space, objective).run()
+def _answer(
+    task: Task, space: Space, objective: Objective, shared: Shared, *, whole: bool
+) -> Plans:
+    answer = _Search(task, space, objective, shared).run(whole=whole)
     if answer.chosen is None and not space.unverified:
-        unverified = _Search(task, replace(space, unverified=True), objective).run()
-        return answer if unverified.chosen is None else unverified
+        doubtful = replace(space, unverified=True)
+        unverified = _Search(task, doubtful, objective, shared).run(whole=whole)
+        considered = answer.considered + unverified.considered
+        best = answer if unverified.chosen is None else unverified
+        return replace(best, considered=considered)
     return answer
 
 
@@ -48,7 +65,8 @@ class _Site:
 
     cluster: Cluster
     layouts: tuple[Layout, ...]
-    works: tuple[Work, ...]
+    time_s: float
+    """Lower bound on the time of a plan."""
     usd_per_s: float | None
     """Price of the whole cluster."""
 
@@ -57,14 +75,14 @@ class _Site:
         return self.cluster.instance.name
 
     @property
-    def time_s(self) -> float:
-        """Lower bound on the time of a plan."""
-        return self.works[0].bound
+    def works(self) -> list[Work]:
+        """Everything that may be tried, what may be fast first."""
+        return self.cluster.works(self.layouts)
 
     @property
     def cost_usd(self) -> float:
         """Lower bound on the cost of a plan."""
-        return float("inf") if self.usd_per_s is None else self.works[0].bound * self.usd_per_s
+        return float("inf") if self.usd_per_s is None else self.time_s * self.usd_per_s
 
     @property
     def order(self) -> tuple[float, float, str, int]:
@@ -75,12 +93,14 @@ class _Site:
 class _Search:
     """One search, with everything that its clusters share."""
 
-    def __init__(self, task: Task, space: Space, objective: Objective) -> None:
+    def __init__(self, task: Task, space: Space, objective: Objective, shared: Shared) -> None:
         self.task = task
         self.space = space
         self.objective = objective
-        self.strategies = StrategyChoices(task, space)
-        self.bounds: Bounds = {}
+        self.shared = shared
+        self.strategies = StrategyChoices(
+            task, space, shared.choices.setdefault(space.strategies, {})
+        )
         self.rejected: list[Rejected] = []
         self.plans: list[Plan] = []
         """Plans within every limit."""
@@ -88,16 +108,21 @@ class _Search:
         """Time and cost of `plans`."""
         self.considered = 0
 
-    def run(self) -> Plans:
+    def run(self, *, whole: bool) -> Plans:
+        """Search; unless it is `whole`, for the chosen plan alone."""
         sites = sorted(self.sites(), key=lambda site: site.order)
+        if not whole:
+            fastest = self.objective.aim == "fastest"
+            sites.sort(key=lambda site: site.time_s if fastest else site.cost_usd)
         for site in sites:
-            self.examine(site)
+            if whole or not self.is_behind(site):
+                self.examine(site)
         chosen = min(self.plans, key=self.rank, default=None)
         best = front(self.plans)
         for plan in self.plans:
             if chosen is not None and plan is not chosen:
                 self.rejected.append(beaten(plan, chosen))
-        alternatives = self.alternatives(chosen)
+        alternatives = self.alternatives(chosen) if whole else ()
         return Plans(
             task=self.task,
             objective=self.objective,
@@ -105,7 +130,7 @@ class _Search:
             front=best,
             rejected=tuple(sorted(self.rejected, key=by_instance)),
             alternatives=alternatives,
-            scaling=self.scaling(sites, chosen),
+            scaling=self.scaling(sites, chosen) if whole else (),
             missing=(),
             considered=self.considered,
         )
@@ -137,7 +162,7 @@ class _Search:
         if count > 1 and instance.network_gbps is None:
             self.reject(name, count, "unknown", "the speed of its network is unknown")
             return None
-        cluster = Cluster(self.task, self.space, instance, count, self.bounds)
+        cluster = Cluster(self.task, self.space, instance, count, self.shared)
         every = tuple(layouts(self.task, instance, count))
         usable = tuple(layout for layout in every if self.strategies.usable(layout, name, count))
         if not usable:
@@ -148,7 +173,13 @@ class _Search:
             self.reject(name, count, "batch", reason)
             return None
         usd_per_s = None if price is None else price * count
-        return _Site(cluster, usable, tuple(cluster.works(usable)), usd_per_s)
+        return _Site(cluster, usable, cluster.least_s(usable), usd_per_s)
+
+    def is_behind(self, site: _Site) -> bool:
+        """Return whether a known plan serves the objective better than any of this cluster."""
+        if self.objective.aim == "fastest":
+            return any(time <= site.time_s for time, _ in self.front)
+        return any(cost <= site.cost_usd for _, cost in self.front)
 
     def examine(self, site: _Site) -> None:
         """Find the best plan of a cluster, unless its bounds are no better than a known plan."""
@@ -161,8 +192,17 @@ class _Search:
                 figures["cost_usd"] = site.cost_usd
             self.reject(site.name, cluster.count, "not the best", detail, figures=figures)
             return
-        candidate = cluster.best(site.works)
+        longest = longest_s(self.space, self.objective, site.usd_per_s)
+        candidate = None
+        if site.time_s <= longest.seconds:
+            candidate = cluster.best(site.works, longest.seconds)
+        holds = candidate is not None or cluster.holds(site.layouts)
         self.considered += cluster.considered
+        if candidate is None and holds:
+            least = max(site.time_s, longest.seconds)
+            detail = f"takes {duration(least)} or more, {longest.detail}"
+            self.reject(site.name, cluster.count, longest.reason, detail)
+            return
         if candidate is None:
             self.reject_misfit(cluster)
             return
@@ -187,7 +227,7 @@ class _Search:
         instance = self.space.catalog[name]
         plans = []
         for kind, same in _by_kind(layouts(self.task, instance, count)).items():
-            cluster = Cluster(self.task, self.space, instance, count, self.bounds)
+            cluster = Cluster(self.task, self.space, instance, count, self.shared)
             usable = [layout for layout in same if self.strategies.usable(layout, name, count)]
             if not usable:
                 remarks = self.strategies.remarks(same, name, count)

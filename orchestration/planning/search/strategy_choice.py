@@ -32,13 +32,18 @@ def _degrees(layout: Layout) -> _Degrees:
     return (layout.family, layout.zero, tensor, pipeline, layout.context > 1, layout.expert > 1)
 
 
+StrategyCache = dict[tuple[_Degrees, str, bool], StrategyChoice]
+"""Choices by kind of layout, instance type, and whether there are several instances."""
+
+
 class StrategyChoices:
     """Strategies for the layouts of a task, looked up once per kind of layout and instance type."""
 
-    def __init__(self, task: Task, space: Space) -> None:
+    def __init__(self, task: Task, space: Space, known: StrategyCache | None = None) -> None:
+        """Share `known` with other searches for the task among the same strategies."""
         self._task = task
         self._space = space
-        self._known: dict[tuple[_Degrees, str, bool], StrategyChoice] = {}
+        self._known: StrategyCache = {} if known is None else known
 
     def usable(self, layout: Layout, name: str, count: int) -> bool:
         """Return whether a strategy starts the layout as certainly as the space requires."""

@@ -78,7 +78,7 @@ def _limited(answer: Plans, space: Space, search: Search) -> Iterator[str]:
             )
     if not explained:
         yield from _clash(answer, space, search)
-    yield from _others(answer, space, search)
+    yield from _others(answer, space, search, half=False)
 
 
 def _clash(answer: Plans, space: Space, search: Search) -> Iterator[str]:
@@ -130,17 +130,17 @@ def _too_large(answer: Plans, space: Space, search: Search) -> Iterator[str]:
             yield f"or fine-tune with LoRA: {gb:,.0f} GB of state, {_described(small)}"
 
 
-def _others(answer: Plans, space: Space, search: Search) -> Iterator[str]:
-    """Look for a plan in the rest of the catalog, or in fp16."""
+def _others(answer: Plans, space: Space, search: Search, *, half: bool = True) -> Iterator[str]:
+    """Look for a plan in the rest of the catalog, or in fp16, which is no faster than bf16."""
     everywhere = replace(space, types=("ml.*",), quotas={}, strategies=None)
     if set(space.types) == {"ml.*"}:
         everywhere = replace(everywhere, counts=_MORE)
     plan = search(answer.task, everywhere, answer.objective).chosen
     if plan is not None:
         yield f"allow other instances: {_described(plan)}"
-    elif answer.task.precision == "bf16":
-        half = replace(answer.task, precision="fp16")
-        plan = search(half, space, answer.objective).chosen
+    elif half and answer.task.precision == "bf16":
+        fp16 = replace(answer.task, precision="fp16")
+        plan = search(fp16, space, answer.objective).chosen
         if plan is not None:
             yield f"train in fp16: {_described(plan)}"
 
