@@ -8,6 +8,7 @@ from dataclasses import replace
 from orchestration.planning.model.config_json import ConfigReader
 from orchestration.planning.model.families import FAMILIES
 from orchestration.planning.model.shapes import ModelError, ModelShape
+from orchestration.planning.model.without_formula import without_formula
 
 
 def from_config(config: Mapping[str, object], name: str | None = None) -> ModelShape:
@@ -17,13 +18,19 @@ def from_config(config: Mapping[str, object], name: str | None = None) -> ModelS
     `approximate`, and so is the text part of a multimodal model.
 
     Raises:
-        ModelError: numbers are missing (the error names all of them) or the family is unknown.
+        ModelError: numbers are missing (the error names all of them), the family is unknown, or no
+            formula predicts such models.
     """
     text = config.get("text_config")
     if isinstance(text, Mapping):
         return replace(from_config(text, name), approximate=True)
     kind = str(config.get("model_type", ""))
     family = FAMILIES.get(kind)
+    if family is None and (what := without_formula(config, kind)) is not None:
+        raise ModelError(
+            f"no formula predicts models of type {kind!r} ({what}); run a few steps on the "
+            "machines in question and measure them"
+        )
     if family is None and config.get("is_encoder_decoder"):
         known = sorted(key for key in FAMILIES if FAMILIES[key].kind == "encoder-decoder")
         raise ModelError(

@@ -118,6 +118,22 @@ FLAN_T5_XL = {
 }
 
 
+GPT_OSS_20B = {
+    "model_type": "gpt_oss",
+    "head_dim": 64,
+    "hidden_size": 2880,
+    "intermediate_size": 2880,
+    "layer_types": ["sliding_attention", "full_attention"] * 12,
+    "num_attention_heads": 64,
+    "num_experts_per_tok": 4,
+    "num_hidden_layers": 24,
+    "num_key_value_heads": 8,
+    "num_local_experts": 32,
+    "sliding_window": 128,
+    "vocab_size": 201088,
+}
+
+
 PUBLISHED = {
     "llama-2-7b": (LLAMA_2_7B, 6_738_415_616),
     "llama-3-8b": (LLAMA_3_8B, 8_030_261_248),

@@ -12,6 +12,7 @@ from orchestration.planning.model.hugging_face import from_config
 from orchestration.planning.model.shapes import ModelError
 from tests.planning.model.published_models import (
     GPT2,
+    GPT_OSS_20B,
     LLAMA_2_7B,
     LLAMA_3_8B,
     PUBLISHED,
@@ -154,8 +155,32 @@ def test_every_missing_number_is_named() -> None:
 
 
 def test_unreadable_encoder_decoders_are_refused() -> None:
-    with pytest.raises(ModelError, match=r"'whisper'.*bart, t5"):
-        from_config({"model_type": "whisper", "is_encoder_decoder": True})
+    with pytest.raises(ModelError, match=r"'marian'.*bart, t5"):
+        from_config({"model_type": "marian", "is_encoder_decoder": True})
+
+
+@pytest.mark.parametrize(
+    ("config", "what"),
+    [
+        ({"model_type": "vit", "image_size": 224, "patch_size": 16}, "images"),
+        ({"model_type": "resnet", "depths": [3, 4, 6, 3]}, "images"),
+        ({"model_type": "deit", "num_channels": 3}, "images"),
+        ({"model_type": "whisper", "is_encoder_decoder": True}, "speech"),
+        ({"_class_name": "UNet2DConditionModel", "sample_size": 64}, "diffusion"),
+        ({"model_type": "mamba2", "state_size": 128}, "state-space"),
+        (LLAMA_3_8B | {"model_type": "nemotron_h", "ssm_state_size": 128}, "state-space"),
+        (LLAMA_3_8B | {"model_type": "jamba", "mamba_d_state": 16}, "state-space"),
+    ],
+)
+def test_models_without_a_formula_are_to_be_measured(config: dict[str, object], what: str) -> None:
+    with pytest.raises(ModelError, match=rf"no formula.*\({what}.*measure"):
+        from_config(config)
+
+
+def test_a_mixture_of_an_unknown_family_has_the_parameters_of_its_authors() -> None:
+    shape = from_config(GPT_OSS_20B)
+    assert shape.parameters / 1e9 == pytest.approx(20.9, abs=0.05)
+    assert shape.windowed_layers == 12
 
 
 def test_a_number_that_is_none_is_named() -> None:
