@@ -9,6 +9,7 @@ from orchestration.stages.evaluation.stage import CheckpointEvaluation
 from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
 from orchestration.stages.options import AirflowOptions, JobRetry, StepFunctionsOptions
 from orchestration.stages.outputs import Outputs, output
+from orchestration.stages.pausing import Pause
 from orchestration.stages.people import Announcement, Approval
 from orchestration.stages.processing.fields import (
     ProcessingCluster,
@@ -81,6 +82,7 @@ __all__ = [
     "ModelOutput",
     "NewFileSystem",
     "Outputs",
+    "Pause",
     "ProcessingCluster",
     "ProcessingInput",
     "ProcessingJob",

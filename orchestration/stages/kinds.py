@@ -38,6 +38,7 @@ OWN: Final[Mapping[str, str]] = {
     "approval": "orchestration.stages.people:Approval",
     "pipeline": "orchestration.stages.composing:NestedPipeline",
     "tuning_job": "orchestration.stages.tuning:TuningJob",
+    "pause": "orchestration.stages.pausing:Pause",
 }
 """The kinds of this package, each with its module, which is imported when it is asked for."""
 
