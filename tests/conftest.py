@@ -174,6 +174,8 @@ def airflow() -> Iterator[LocalAirflow]:
     from orchestration.local.airflow import LocalAirflow
 
     with LocalAirflow() as started:
+        # So that the process which it forks is there before the first test.
+        started.ready()
         yield started
 
 

@@ -120,6 +120,11 @@ class LocalAirflow:
     ) -> None:
         self.close()
 
+    def ready(self) -> None:
+        """Wait until all is loaded that runs need; every run waits so, too."""
+        process, _ = self._started(environment("http://127.0.0.1:9", "us-east-1"))
+        self._wait_for(process)
+
     def kill(self) -> None:
         """Kill Airflow as a crash does: scheduler, triggerer and workers at once.
 
@@ -182,12 +187,10 @@ class LocalAirflow:
             "event": None if event is None else dict(event),
             "environment": {k: v for k, v in variables.items() if not k.startswith("AIRFLOW")},
         }
-        events = self._events(process)
-        if self._pid is None:
-            self._pid = next((event["pid"] for event in events), None)
+        self._wait_for(process)
         offset = log.stat().st_size
         self._write(process, json.dumps(request))
-        for event in events:
+        for event in self._events(process):
             if "task" in event:
                 if on_progress is not None:
                     on_progress(TaskState(**event["task"]))
@@ -228,6 +231,10 @@ class LocalAirflow:
         os.close(writing)
         process.stdout = os.fdopen(reading, encoding="utf-8")
         return process, home
+
+    def _wait_for(self, process: subprocess.Popen[str]) -> None:
+        if self._pid is None:
+            self._pid = next((event["pid"] for event in self._events(process)), None)
 
     def _write(self, process: subprocess.Popen[str], line: str) -> None:
         if process.stdin is not None:
