@@ -37,6 +37,8 @@ class Request:
     operation: str
     parameters: dict[str, Any]
     region: str
+    account: str = ACCOUNT_ID
+    """The account of whoever calls."""
 
 
 @dataclass(frozen=True)

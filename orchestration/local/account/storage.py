@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orchestration.local.account import sharing
 from orchestration.local.account.protocol import ACCOUNT_ID, ServiceError
 
 
@@ -72,7 +73,13 @@ def exists(location: Location) -> bool:
 
 def etag(location: Location) -> str | None:
     """Return the ETag of an object, or None if it does not exist."""
-    return str(_bucket(location.bucket).keys[location.key].etag) if exists(location) else None
+    key = shared(location.bucket).get(location.key) if sharing.owner(location.bucket) else None
+    return None if key is None else str(key.etag)
+
+
+def shared(bucket: str) -> Any:
+    """Return the objects of a bucket, whichever account it belongs to, as moto keeps them."""
+    return _backend().get_bucket(bucket).keys
 
 
 def bucket_exists(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from orchestration.local.account import storage
+from orchestration.local.account import sharing, storage
 from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject
 from orchestration.local.batch.manifests import Line
 
@@ -41,14 +41,16 @@ class Outcome:
         )
 
 
-def copied(line: Line, operation: JsonObject) -> Outcome:
-    """Copy what a line names, and return how that ended."""
+def copied(line: Line, operation: JsonObject, role: str) -> Outcome:
+    """Copy what a line names as a role, and return how that ended."""
     target = operation["TargetResource"].rpartition(":")[2]
     if line.version == "":
         message = "Task failed due to missing VersionId"
         return Outcome(line, "InvalidRequest", 400, message)
-    if not (storage.bucket_exists(line.bucket) and storage.bucket_exists(target)):
+    if sharing.owner(line.bucket) is None or not storage.bucket_exists(target):
         return Outcome(line, "NoSuchBucket", 404, "The specified bucket does not exist")
+    if not sharing.allows(line.bucket, "s3:GetObject", line.key, role):
+        return Outcome(line, "AccessDenied", 403, "Access Denied")
     source = _source(line)
     if source is None:
         return Outcome(line, *_missing(line))

@@ -128,7 +128,7 @@ class Job:
         for line in lines:
             if self._cancelled.is_set():
                 return
-            self.outcomes.append(copied(line, operation))
+            self.outcomes.append(copied(line, operation, self.request["RoleArn"]))
             failed = sum(bool(each.code) for each in self.outcomes)
             if len(self.outcomes) >= _JUDGED and failed > len(self.outcomes) / 2:
                 raise broken(FAILURES, "half of the tasks succeed")

@@ -43,6 +43,9 @@ class Location(Protocol):
     def files(self) -> Mapping[str, File]:
         """Return all files, by their paths below the location."""
 
+    def lets_read(self, path: str) -> bool:
+        """Return whether the location's role may read a file."""
+
     def write(self, path: str, file: File, options: JsonObject) -> None:
         """Write a copy of a file, as the options of the task say."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from orchestration.local.account import roles, storage
+from orchestration.local.account import roles, sharing, storage
 from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject, now
 from orchestration.local.datasync.locations import File
 from orchestration.local.datasync.rules import refusal
@@ -81,12 +81,17 @@ class S3Location:
 
     def files(self) -> dict[str, File]:
         """Return the objects below the prefix, in order; those of folders are left out."""
-        keys, prefix = _backend().buckets[self.bucket].keys, self.prefix
+        keys, prefix = storage.shared(self.bucket), self.prefix
         return {
             key[len(prefix) :]: StoredFile(keys[key])
             for key in sorted(keys)
             if key.startswith(prefix) and key != prefix and not key.endswith("/")
         }
+
+    def lets_read(self, path: str) -> bool:
+        """Return whether the bucket's owner lets the location's role read an object."""
+        role = self.request["S3Config"]["BucketAccessRoleArn"]
+        return sharing.allows(self.bucket, "s3:GetObject", self.prefix + path, role)
 
     def write(self, path: str, file: File, options: JsonObject) -> None:
         """Write a copy of a file; one of an object keeps its metadata, and mostly its tags."""
@@ -115,8 +120,10 @@ def check(request: JsonObject) -> None:
     if not roles.trusts(role, _SERVICE):
         raise refusal("role trusts DataSync", role=role)
     bucket = request["S3BucketArn"].rpartition(":")[2]
-    if not storage.bucket_exists(bucket):
+    if sharing.owner(bucket) is None:
         raise refusal("bucket exists", bucket=bucket)
+    if not sharing.allows(bucket, "s3:ListBucket", principal=role):
+        raise refusal("bucket of another account", bucket=bucket)
 
 
 def _backend() -> Any:

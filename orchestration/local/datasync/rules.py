@@ -40,6 +40,12 @@ RULES: Final[Mapping[str, Rule]] = {
         "{bucket}. Ensure bucket access role has s3:ListBucket permission.",
         f"{_TERRAFORM}/location_s3.go",
     ),
+    "bucket of another account": Rule(
+        REFUSED,
+        "DataSync location access test failed: could not perform s3:ListObjectsV2 on bucket "
+        "{bucket}. Access denied. Ensure bucket access role has s3:ListBucket permission.",
+        f"{_TERRAFORM}/location_s3.go; guide: tutorial_s3-s3-cross-account-transfer.html",
+    ),
     "subdirectories": Rule(
         REFUSED,
         "Subdirectory {subdirectory} must not include //, /./ or /../.",

@@ -97,7 +97,7 @@ class Transfer:
             if cancelled():
                 return
             file = source.get(path)
-            if file is None:
+            if file is None or not self.source.lets_read(path):
                 self.counts.failed["Transfer"] += 1
                 continue
             self.target.write(path, file, self.options)
@@ -105,6 +105,8 @@ class Transfer:
             self.counts.transferred = len(copied)
             self.counts.bytes += file.size
         self.counts.transferred += self._around(copied)
+        # What could not be read has failed already, and is not verified.
+        self._paths = copied
         self._delete()
 
     def verify(self) -> None:

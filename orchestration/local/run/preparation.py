@@ -76,6 +76,8 @@ def _make_buckets(s3: Any, names: set[str]) -> None:
     for name in sorted(names - existing):
         try:
             s3.create_bucket(Bucket=name, **more)
+        except s3.exceptions.BucketAlreadyExists:
+            continue  # It belongs to another account.
         except s3.exceptions.ClientError as error:
             raise LocalError(f"the bucket {name!r} cannot be created: {error}") from error
 

@@ -58,6 +58,13 @@ RULES: Final[Mapping[str, Rule]] = {
         "guide: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-owner-condition.html",
         403,
     ),
+    "buckets of other accounts": Rule(
+        "AccessDenied",
+        "Access Denied",
+        "guide: https://docs.aws.amazon.com/AmazonS3/latest/userguide/"
+        "example-walkthroughs-managing-access-example2.html",
+        403,
+    ),
     "uploads exist": Rule(
         "NoSuchUpload",
         "The specified upload does not exist. The upload ID may be invalid, or the upload may have "

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from urllib.parse import parse_qsl, unquote
 
-from orchestration.local.account import storage
-from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject, Request, Service
+from orchestration.local.account import sharing, storage
+from orchestration.local.account.protocol import JsonObject, Request, Service
 from orchestration.local.account.rules import broken
 from orchestration.local.s3.rules import RULES
 
 _LONGEST_KEY = 1024
 _MOST_METADATA = 2048
 _OWNERS = ("ExpectedBucketOwner", "ExpectedSourceBucketOwner")
+_ACTIONS = {
+    "CopyObject": "s3:PutObject",
+    "GetObjectAttributes": "s3:GetObject",
+    "HeadBucket": "s3:ListBucket",
+    "HeadObject": "s3:GetObject",
+    "ListObjects": "s3:ListBucket",
+    "ListObjectsV2": "s3:ListBucket",
+}
+"""The actions of operations that have another name."""
 _BY_KMS = ("aws:kms", "aws:kms:dsse")
 _KEY = re.compile(r"arn:[\w-]+:kms:([\w-]+):")
 _PARTS = ("UploadPart", "UploadPartCopy", "CompleteMultipartUpload", "ListParts")
@@ -40,9 +50,7 @@ class S3(Service):
             raise broken(RULES, "metadata at most")
         _check_tags(request)
         _check_encryption(values)
-        owners = (values.get(field, ACCOUNT_ID) for field in _OWNERS)
-        if any(owner != ACCOUNT_ID for owner in owners):
-            raise broken(RULES, "owners as expected")
+        _check_owners(request)
         if request.operation == "CopyObject":
             _check_source(values)
         if request.operation in _PARTS and not storage.has_upload(
@@ -51,9 +59,36 @@ class S3(Service):
             raise broken(RULES, "uploads exist")
 
 
-def _check_source(values: JsonObject) -> None:
+def _check_owners(request: Request) -> None:
+    values = request.parameters
+    source = _source(values)[0] if request.operation == "CopyObject" else ""
+    for field, bucket in zip(_OWNERS, (values.get("Bucket", ""), source), strict=True):
+        owner = sharing.owner(bucket)
+        if values.get(field, owner) != owner and owner is not None:
+            raise broken(RULES, "owners as expected")
+    for bucket, action, key in _touched(request):
+        if not sharing.allows(bucket, action, key, request.account):
+            raise broken(RULES, "buckets of other accounts")
+
+
+def _touched(request: Request) -> Iterator[tuple[str, str, str]]:
+    """Yield the buckets that a request reads or changes, each with the action and the key."""
+    values, operation = request.parameters, request.operation
+    if operation == "CopyObject":
+        bucket, key = _source(values)
+        yield bucket, "s3:GetObject", key
+    if "Bucket" in values and operation != "CreateBucket":
+        action = _ACTIONS.get(operation, f"s3:{operation}")
+        yield values["Bucket"], action, str(values.get("Key", ""))
+
+
+def _source(values: JsonObject) -> tuple[str, str]:
     bucket, _, key = unquote(values["CopySource"]).lstrip("/").partition("/")
-    etag = storage.etag(storage.Location(bucket, key))
+    return bucket, key.partition("?versionId=")[0]
+
+
+def _check_source(values: JsonObject) -> None:
+    etag = storage.etag(storage.Location(*_source(values)))
     expected = values.get("CopySourceIfMatch", etag)
     if etag is not None and str(expected).strip('"') != etag.strip('"'):
         raise broken(RULES, "copies of what is expected")

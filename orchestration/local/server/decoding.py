@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl
 
@@ -22,11 +22,18 @@ _SERVICE_OF_SIGNING_NAME = {
 }
 # Longer S3 bodies are recorded as a digest instead of text.
 _LONGEST_TEXT = 65_536
+_CALLER = "HTTP_X_MOTO_ACCOUNT_ID"
 _SCOPE = re.compile(r"Credential=[^/]+/\d+/(?P<region>[^/]+)/(?P<name>[^/]+)/aws4_request")
 
 
 def decode(environ: Mapping[str, Any], body: bytes) -> Request | None:
     """Decode a WSGI request; return None if it is no AWS call."""
+    request = _decoded(environ, body)
+    caller = environ.get(_CALLER)
+    return request if request is None or caller is None else replace(request, account=caller)
+
+
+def _decoded(environ: Mapping[str, Any], body: bytes) -> Request | None:
     scope = _SCOPE.search(environ.get("HTTP_AUTHORIZATION", ""))
     if scope is None:
         return None

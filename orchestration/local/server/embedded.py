@@ -131,11 +131,17 @@ class EmbeddedAws:
         refuse_real_aws(made)
         return made
 
-    def client(self, service: str, *, config: Any = None) -> Any:
+    def client(self, service: str, *, config: Any = None, account: str | None = None) -> Any:
         """Return a boto3 client for this account; it ignores the user's AWS configuration.
 
-        Calls through it are not among `calls()`, unless `config` has a user agent of its own.
+        Calls through it are not among `calls()`, unless `config` has a user agent of its own. With
+        `account`, another account calls: S3 keeps its buckets, and lets this account read what
+        their policies allow.
         """
+        if account is not None:
+            made = self._new_client(service, config)
+            made.meta.events.register("before-sign", functools.partial(_call_as, account))
+            return made
         return self._client(service) if config is None else self._new_client(service, config)
 
     def calls(
@@ -255,6 +261,10 @@ class EmbeddedAws:
         log = (directory / "server.log").read_text(errors="replace")[-4000:]
         self.close()
         raise LocalError(f"the embedded AWS did not start; the end of its log:\n{log}")
+
+
+def _call_as(account: str, request: Any, **_: object) -> None:
+    request.headers["x-moto-account-id"] = account
 
 
 @functools.cache

@@ -38,6 +38,13 @@ def _small_parts(aws: EmbeddedAws) -> None:
     aws.client("s3").complete_multipart_upload(**made, MultipartUpload={"Parts": parts})
 
 
+def _other_account(aws: EmbeddedAws) -> None:
+    theirs = aws.client("s3", account="999988887777")
+    theirs.create_bucket(Bucket="theirs")
+    theirs.put_object(Bucket="theirs", Key="data/file", Body=b"x")
+    aws.client("s3").get_object(Bucket="theirs", Key="data/file")
+
+
 BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "buckets exist": _put(Bucket="no-such-bucket"),
     "objects exist": _copy("no-such-object"),
@@ -57,6 +64,7 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
         "data/file", ServerSideEncryption="aws:kms", SSEKMSKeyId=KEY.format("eu-west-1")
     ),
     "owners as expected": _copy("data/file", ExpectedSourceBucketOwner="999999999999"),
+    "buckets of other accounts": _other_account,
     "uploads exist": lambda aws: _upload(aws, UploadId="no-such-upload"),
     "part numbers": lambda aws: _upload(aws, PartNumber=10_001),
     "parts of 5 MiB": _small_parts,

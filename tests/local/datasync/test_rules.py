@@ -39,6 +39,11 @@ def _untrusted(transfers: Transfers) -> None:
     transfers.location("rules", S3Config={"BucketAccessRoleArn": other})
 
 
+def _theirs(transfers: Transfers) -> None:
+    transfers.aws.client("s3", account="999988887777").create_bucket(Bucket="theirs")
+    transfers.location("rules", S3BucketArn="arn:aws:s3:::theirs")
+
+
 def _location_in_use(transfers: Transfers) -> None:
     task = transfers.api.describe_task(TaskArn=transfers.task("rules", "to/rules"))
     transfers.api.delete_location(LocationArn=task["SourceLocationArn"])
@@ -95,6 +100,7 @@ BROKEN: dict[str, Callable[[Transfers], object]] = {
     ),
     "role trusts DataSync": _untrusted,
     "bucket exists": located(S3BucketArn="arn:aws:s3:::no-such-bucket"),
+    "bucket of another account": _theirs,
     "subdirectories": located(Subdirectory="/a//b"),
     "file system exists": lambda t: t.lustre(NO_SYSTEM),
     "file system is available": lambda t: t.lustre(t.file_system(available=False)),
