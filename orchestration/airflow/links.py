@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from airflow.providers.common.compat.sdk import BaseOperatorLink, XCom
 
 from orchestration.notices import CONSOLES
+
+VERDICT = "verdict"
+"""The output of a job that decides about evaluations, by its name in the request."""
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -59,6 +63,13 @@ class LogLink(_Link):
     xcom_key = "link_logs"
 
 
+class ReportLink(_Link):
+    """The page about an evaluation, in S3's console."""
+
+    name = "Evaluation report"
+    xcom_key = "link_report"
+
+
 def links(started: Started, region: str, partition: str) -> dict[str, str]:
     """Return the addresses of what a request starts, by the XComs that links read."""
     domain, request = CONSOLES.get(partition), started.request
@@ -80,7 +91,19 @@ def links(started: Started, region: str, partition: str) -> dict[str, str]:
             f"https://{domain}/cloudwatch/home?region={region}#logsV2:log-groups/log-group/"
             f"$252Faws$252Fsagemaker$252F{group}$3FlogStreamNameFilter$3D{name}$252F"
         )
+    if report := _report(request.parameters):
+        bucket, _, key = report.removeprefix("s3://").partition("/")
+        address = f"https://{domain}/s3/object/{bucket}?region={region}&prefix={quote(key)}"
+        addresses[ReportLink.xcom_key] = address
     return addresses
+
+
+def _report(parameters: Mapping[str, Any]) -> str | None:
+    """Return the S3 URI of the page that a job writes about an evaluation, if it does."""
+    outputs = parameters.get("ProcessingOutputConfig", {}).get("Outputs", [])
+    places = {each.get("OutputName"): each.get("S3Output", {}).get("S3Uri") for each in outputs}
+    place = places.get(VERDICT)
+    return None if place is None else f"{place}/report.html"
 
 
 def _file_system(started: Started) -> str | None:

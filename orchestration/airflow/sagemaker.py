@@ -21,7 +21,7 @@ from airflow.providers.amazon.aws.operators.sagemaker import (
     serialize,
 )
 
-from orchestration.airflow.links import LogLink, PageLink
+from orchestration.airflow.links import LogLink, PageLink, ReportLink
 from orchestration.airflow.tasks import StepsMixin
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class TrainingOperator(StepsMixin, SageMakerTrainingOperator):
 class ProcessingOperator(StepsMixin, SageMakerProcessingOperator):
     """A processing job."""
 
-    operator_extra_links = (PageLink(), LogLink())
+    operator_extra_links = (PageLink(), LogLink(), ReportLink())
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
         """The job's datasets; asked for by a lineage backend only, so it is looked up here."""

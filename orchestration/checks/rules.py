@@ -141,6 +141,8 @@ def adoption(workflow: Workflow) -> Iterator[Problem]:
             if step.failure is not None and (step.adopt or step.fallback or step.recoveries):
                 message = "reports its failures as an error of ours, so no error is an answer to it"
                 yield Problem("", message, step=step.name)
+            if step.may_fail and (step.until is None or outputs_of(step) or step.failure):
+                yield Problem("", "may fail only as a job without outputs", step=step.name)
             for recovery in step.recoveries:
                 if set(recovery.outputs) != outputs_of(step):
                     yield Problem("", "a recovery gives exactly the step's outputs", step=step.name)

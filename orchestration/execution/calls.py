@@ -44,7 +44,7 @@ from orchestration.execution.places import (
 from orchestration.execution.sending import passes, sent
 from orchestration.execution.verdicts import judged, missing, polled, unfollowed
 from orchestration.expressions import Environment, evaluate
-from orchestration.graph import JOB_FAILED, Call, Fallback, Until, candidates
+from orchestration.graph import ENDS_OF_JOBS, JOB_FAILED, Call, Fallback, Until, candidates
 
 
 def called(call: Call, values: Environment, attempt: Attempt, path: str) -> Performance[Outputs]:
@@ -58,6 +58,9 @@ def called(call: Call, values: Environment, attempt: Attempt, path: str) -> Perf
             return (yield from listed(job(call, values), call.pages))
         return (yield from _Calling(call, values, attempt, path).perform())
     except RunError as error:
+        if call.may_fail and error.error in ENDS_OF_JOBS:
+            yield Note(f"{error.cause}; going on without it")
+            return {}
         if call.failure is None:
             raise
         remedy = evaluate(call.failure.remedy, values)

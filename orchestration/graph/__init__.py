@@ -32,7 +32,12 @@ from orchestration.graph.calls import (
     Until,
 )
 from orchestration.graph.changing import with_calls
-from orchestration.graph.failing import CAPACITY_REASON, USUAL_FAILURES, FailureKind
+from orchestration.graph.failing import (
+    CAPACITY_REASON,
+    ENDS_OF_JOBS,
+    USUAL_FAILURES,
+    FailureKind,
+)
 from orchestration.graph.steps import (
     CONCLUDED,
     RUN_FAILED,
@@ -79,6 +84,7 @@ __all__ = [
     "ANY_ERROR",
     "CAPACITY_REASON",
     "CONCLUDED",
+    "ENDS_OF_JOBS",
     "JOB_FAILED",
     "MAX_REPORT_BYTES",
     "NO_CAPACITY",

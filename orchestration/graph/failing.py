@@ -11,5 +11,8 @@ FailureKind: TypeAlias = Literal["job_failure", "capacity", "time_limit"]
 USUAL_FAILURES: Final[frozenset[FailureKind]] = frozenset({"job_failure", "capacity"})
 """The failures after which another job may succeed that is just like it."""
 
+ENDS_OF_JOBS: Final = ("JobFailed", "TimedOut")
+"""The errors of a job that ran, which a call with ``may_fail`` gets over."""
+
 CAPACITY_REASON: Final = "CapacityError"
 """The beginning of the reason of a SageMaker job that failed because no capacity was available."""

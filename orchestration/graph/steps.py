@@ -41,6 +41,8 @@ class Call:
     retry: Retry = field(default_factory=Retry)
     fallback: Fallback | None = None
     failure: Failure | None = None
+    may_fail: bool = False
+    """True if the step ends well although its job failed or ran out of time; it has no outputs."""
     after: tuple[str, ...] = ()
 
     @property

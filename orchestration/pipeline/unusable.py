@@ -11,8 +11,9 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from orchestration.errors import Problem
+from orchestration.expressions.conditions import written_condition
 from orchestration.pipeline.afterwards.sections import SECTIONS
-from orchestration.refs import Expression, written
+from orchestration.refs import Expression
 from orchestration.stages import Stage
 
 MOST_DIGITS: Final = 300
@@ -73,7 +74,7 @@ def _walk(value: object, path: str) -> Iterator[tuple[str, str]]:
             for index, item in enumerate(value):
                 yield from _walk(item, f"{path}[{index}]")
         case Expression():
-            yield from _walk(written(value), path)
+            yield from _walk(written_condition(value), path)
         case BaseModel():
             yield from _model(value, path, dot)
 

@@ -4,7 +4,7 @@ from orchestration.stages.aws_call import AwsCall
 from orchestration.stages.copying import S3Destination
 from orchestration.stages.deployment import Deployment, SmokeTest
 from orchestration.stages.endpoints.updates import EndpointAlarms, EndpointUpdate
-from orchestration.stages.evaluation.fields import EvaluationMetric
+from orchestration.stages.evaluation.comparing import EvaluationMetric
 from orchestration.stages.evaluation.stage import CheckpointEvaluation
 from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
 from orchestration.stages.options import AirflowOptions, JobRetry, StepFunctionsOptions

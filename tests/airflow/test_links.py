@@ -34,6 +34,22 @@ def test_a_job_is_linked_to_in_its_partition(partition: str, domain: str) -> Non
     }
 
 
+def test_the_job_that_decides_is_linked_to_its_page() -> None:
+    place: Json = {
+        "OutputName": "verdict",
+        "S3Output": {"S3Uri": "s3://bucket/runs/1/judge/verdict"},
+    }
+    asked: dict[str, Json] = {
+        "ProcessingJobName": "digits-1",
+        "ProcessingOutputConfig": {"Outputs": [place]},
+    }
+    request = Request("sagemaker", "CreateProcessingJob", asked)
+    assert links(Started("judge.decide", request), "r-1", "aws")["link_report"] == (
+        "https://console.aws.amazon.com/s3/object/bucket?region=r-1"
+        "&prefix=runs/1/judge/verdict/report.html"
+    )
+
+
 CREATE = Request("fsx", "CreateFileSystem", {"StorageCapacity": 1200})
 ASK = Request("fsx", "DescribeFileSystems", {"FileSystemIds": ["fs-0a1b"]})
 

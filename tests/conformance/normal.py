@@ -16,6 +16,8 @@ _GENERATED = re.compile(
     r'|(?:task|loc|exec)-[0-9a-f]+)\b|(?<="/)[0-9a-f]{8}(?=/)|(?<=-\d{3}-)[0-9a-f]{8}\b'
 )
 _TIMES = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+Z-]+")
+# Of a body that may name its run.
+_CHECKSUM = re.compile(r'"ChecksumCRC32": "[^"]*"')
 # The toolkit reads a script's last words in pieces, and breaks lines where a piece happens to end.
 _TOLD = re.compile(r"AlgorithmError.*?exit code")
 _BREAKS = re.compile(r"(?:\\+n|[\s:])+")
@@ -42,6 +44,7 @@ def anonymous(value: Any) -> str:
     """A request as text, with what differs from run to run replaced by what it is."""
     text = json.dumps(_unmarked(value), sort_keys=True, ensure_ascii=False)
     text = _TOLD.sub(lambda match: _BREAKS.sub(" ", match[0]), text)
+    text = _CHECKSUM.sub('"ChecksumCRC32": "<id>"', text)
     return _TIMES.sub("<time>", _GENERATED.sub("<id>", text))
 
 

@@ -84,7 +84,7 @@ def of_checkpoints(name: str, **fields: Any) -> CheckpointEvaluation:
     return judged(checkpoints=f"s3://{BUCKET}/{name}", checkpoint_prefix="epoch-", **fields)
 
 
-def following(uri: Any) -> ProcessingJob:
+def following(uri: Any, **fields: Any) -> ProcessingJob:
     """A job that needs what was chosen."""
     return ProcessingJob.model_validate(
         {
@@ -93,6 +93,7 @@ def following(uri: Any) -> ProcessingJob:
             "command": ("true",),
             "inputs": {"chosen": uri},
             "cluster": {"instance_type": "ml.m5.large"},
+            **fields,
         }
     )
 

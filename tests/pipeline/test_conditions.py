@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestration import Pipeline, PipelineError
+from orchestration import AwsCall, Pipeline, PipelineError, parameter
 from orchestration.expressions import Apply, Compare, Function, Parameter, Result, first_of
 from orchestration.graph import Choose, Graph, Guarded, Step, upstream
 from orchestration.pipeline.conditions.logic import always_holds
@@ -273,3 +273,21 @@ def test_a_proof_tries_all_ways(when: Any, always: bool) -> None:
     [stage] = pipeline(job("a", when=when), **PARAMETERS).stages
     assert stage.when is not None
     assert always_holds(stage.when) is always
+
+
+def test_a_stage_made_in_python_takes_a_condition_over_references() -> None:
+    first = AwsCall(
+        name="first", service="sns", operation="Publish", request={"Message": "m", "TopicArn": "t"}
+    )
+    made = AwsCall.model_validate(
+        {
+            "name": "second",
+            "service": "sns",
+            "operation": "Publish",
+            "request": {"Message": "m", "TopicArn": "t"},
+            "when": {"equal": [parameter("mode"), "full"]},
+        }
+    )
+    stages = (first, made)
+    pipeline = Pipeline(name="p", workspace="s3://bucket", stages=stages, parameters={"mode": {}})
+    assert [each.name for each in pipeline.stages if each.when is not None] == ["second"]

@@ -277,19 +277,25 @@ def test_the_choice_is_what_the_rule_says(
 
 
 def test_the_guide_s_pipeline_judges_the_training_and_its_model(tmp_path: Path) -> None:
-    [text] = shown(EVALUATION, "yaml")
+    [text, tournament] = shown(EVALUATION, "yaml")
     (tmp_path / "src").mkdir()
     for script in ("train.py", "evaluate.py"):
         (tmp_path / "src" / script).touch()
-    (tmp_path / "judged.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "judged.yaml").write_text(f"{text}\n{tournament}", encoding="utf-8")
     workflow = Pipeline.load(tmp_path / "judged.yaml").lower()
     judged = {"best_metric", "passed", "results", "model"}
     shown_ones: Any = workflow.outputs
     assert set(shown_ones["converged"]) == judged
     further = {"best_latency_ms", "best_size_gib"}
     assert set(shown_ones["judge"]) == judged | further
+    assert {"outcome", "improvement", "report"} <= set(shown_ones["tournament"])
     gates = {each.name for each in all_steps(workflow.graph) if isinstance(each, Choose)}
-    assert gates == {"judge.passed_deploy", "deploy.apply", "deploy.changed"}
+    assert gates == {
+        "tournament.champion",
+        "judge.passed_deploy",
+        "deploy.apply",
+        "deploy.changed",
+    }
 
 
 @pytest.mark.parametrize(

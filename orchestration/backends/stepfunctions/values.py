@@ -240,7 +240,8 @@ def _carries(steps: Sequence[Step]) -> bool:
             names = step.outputs.keys() | ({} if until is None else until.outputs).keys()
             whole = all(names <= recovery.outputs.keys() for recovery in step.recoveries)
             adopted = step.adopt is not None and until is None
-            return whole and not adopted and (until is None or until.gone is None)
+            one_way = whole and not adopted and not step.may_fail
+            return one_way and (until is None or until.gone is None)
         case Choose() | Fail():
             return False
         case _:

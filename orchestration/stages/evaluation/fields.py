@@ -10,12 +10,17 @@ from pydantic import Field
 from orchestration.checks.responses import path_to
 from orchestration.graph import Path
 from orchestration.stages.capacity import Hours
+from orchestration.stages.evaluation.comparing import (
+    Champion,
+    EvaluationMetric,
+    EvaluationReport,
+    EvaluationSlices,
+)
 from orchestration.stages.processing.gate import Direction, Threshold
 from orchestration.stages.stage import Stage
 from orchestration.stages.values import (
     Extra,
     Gibibytes,
-    Model,
     Name,
     Seconds,
     Source,
@@ -35,25 +40,6 @@ METRIC: Final = "metric"
 def known(value: Text | None) -> Text:
     """Return a field that is given where it is used: the checks refuse a stage without it."""
     return "" if value is None else value
-
-
-class EvaluationMetric(Model):
-    """A metric beside the one that decides, and the bounds that it must keep."""
-
-    path: str | None = Field(default=None, min_length=1, max_length=256)
-    """Its place in the report: ``timing.p95_ms``; by default ``metrics.<name>``. Of a training job,
-    the name of the metric there; by default its own."""
-    minimum: float | None = None
-    """The least that is good enough."""
-    maximum: float | None = None
-    """The most that is good enough."""
-
-    @property
-    def bounds(self) -> tuple[tuple[Literal["ge", "le"], str, float], ...]:
-        """The comparisons that must hold, each with its words."""
-        lower = () if self.minimum is None else (("ge", "at least", self.minimum),)
-        upper = () if self.maximum is None else (("le", "at most", self.maximum),)
-        return (*lower, *upper)
 
 
 class EvaluationFields(Stage):
@@ -78,9 +64,10 @@ class EvaluationFields(Stage):
     """The evaluation script and what it imports."""
     arguments: tuple[Text, ...] = Field(default=(), max_length=90)
     """Further arguments of the script."""
-    max_checkpoints: int = Field(default=100, ge=1, le=500)
+    max_checkpoints: int = Field(default=100, ge=1, le=800)
     """Most checkpoints to evaluate; with more, the stage fails before it starts a job. Each one may
-    write 25 of the 25,000 events that Step Functions allows an execution."""
+    write 25 of the 25,000 events that Step Functions allows an execution: more than 500 need a
+    ``report``."""
     instance_type: Text | None = None
     volume_gib: Gibibytes = 30
     max_concurrency: int = Field(default=4, ge=1, le=40)
@@ -97,6 +84,16 @@ class EvaluationFields(Stage):
     on_miss: Literal["fail", "stop"] | None = None
     """The outcome of a run whose bounds are not kept, as in ``threshold``; a threshold says it for
     both, and by default it is ``fail``."""
+    slices: dict[Name, EvaluationSlices] = Field(default={}, max_length=10)
+    """Slices of the data: ``{language: {minimum: 0.8}}`` wants the deciding metric to be at least
+    0.8 in every language of the report's ``slices.language``."""
+    failures_allowed: int | None = Field(default=None, ge=0, le=999)
+    """Evaluations that may fail: their checkpoints have lost."""
+    champion: Champion | None = None
+    """The model in use: the best is promoted only if it beats this one."""
+    report: EvaluationReport | None = None
+    """Let a job decide and write a page about it into the workspace; slices, a champion and
+    failures that are allowed need that job, and have it by default."""
     environment: dict[str, Text] = Field(default={}, max_length=100)
     vpc: Vpc | None = None
     wait_for_capacity_h: Hours | None = None
@@ -116,6 +113,12 @@ class EvaluationFields(Stage):
         """True if a miss ends the run well."""
         miss = self.on_miss if self.threshold is None else self.threshold.on_miss
         return miss == "stop"
+
+    @property
+    def decided_by_job(self) -> bool:
+        """True if a job of its own decides."""
+        asked = (self.failures_allowed, self.champion, self.report)
+        return bool(self.slices) or any(each is not None for each in asked)
 
     def column(self, name: str) -> str:
         """Return the name in ``results`` of one of the ``metrics``."""

@@ -28,9 +28,17 @@ from orchestration.stages.stage import Context
 from orchestration.stages.training.cluster import Candidate
 from orchestration.stages.values import Source
 
+REPORTS: Final = "reports"
+"""The folder of a run's place that holds all evaluations, where a job decides."""
 _REPORT: Final = "evaluation.json"
 _NO_SOURCE: Final = Source(entry_point="evaluate.py")
 """In the place of one that is missing, which is reported."""
+
+
+def second_name(stage: EvaluationFields, context: Context, job: str) -> Expression[str]:
+    """Return the name of a further job of the stage, as long as that of the first."""
+    token = apply(Function.HASH, join(context.resource_name(stage.name), f"/{job}"))
+    return join(context.name_prefix(stage.name), token)
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,8 @@ class Evaluating:
 
     stage: EvaluationFields
     context: Context
+    champion: Tree = None
+    """The S3 URI of the champion, if that is evaluated; in the same way as the others."""
 
     def call(self, step: str) -> Call:
         """Return the step that runs the job to its end."""
@@ -68,6 +78,10 @@ class Evaluating:
             },
             after=(job,),
         )
+
+    def attempted(self, step: str) -> Call:
+        """Return the step that runs the job to an end, good or bad: another job judges it."""
+        return replace(self.call(step), may_fail=True)
 
     def checkpoint_uri(self) -> Expression[object]:
         """Return the S3 URI of the checkpoint that the loop is at."""
@@ -108,6 +122,8 @@ class Evaluating:
         return "checkpoint" if self.stage.subject == "checkpoints" else "model"
 
     def _uri(self) -> Tree:
+        if self.champion is not None:
+            return self.champion
         return self.checkpoint_uri() if self._input == "checkpoint" else self.stage.model
 
     def _arguments(self) -> Sequence[Tree]:
@@ -123,10 +139,17 @@ class Evaluating:
         return apply(Function.HASH, join(run_id(), "/", prefix))
 
     def _name(self) -> Expression[str]:
+        if self.champion is not None:
+            return second_name(self.stage, self.context, "champion")
         if self._input == "model":
             return self.context.resource_name(self.stage.name)
         return join(self.context.name_prefix(self.stage.name), self._token())
 
     def _report_location(self) -> Expression[str]:
-        location = self.context.location(self.stage.name)
-        return location if self._input == "model" else join(location, "/", self._token())
+        decided = self.stage.decided_by_job
+        location = self.context.location(self.stage.name, *((REPORTS,) if decided else ()))
+        if self.champion is not None:
+            return join(location, "/champion")
+        if self._input == "model":
+            return join(location, "/model") if decided else location
+        return join(location, "/", self._token())

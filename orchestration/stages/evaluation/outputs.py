@@ -14,6 +14,18 @@ BEST: Final = "best_"
 """The beginning of the outputs of further metrics."""
 
 
+_NO_JOB: Final = "give it a report: {}"
+_NO_CHAMPION: Final = "give it a champion"
+
+
+def _decided(stage: Any) -> bool:
+    return bool(stage.decided_by_job)
+
+
+def _compared(stage: Any) -> bool:
+    return stage.champion is not None
+
+
 def _judged(stage: Any) -> object:
     """Return the reference to the model that is judged, where it is known."""
     job = stage.training_job
@@ -41,10 +53,31 @@ class CheckpointEvaluationOutputs:
     best_metric: Ref[float] = output(shown=True)
     """The metric that decides, of the best checkpoint or of the model."""
     passed: Ref[bool] = output(shown=True)
-    """True if the threshold is met and the bounds are kept, or if there are none."""
-    results: Ref[list[dict[str, object]]] = output(shown=True)
+    """True if the threshold is met, the bounds are kept and the champion is beaten, or if there are
+    none."""
+    results: Ref[list[dict[str, object]]] = output(
+        exists=lambda stage: not stage.decided_by_job,
+        otherwise="they are in report.json, beside its output report",
+        shown=True,
+    )
     """``checkpoint`` (or ``model``, or ``training_job``), ``metric`` and the further metrics of
     every checkpoint, in the order of their names; a metric that is NaN or infinite is null."""
+
+    outcome: Ref[str] = output(exists=_decided, otherwise=_NO_JOB, shown=True)
+    """``promoted``, ``champion_kept``, ``below_threshold``, ``bounds_missed`` or
+    ``no_checkpoint``."""
+    explanation: Ref[str] = output(exists=_decided, otherwise=_NO_JOB, shown=True)
+    """The reason of the outcome, for people."""
+    report: Ref[str] = output(exists=_decided, otherwise=_NO_JOB, shown=True)
+    """S3 URI of the page about the decision; ``report.json`` lies beside it."""
+    champion: Ref[str] = output(exists=_compared, otherwise=_NO_CHAMPION, shown=True)
+    """S3 URI of the model in use; null where there is none yet."""
+    champion_metric: Ref[float] = output(exists=_compared, otherwise=_NO_CHAMPION, shown=True)
+    improvement: Ref[float] = output(exists=_compared, otherwise=_NO_CHAMPION, shown=True)
+    """Of the best over the champion: positive is better, whatever the direction."""
+    interval_low: Ref[float] = output(exists=_compared, otherwise=_NO_CHAMPION, shown=True)
+    """The lower end of the interval around it; null without scores of single examples."""
+    interval_high: Ref[float] = output(exists=_compared, otherwise=_NO_CHAMPION, shown=True)
 
     def __getattr__(self, name: str) -> Ref[float]:
         """Return the reference to a further metric: ``evaluate.outputs.best_latency_ms``."""

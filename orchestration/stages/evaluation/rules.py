@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from orchestration.errors import Problem, near
 from orchestration.refs import Ref
-from orchestration.stages.evaluation.fields import SUBJECTS, EvaluationFields, EvaluationMetric
+from orchestration.stages.evaluation.comparing import EvaluationMetric
+from orchestration.stages.evaluation.fields import SUBJECTS, EvaluationFields
 from orchestration.stages.stage import Stage
 from orchestration.stages.training.fields import TrainingFields
 from orchestration.stages.values import s3_problem
@@ -20,6 +21,9 @@ _OF_A_JOB: Final = (
 )
 _OF_CHECKPOINTS: Final = ("checkpoint_prefix", "max_checkpoints", "max_concurrency")
 _OTHER_JOBS: Final = ("processing_job", "batch_transform")
+_OF_A_DECISION: Final = ("slices", "failures_allowed", "champion", "report")
+_MODELS: Final = frozenset({"best_checkpoint", "model"})
+_MOST_WITHOUT_JOB: Final = 500
 _TAKEN: Final = ("checkpoint", "metric", "model", "training_job")
 
 
@@ -38,9 +42,10 @@ def problems(stage: EvaluationFields) -> Iterator[Problem]:
     for name, metric in stage.metrics.items():
         for problem in _metric(name, metric):
             yield problem.within(f"metrics.{name}")
+    yield from _decided(stage)
     if stage.on_miss is not None and stage.threshold is not None:
         yield Problem("on_miss", "the threshold says it already; write it there only")
-    elif stage.on_miss is not None and not stage.bounded():
+    elif stage.on_miss is not None and not (stage.bounded() or stage.decided_by_job):
         yield Problem("on_miss", "nothing can be missed; give metrics a minimum or a maximum")
 
 
@@ -72,7 +77,7 @@ def _fields(stage: EvaluationFields) -> Iterator[Problem]:
     if subject != "checkpoints":
         idle += _OF_CHECKPOINTS
     if subject == "training_job":
-        idle += _OF_A_JOB
+        idle += (*_OF_A_JOB, *_OF_A_DECISION)
         reason = "a training_job's own metrics decide, and no job is started; remove it"
     else:
         reason = "is for checkpoints, and there is one model; remove it"
@@ -84,13 +89,43 @@ def _fields(stage: EvaluationFields) -> Iterator[Problem]:
             yield Problem(name, reason)
 
 
+def _decided(stage: EvaluationFields) -> Iterator[Problem]:
+    """Yield what is wrong with the fields of a job that decides."""
+    for name, group in stage.slices.items():
+        for problem in group.problems():
+            yield problem.within(f"slices.{name}")
+    if stage.champion is not None:
+        for problem in stage.champion.problems():
+            yield problem.within("champion")
+    if stage.max_checkpoints > _MOST_WITHOUT_JOB and not stage.decided_by_job:
+        most = _MOST_WITHOUT_JOB
+        yield Problem(
+            "max_checkpoints", f"more than {most} need a report: {{}}, a job that decides"
+        )
+    if stage.failures_allowed and stage.subject == "model":
+        yield Problem("failures_allowed", "there is one model; remove it")
+
+
 def _metric(name: str, metric: EvaluationMetric) -> Iterator[Problem]:
     if name in _TAKEN:
         yield Problem("", "results have something else of this name; choose another, with a path")
-    if None not in (metric.minimum, metric.maximum):
-        least, most = metric.minimum or 0.0, metric.maximum or 0.0
-        if least > most:
-            yield Problem("minimum", f"is {least:g}, more than the maximum of {most:g}")
+    yield from metric.problems()
+
+
+def read_by(stage: EvaluationFields, readers: Sequence[Stage]) -> Iterator[Problem]:
+    """Yield the readers of the best model that would take one that has lost."""
+    if stage.champion is None or stage.champion.on_kept == "stop":
+        return
+    for reader in readers:
+        read = {
+            n.output for _, n in reader.references() if isinstance(n, Ref) and n.stage == stage.name
+        }
+        if reader.when is None and not read.isdisjoint(_MODELS):
+            way_out = f"give it when: {{equal: [{{ref: {stage.name}.outcome}}, promoted]}}"
+            message = (
+                f"stage {reader.name!r} takes the best also where the champion is kept; {way_out}"
+            )
+            yield Problem("champion.on_kept", message)
 
 
 def beside(stage: EvaluationFields, stages: Mapping[str, Stage]) -> Iterator[Problem]:

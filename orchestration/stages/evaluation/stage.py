@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from typing_extensions import override
 
 from orchestration.errors import Problem
-from orchestration.expressions import Function, Result, Tree, apply, join
-from orchestration.graph import Call, ForEach, Graph, Operation, Output, Require
+from orchestration.expressions import Compare, Function, Result, Tree, apply, join
+from orchestration.graph import Call, ForEach, Graph, Operation, Output, Require, Step
 from orchestration.stages.evaluation import rules, training_metrics
+from orchestration.stages.evaluation.champion import Looking
 from orchestration.stages.evaluation.choosing import Many, fragment, single
 from orchestration.stages.evaluation.fields import EvaluationFields, known
 from orchestration.stages.evaluation.jobs import Evaluating
@@ -18,9 +19,11 @@ from orchestration.stages.evaluation.outputs import (
     CheckpointEvaluationOutputs,
     EvaluationOutputs,
 )
+from orchestration.stages.evaluation.verdict import Deciding, code
 from orchestration.stages.listing import not_empty, prefix_of
 from orchestration.stages.outputs import Outputs
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
+from orchestration.stages.values import Source
 
 
 class CheckpointEvaluation(EvaluationFields):
@@ -49,8 +52,18 @@ class CheckpointEvaluation(EvaluationFields):
             yield Problem("extra_request", str(error))
 
     @override
+    def check_readers(self, readers: Sequence[Stage]) -> Iterator[Problem]:
+        yield from rules.read_by(self, readers)
+
+    @override
     def check_beside(self, stages: Mapping[str, Stage]) -> Iterator[Problem]:
         yield from rules.beside(self, stages)
+
+    @override
+    def sources(self) -> Iterator[tuple[str, Source]]:
+        yield from super().sources()
+        if self.decided_by_job:
+            yield "report", code()
 
     @override
     def lower(self, context: Context) -> Fragment:
@@ -63,6 +76,8 @@ class CheckpointEvaluation(EvaluationFields):
                 return self._of_training_job()
 
     def _of_checkpoints(self, context: Context) -> Fragment:
+        if self.decided_by_job:
+            return self._decided(context)
         rows = Result(f"{self.name}.each", "items")
         steps = (self._list(), self._some(), self._each(context))
         choice = Many(self, rows).choice()
@@ -70,6 +85,8 @@ class CheckpointEvaluation(EvaluationFields):
         return fragment(self, steps, choice, {**best, "results": rows})
 
     def _of_model(self, context: Context) -> Fragment:
+        if self.decided_by_job:
+            return self._decided(context)
         job = Evaluating(self, context)
         steps = job.call(f"{self.name}.job"), job.report(f"{self.name}.report", f"{self.name}.job")
         values: dict[str, Tree] = {
@@ -81,6 +98,34 @@ class CheckpointEvaluation(EvaluationFields):
             "results": [{"model": self.model, **values}],
         }
         return fragment(self, steps, choice, outputs)
+
+    def _decided(self, context: Context) -> Fragment:
+        """Return the evaluations, a failed one among them, and the job that decides."""
+        evaluating, steps = Evaluating(self, context), list[Step]()
+        models: dict[str, Tree] = {"model": self.model}
+        if self.subject == "model":
+            steps.append(evaluating.attempted(f"{self.name}.job"))
+        else:
+            attempt = evaluating.attempted(f"{self.name}.each.job")
+            each = ForEach(
+                name=f"{self.name}.each",
+                items=Result(f"{self.name}.list", "found"),
+                body=Graph((attempt,)),
+                collect={},
+                max_concurrency=self.max_concurrency,
+                after=(f"{self.name}.usable",),
+            )
+            steps += [self._list(), self._few(), each]
+            bucket = apply(Function.S3_BUCKET, self.checkpoints)
+            models = {"bucket": bucket, "checkpoints": Result(f"{self.name}.list", "found")}
+        after = [steps[-1].name]
+        champion = None
+        if self.champion is not None:
+            looking = Looking(self, context, self.champion)
+            steps += looking.steps()
+            after.append(looking.choice)
+            champion = looking.model
+        return Deciding(self, context, models, champion).fragment(steps, after)
 
     def _of_training_job(self) -> Fragment:
         required, values = training_metrics.recorded(self), training_metrics.values(self)
@@ -126,6 +171,19 @@ class CheckpointEvaluation(EvaluationFields):
         )
         more = Result(f"{self.name}.list", "truncated")
         return not_empty(f"{self.name}.usable", count, more, error="NoCheckpoints", cause=cause)
+
+    def _few(self) -> Require:
+        """Return the requirement that the list is whole; it may be empty."""
+        return Require(
+            name=f"{self.name}.usable",
+            condition=Compare("eq", Result(f"{self.name}.list", "truncated"), False),
+            error="NoCheckpoints",
+            cause=join(
+                f"at most {self.max_checkpoints} checkpoints are wanted below ",
+                known(self.checkpoints),
+                f", named {self.checkpoint_prefix}*; found more",
+            ),
+        )
 
     def _each(self, context: Context) -> ForEach:
         evaluating, job = Evaluating(self, context), f"{self.name}.each.job"

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from orchestration.backends.jsonata import enclosed, field_value, quote
+from orchestration.backends.jsonata import enclosed, field_value, literal, quote
 from orchestration.backends.stepfunctions.names import Scope, state
-from orchestration.backends.stepfunctions.states import State, States
+from orchestration.backends.stepfunctions.states import Rule, State, States, choice
 from orchestration.backends.stepfunctions.wording import Raw, Words, worded
 from orchestration.execution import wording
 from orchestration.expressions import Json
-from orchestration.graph import Call
+from orchestration.graph import ENDS_OF_JOBS, Call
 from orchestration.refs import Expression
 
 _MESSAGE: Final = Raw("$substringBefore($states.errorOutput.Cause, ' (Service:')")
 
 
-def failed(step: Call, scope: Scope, states: States) -> str:
+def failed(step: Call, scope: Scope, states: States, following: str) -> str:
     """Write the state that a failure of a call goes to, with the error in its input."""
     failure, end = step.failure, states.failed()
+    if step.may_fail:
+        ended = f"$states.input.Error in {literal(list(ENDS_OF_JOBS))}"
+        going_on = choice(Rule(ended, following), default=end)
+        return states.last(state(step.name, "Failed"), going_on)
     if failure is None:
         return end
     words = f"$append($states.input.Cause, $states.input.Reason), {quote(wording.BEFORE_REASON)}"

@@ -163,7 +163,7 @@ class Polling:
 
     @property
     def _failed(self) -> str:
-        return failures.failed(self.step, self.scope, self.states)
+        return failures.failed(self.step, self.scope, self.states, self.following)
 
     @property
     def _until(self) -> Until:

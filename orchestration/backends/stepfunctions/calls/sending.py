@@ -110,7 +110,7 @@ class _Sending:
 
     @property
     def _failed(self) -> str:
-        return failures.failed(self.step, self.scope, self.states)
+        return failures.failed(self.step, self.scope, self.states, self.following)
 
     @cached_property
     def _sync(self) -> bool:

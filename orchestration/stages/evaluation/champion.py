@@ -1,0 +1,148 @@
+"""The champion: which model is in use, and its evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from orchestration.expressions import Any, Compare, Function, Result, Tree, apply, join
+from orchestration.graph import (
+    Call,
+    Choose,
+    ErrorPattern,
+    Failure,
+    Graph,
+    Operation,
+    Output,
+    Recovery,
+    Require,
+    Step,
+)
+from orchestration.stages.evaluation.comparing import Champion
+from orchestration.stages.evaluation.fields import EvaluationFields
+from orchestration.stages.evaluation.jobs import Evaluating
+from orchestration.stages.stage import Context
+
+CHAMPION_NOT_EVALUATED: Final = "ChampionNotEvaluated"
+"""The error of a run whose champion cannot be found in S3, evaluated or compared."""
+_NO_ENDPOINT = ErrorPattern("ValidationException", "Could not find endpoint")
+_PLACES: Final = {
+    "source": ("ModelDataSource", "S3DataSource", "S3Uri"),
+    "url": ("ModelDataUrl",),
+}
+"""The places of a container's model, of which it has one."""
+
+
+@dataclass(frozen=True)
+class Looking:
+    """The steps that find and evaluate the champion, if there is one."""
+
+    stage: EvaluationFields
+    context: Context
+    champion: Champion
+
+    @property
+    def choice(self) -> str:
+        """The name of the last step."""
+        return f"{self.stage.name}.champion"
+
+    @property
+    def model(self) -> Tree:
+        """The S3 URI of the champion; empty where there is none yet."""
+        return Result(self.choice, "model")
+
+    def steps(self) -> tuple[Step, ...]:
+        """Return the steps: a look, and an evaluation where it finds something."""
+        look = self._endpoint() if self.champion.endpoint is not None else self._latest()
+        following = tuple(
+            self._of_endpoint() if self.champion.endpoint is not None else self._of_package()
+        )
+        described = following[-1].name
+        outputs = following[-1].outputs
+        places = [Result(described, name) for name in outputs]
+        uri = apply(Function.FIRST_OF, *places)
+        evaluated = Evaluating(self.stage, self.context, uri).attempted(f"{self.choice}.job")
+        body: tuple[Step, ...] = (*following, self._packed(places), evaluated)
+        found = Choose(
+            name=self.choice,
+            condition=Compare("ne", Result(look.name, "found"), ""),
+            then=Graph(body),
+            otherwise=Graph(),
+            collect={"model": uri},
+            absent={"model": ""},
+        )
+        return (look, found)
+
+    def _endpoint(self) -> Call:
+        request = {"EndpointName": self.champion.endpoint}
+        return Call(
+            name=f"{self.choice}.look",
+            operation=Operation("sagemaker", "DescribeEndpoint", request),
+            outputs={"found": Output(("EndpointConfigName",), kind="string")},
+            recoveries=(Recovery(_NO_ENDPOINT, {"found": ""}),),
+        )
+
+    def _of_endpoint(self) -> Iterator[Call]:
+        config = {"EndpointConfigName": Result(f"{self.choice}.look", "found")}
+        first = f"{self.choice}.config"
+        yield self._described(
+            first,
+            Operation("sagemaker", "DescribeEndpointConfig", config),
+            {"model": Output(("ProductionVariants", 0, "ModelName"), kind="string")},
+        )
+        model = {"ModelName": Result(first, "model")}
+        container, more = ("PrimaryContainer",), ("Containers", 0)
+        yield self._described(
+            f"{self.choice}.model",
+            Operation("sagemaker", "DescribeModel", model),
+            {
+                f"{name}{number}": Output((*where, *place), kind="string", default=None)
+                for number, where in enumerate((container, more))
+                for name, place in _PLACES.items()
+            },
+        )
+
+    def _latest(self) -> Call:
+        request = {
+            "ModelPackageGroupName": self.champion.package_group,
+            "ModelApprovalStatus": "Approved",
+            "SortBy": "CreationTime",
+            "SortOrder": "Descending",
+            "MaxResults": 1,
+        }
+        path = ("ModelPackageSummaryList", 0, "ModelPackageArn")
+        return Call(
+            name=f"{self.choice}.look",
+            operation=Operation("sagemaker", "ListModelPackages", request),
+            outputs={"found": Output(path, kind="string", default="")},
+        )
+
+    def _of_package(self) -> Iterator[Call]:
+        package = {"ModelPackageName": Result(f"{self.choice}.look", "found")}
+        first = ("InferenceSpecification", "Containers", 0)
+        yield self._described(
+            f"{self.choice}.package",
+            Operation("sagemaker", "DescribeModelPackage", package),
+            {
+                name: Output((*first, *place), kind="string", default=None)
+                for name, place in _PLACES.items()
+            },
+        )
+
+    def _described(self, name: str, operation: Operation, outputs: dict[str, Output]) -> Call:
+        remedy = "deploy or approve another model, or leave the champion out"
+        failure = Failure(error=CHAMPION_NOT_EVALUATED, remedy=remedy)
+        return Call(name=name, operation=operation, outputs=outputs, failure=failure)
+
+    def _packed(self, places: list[Result]) -> Require:
+        """Return the requirement that the champion's model lies in S3."""
+        return Require(
+            name=f"{self.choice}.stored",
+            condition=Any(tuple(Compare("ne", place, None) for place in places)),
+            error=CHAMPION_NOT_EVALUATED,
+            cause=join(
+                f"stage {self.stage.name}: no model in S3 is known of the champion ",
+                Result(f"{self.choice}.look", "found"),
+            ),
+        )

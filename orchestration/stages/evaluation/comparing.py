@@ -1,0 +1,81 @@
+"""Fields of an evaluation that is decided by a job of its own: slices, the champion, the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from orchestration.errors import Problem
+from orchestration.stages.values import Gibibytes, Model, Seconds, Text
+
+
+class Bounds(Model):
+    """The bounds that a number must keep."""
+
+    minimum: float | None = None
+    """The least that is good enough."""
+    maximum: float | None = None
+    """The most that is good enough."""
+
+    @property
+    def bounds(self) -> tuple[tuple[Literal["ge", "le"], str, float], ...]:
+        """The comparisons that must hold, each with its words."""
+        lower = () if self.minimum is None else (("ge", "at least", self.minimum),)
+        upper = () if self.maximum is None else (("le", "at most", self.maximum),)
+        return (*lower, *upper)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the error of bounds that no number keeps."""
+        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
+            least, most = self.minimum, self.maximum
+            yield Problem("minimum", f"is {least:g}, more than the maximum of {most:g}")
+
+
+class EvaluationMetric(Bounds):
+    """A metric beside the one that decides, and the bounds that it must keep."""
+
+    path: str | None = Field(default=None, min_length=1, max_length=256)
+    """Its place in the report: ``timing.p95_ms``; by default ``metrics.<name>``. Of a training job,
+    the name of the metric there; by default its own."""
+
+
+class EvaluationSlices(Bounds):
+    """The deciding metric by slices of the data, each of which must keep the bounds."""
+
+    path: str | None = Field(default=None, min_length=1, max_length=256)
+    """The place in the report of an object with a number for each slice; by default
+    ``slices.<name>``."""
+
+
+class Champion(Model):
+    """The model that is in use, which the best one must beat on the same data."""
+
+    endpoint: Text | None = None
+    """The endpoint that serves it; its first variant counts."""
+    package_group: Text | None = None
+    """Instead: the group of the model registry whose latest approved version it is."""
+    margin: float = Field(default=0, ge=0)
+    """The improvement that is not enough: it must be larger."""
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    """The confidence of the interval around the improvement, whose lower end must be above
+    ``margin``, where the script writes the scores of single examples."""
+    on_kept: Literal["stop", "go_on"] = "stop"
+    """``stop``: where the champion is kept, what depends on the evaluation does not happen.
+    ``go_on``: stages say themselves, in ``when``, for which ``outcome`` they are."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the error of a champion that is named twice, or not at all."""
+        if (self.endpoint is None) == (self.package_group is None):
+            yield Problem("endpoint", "is needed; or a package_group, not both")
+
+
+class EvaluationReport(Model):
+    """The job that decides, and writes ``report.html`` and ``report.json``."""
+
+    image: Text | None = None
+    """A container with ``python3`` (3.8 or later); by default that of the evaluation."""
+    instance_type: Text = "ml.m5.large"
+    volume_gib: Gibibytes = 30
+    max_runtime_s: Seconds = Field(default=3600, le=5 * 86_400)

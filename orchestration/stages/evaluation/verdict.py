@@ -1,0 +1,244 @@
+"""The job that decides: what it is told, what it reads, and what follows from its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, cast
+
+from orchestration.checks.responses import path_to
+from orchestration.expressions import (
+    Any,
+    Compare,
+    Function,
+    Json,
+    Result,
+    Tree,
+    apply,
+    join,
+    run_id,
+)
+from orchestration.graph import Call, Operation, Output, Read, Require, Step
+from orchestration.refs import Expression
+from orchestration.stages.evaluation.comparing import Bounds, EvaluationReport
+from orchestration.stages.evaluation.fields import EvaluationFields, known
+from orchestration.stages.evaluation.jobs import REPORTS, second_name
+from orchestration.stages.evaluation.outputs import BEST
+from orchestration.stages.processing.request import INPUT, OUTPUT, Job, read, written
+from orchestration.stages.stage import Context, Fragment, Gate
+from orchestration.stages.values import Source
+
+VERDICT: Final = "verdict"
+_REQUEST: Final = "request.json"
+_PROGRAM: Final = Path(__file__).parents[2] / "runtime" / "verdict"
+_CODE: Final = f"{INPUT}/code/orchestration_verdict"
+_PROMOTED: Final = "promoted"
+_KEPT: Final = "champion_kept"
+_FAILURES: Final[Mapping[str, tuple[str, str]]] = {
+    "evaluations_failed": ("evaluated", "EvaluationsFailed"),
+    "not_finite": ("finite", "MetricNotFinite"),
+    "champion_not_evaluated": ("compared", "ChampionNotEvaluated"),
+}
+"""Outcomes that fail every run: the step that does, and its error."""
+_MISSES: Final[Mapping[str, tuple[str, str]]] = {
+    "no_checkpoint": ("some", "NoCheckpoints"),
+    "bounds_missed": ("constraints", "ConstraintNotMet"),
+    "below_threshold": ("gate", "BelowThreshold"),
+}
+"""Outcomes that fail a run unless it says ``on_miss: stop``."""
+_FIGURES: Final[Mapping[str, str]] = {
+    "champion": "champion",
+    "champion_metric": "champion_metric",
+    "improvement": "improvement",
+    "interval_low": "interval_low",
+    "interval_high": "interval_high",
+}
+
+
+def code() -> Source:
+    """Return the program, which is a part of this package."""
+    return Source.at(_PROGRAM, "__main__.py")
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """The steps after the evaluations."""
+
+    stage: EvaluationFields
+    context: Context
+    models: Mapping[str, Tree]
+    """The models, as the job is told: one ``model``, or ``checkpoints`` of a ``bucket``."""
+    champion: Tree = None
+    """S3 URI of the champion; empty where there is none yet."""
+
+    def fragment(self, steps: Sequence[Step], after: Sequence[str]) -> Fragment:
+        """Return the stage; ``after`` names the steps that the decision waits for."""
+        stage, verdict = self.stage, f"{self.stage.name}.verdict"
+        told = self._told()
+        own: tuple[Step, ...] = (
+            told,
+            self._job((told.name, *after)),
+            self._verdict(),
+            *self._failures(verdict),
+        )
+        outcome = Result(verdict, "outcome")
+        passed = Compare("eq", outcome, _PROMOTED)
+        many = stage.subject == "checkpoints"
+        model: dict[str, Tree] = (
+            {"best_checkpoint": Result(verdict, "best")} if many else {"model": stage.model}
+        )
+        figures: dict[str, Tree] = {
+            name: Result(verdict, name) for name in _FIGURES if stage.champion is not None
+        }
+        return Fragment(
+            steps=(*steps, *own),
+            outputs={
+                **model,
+                "best_metric": Result(verdict, stage.column(stage.metric)),
+                "passed": passed,
+                **{f"{BEST}{name}": Result(verdict, stage.column(name)) for name in stage.metrics},
+                "outcome": outcome,
+                "explanation": Result(verdict, "explanation"),
+                **figures,
+                "report": join(self._place(VERDICT), "/report.html"),
+            },
+            gate=self._gate(outcome, passed),
+        )
+
+    def _gate(self, outcome: Result, passed: Expression[bool]) -> Gate | None:
+        """Return the gate of what depends on the stage, unless every outcome may go on."""
+        champion = self.stage.champion
+        if champion is None:
+            return Gate(passed, "stop" if self.stage.stops else "fail")
+        if champion.on_kept == "stop":
+            return Gate(passed, "stop")
+        kept = Compare("eq", outcome, _KEPT)
+        return Gate(Any((passed, kept)), "stop") if self.stage.stops else None
+
+    def _place(self, *below: str) -> Expression[str]:
+        return self.context.location(self.stage.name, *below)
+
+    def _told(self) -> Call:
+        """Return the step that writes the request, with the list of what was evaluated."""
+        uri = join(self._place(REPORTS), "/", _REQUEST)
+        request: dict[str, Tree] = {
+            "Bucket": apply(Function.S3_BUCKET, uri),
+            "Key": apply(Function.S3_KEY, uri),
+            "Body": {**self._rules(), **self.models},
+            "ContentType": "application/json",
+        }
+        name = f"{self.stage.name}.request"
+        return Call(name=name, operation=Operation("s3", "PutObject", request))
+
+    def _rules(self) -> dict[str, Tree]:
+        stage, champion = self.stage, self.stage.champion
+        rules: dict[str, Tree] = {
+            "pipeline": self.context.pipeline,
+            "stage": stage.name,
+            "run": run_id(),
+            "metric": stage.metric,
+            "direction": stage.direction,
+            "failures_allowed": stage.failures_allowed or 0,
+            "metrics": {
+                name: _rule(stage.place(name), stage.metrics.get(name))
+                for name in stage.measured().values()
+            },
+            "slices": {
+                name: _rule(("slices", name) if group.path is None else path_to(group.path), group)
+                for name, group in stage.slices.items()
+            },
+        }
+        if stage.threshold is not None:
+            rules["threshold"] = stage.threshold.value
+        if champion is not None:
+            source: tuple[str, Tree] = ("the endpoint ", champion.endpoint)
+            if champion.endpoint is None:
+                source = ("the latest approved version of ", champion.package_group)
+            rules["champion"] = {
+                "source": join(*cast("tuple[str, str]", source)),
+                "margin": champion.margin,
+                "confidence": champion.confidence,
+                "model": self.champion,
+            }
+        return rules
+
+    def _job(self, after: tuple[str, ...]) -> Call:
+        stage, context = self.stage, self.context
+        asked = EvaluationReport() if stage.report is None else stage.report
+        files = join(context.source(code()), "/files")
+        job = Job(
+            name=second_name(stage, context, VERDICT),
+            context=context,
+            image=known(stage.image if asked.image is None else asked.image),
+            entrypoint=("python3", _CODE),
+            arguments=(f"{INPUT}/{REPORTS}", f"{OUTPUT}/{VERDICT}"),
+            inputs=(read("code", files, _CODE), read(REPORTS, self._place(REPORTS))),
+            outputs=(written(VERDICT, self._place(VERDICT), f"{OUTPUT}/{VERDICT}"),),
+            cluster={
+                "InstanceCount": 1,
+                "InstanceType": asked.instance_type,
+                "VolumeSizeInGB": asked.volume_gib,
+            },
+            max_runtime_s=asked.max_runtime_s,
+            tags=context.tag_list(stage.name),
+            network={} if stage.vpc is None else {"VpcConfig": stage.vpc.request()},
+            extra=stage.extra_request,
+        )
+        return replace(job.call(f"{stage.name}.decide", stage.poll_interval_s), after=after)
+
+    def _verdict(self) -> Read:
+        stage = self.stage
+        absent: Json = None
+        figures = {
+            name: Output((name,), kind="string" if name == "champion" else "number", default=absent)
+            for name in _FIGURES
+            if stage.champion is not None
+        }
+        return Read(
+            name=f"{stage.name}.verdict",
+            uri=join(self._place(VERDICT), "/verdict.json"),
+            outputs={
+                "outcome": Output(("outcome",), kind="string"),
+                "explanation": Output(("explanation",), kind="string"),
+                "best": Output(("best",), kind="string", default=absent),
+                **{
+                    column: Output(("metrics", name), kind="number", default=absent)
+                    for column, name in stage.measured().items()
+                },
+                **figures,
+            },
+            after=(f"{stage.name}.decide",),
+        )
+
+    def _failures(self, verdict: str) -> Iterator[Require]:
+        """Yield the requirements of a run that an outcome fails."""
+        stage, before = self.stage, verdict
+        failures = dict(_FAILURES) if stage.stops else {**_FAILURES, **_MISSES}
+        if stage.champion is None:
+            del failures["champion_not_evaluated"]
+        if stage.subject != "checkpoints":
+            failures.pop("no_checkpoint", None)
+        if stage.threshold is None:
+            failures.pop("below_threshold", None)
+        if not stage.bounded() and not any(group.bounds for group in stage.slices.values()):
+            failures.pop("bounds_missed", None)
+        for outcome, (name, error) in failures.items():
+            required = Require(
+                name=f"{stage.name}.{name}",
+                condition=Compare("ne", Result(verdict, "outcome"), outcome),
+                error=error,
+                cause=join(f"stage {stage.name}: ", Result(verdict, "explanation")),
+                after=(before,),
+            )
+            before = required.name
+            yield required
+
+
+def _rule(path: Sequence[str | int], bounds: Bounds | None) -> Tree:
+    rule: dict[str, Tree] = {"path": list(path)}
+    for name in ("minimum", "maximum"):
+        value = getattr(bounds, name, None)
+        if value is not None:
+            rule[name] = value
+    return rule

@@ -1,0 +1,174 @@
+"""``checkpoint_evaluation`` with a job that decides: its steps, its outputs, what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from orchestration import PipelineError
+from orchestration.backends import stepfunctions
+from orchestration.expressions import evaluate
+from orchestration.graph import Call, Require, all_steps
+from tests.stages.test_evaluation import (
+    IMAGE,
+    OF_CHECKPOINTS,
+    OF_JOB,
+    OF_MODEL,
+    STOP,
+    TRAIN,
+    beside,
+    decided,
+    env,
+    lowered,
+    names,
+    pipeline,
+    problems,
+    step,
+)
+
+CHAMPION = {"champion": {"endpoint": "live"}}
+SLICES = {"slices": {"language": {"minimum": 0.8}}}
+
+
+def test_nothing_is_added_where_no_job_is_asked_for() -> None:
+    assert not [name for name in names(lowered(OF_CHECKPOINTS)) if "verdict" in name]
+
+
+@pytest.mark.parametrize("fields", [CHAMPION, SLICES, {"failures_allowed": 0}, {"report": {}}])
+def test_a_job_decides_where_a_field_needs_it(fields: dict[str, Any]) -> None:
+    made = lowered(OF_CHECKPOINTS, **fields)
+    assert {"evaluate.decide", "evaluate.verdict"} <= set(names(made))
+    jobs = [each for each in all_steps(made.graph) if isinstance(each, Call) and each.may_fail]
+    assert "evaluate.each.job" in [each.name for each in jobs]
+    shown = made.outputs["evaluate"]
+    assert isinstance(shown, dict)
+    assert "results" not in shown
+    assert ("champion" in shown) == ("champion" in fields)
+
+
+def test_the_job_is_told_the_rule_and_the_list() -> None:
+    metrics = {"latency_ms": {"path": "timing.p95[0]", "maximum": 40}}
+    made = lowered(OF_CHECKPOINTS, metrics=metrics, **SLICES, **CHAMPION, failures_allowed=2)
+    known = env(list={"found": [{"Prefix": "c/1/"}]}, champion={"model": "s3://old/"})
+    asked: Any = evaluate(step(made, "request").operation.request, known)
+    assert asked["Key"] == "runs/0123456789ab/evaluate/reports/request.json"
+    assert asked["Body"] == {
+        "pipeline": "p",
+        "stage": "evaluate",
+        "run": "0123456789ab",
+        "metric": "accuracy",
+        "direction": "max",
+        "failures_allowed": 2,
+        "metrics": {
+            "accuracy": {"path": ["metrics", "accuracy"]},
+            "latency_ms": {"path": ["timing", "p95", 0], "maximum": 40},
+        },
+        "slices": {"language": {"path": ["slices", "language"], "minimum": 0.8}},
+        "champion": {
+            "source": "the endpoint live",
+            "margin": 0,
+            "confidence": 0.95,
+            "model": "s3://old/",
+        },
+        "bucket": "bucket",
+        "checkpoints": [{"Prefix": "c/1/"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "errors"),
+    [
+        ({"report": {}}, ["EvaluationsFailed", "MetricNotFinite", "NoCheckpoints"]),
+        (
+            {**CHAMPION, **SLICES, "threshold": {"value": 0.9}},
+            [
+                *("EvaluationsFailed", "MetricNotFinite", "ChampionNotEvaluated"),
+                *("NoCheckpoints", "ConstraintNotMet", "BelowThreshold"),
+            ],
+        ),
+        ({**SLICES, **STOP}, ["EvaluationsFailed", "MetricNotFinite"]),
+    ],
+)
+def test_each_outcome_that_fails_a_run_has_its_error(
+    fields: dict[str, Any], errors: list[str]
+) -> None:
+    made = lowered(OF_CHECKPOINTS, **fields)
+    required = [each for each in all_steps(made.graph) if isinstance(each, Require)]
+    after = [each for each in required if each.name.partition(".")[2] != "usable"]
+    stopped = [each.error for each in after if "champion." not in each.name]
+    assert stopped == errors
+    outcomes = {
+        "EvaluationsFailed": "evaluations_failed",
+        "MetricNotFinite": "not_finite",
+        "ChampionNotEvaluated": "champion_not_evaluated",
+        "NoCheckpoints": "no_checkpoint",
+        "ConstraintNotMet": "bounds_missed",
+        "BelowThreshold": "below_threshold",
+    }
+    for each in after:
+        if each.error in outcomes and "champion." not in each.name:
+            known = env(verdict={"outcome": outcomes[each.error], "explanation": "why"})
+            assert evaluate(each.condition, known) is False
+            assert evaluate(each.cause, known) == "stage evaluate: why"
+
+
+def test_eight_hundred_checkpoints_stay_within_the_events_of_an_execution() -> None:
+    made = lowered(OF_CHECKPOINTS, max_checkpoints=800, report={}, max_concurrency=40)
+    definition = stepfunctions.render(made)
+    assert len(json.dumps(definition)) < 100_000
+
+
+@pytest.mark.parametrize(
+    ("subject", "fields", "problem"),
+    [
+        (
+            *(OF_CHECKPOINTS, {"max_checkpoints": 501}),
+            "max_checkpoints: more than 500 need a report: {}, a job that decides",
+        ),
+        (
+            *(OF_CHECKPOINTS, {"champion": {}}),
+            "champion.endpoint: is needed; or a package_group, not both",
+        ),
+        (
+            *(OF_CHECKPOINTS, {"slices": {"language": {"minimum": 2, "maximum": 1}}}),
+            "slices.language.minimum: is 2, more than the maximum of 1",
+        ),
+        (OF_MODEL, {"failures_allowed": 1}, "failures_allowed: there is one model; remove it"),
+        (OF_JOB, CHAMPION, "champion: a training_job's own metrics decide, and no job is started"),
+        (OF_CHECKPOINTS, {"champion": {"endpoint": "e", "margin": -1}}, "champion.margin:"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused(
+    subject: dict[str, Any], fields: dict[str, Any], problem: str
+) -> None:
+    found = problems(subject, **fields)
+    assert len(found) == 1
+    assert problem in found[0]
+
+
+def test_the_program_of_the_job_is_sent_with_the_sources() -> None:
+    [evaluation] = [
+        each for each in pipeline(OF_CHECKPOINTS, report={}).stages if each.name == "evaluate"
+    ]
+    sent = dict(evaluation.sources())
+    assert sorted(sent) == ["report", "source"]
+    assert sent["report"].entry_point == "__main__.py"
+
+
+def test_what_takes_the_best_must_say_for_which_outcome() -> None:
+    use: dict[str, Any] = {
+        "kind": "processing_job",
+        "image": IMAGE,
+        "command": ["true"],
+        "inputs": {"model": {"ref": "evaluate.best_checkpoint"}},
+        "cluster": {"instance_type": "ml.m5.large"},
+    }
+    champion = {"champion": {"endpoint": "live", "on_kept": "go_on"}}
+    judged = decided("accuracy", **OF_CHECKPOINTS, **champion)
+    with pytest.raises(PipelineError, match="'use' takes the best also where the champion is kept"):
+        beside(TRAIN, evaluate=judged, use=use)
+    only = {"when": {"equal": [{"ref": "evaluate.outcome"}, "promoted"]}}
+    made = beside(TRAIN, evaluate=judged, use={**use, **only}).lower()
+    assert "gate" not in " ".join(each.name for each in all_steps(made.graph))
