@@ -15,7 +15,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 from orchestration.airflow import PipelineGroup, dag, task_group
 from orchestration.errors import PipelineError
 from orchestration.expressions import Compare, Item, Parameter, Result, join, run_id
-from orchestration.graph import Choose, Graph, ParameterSpec, Wait, Workflow
+from orchestration.graph import Choose, Concluded, Graph, Kept, ParameterSpec, Wait, Workflow
 from orchestration.local.airflow import AirflowRun, LocalAirflow
 from tests.airflow.conftest import states
 from tests.airflow.scripted_aws import ScriptedAws
@@ -249,13 +249,87 @@ def test_an_element_that_fails_cleans_up_after_itself_alone(
     assert (aws.count()["CreateFileSystem"], aws.count()["DeleteFileSystem"]) == (2, 2)
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [("b.each", "its 'b.each' is mapped itself"), ("c.way", "its 'c.way' is a choice, both ways")],
-)
-def test_a_pipeline_with_a_loop_or_a_choice_is_not_mapped(name: str, reason: str) -> None:
-    whole = pipeline()
-    steps = tuple(s for s in whole.graph.steps if s.name == name)
+def choosing() -> Workflow:
+    """A choice between jobs, one of which has a choice with an empty way before it."""
+    asked = Choose(
+        name="b.asked",
+        condition=Compare("eq", Parameter("text"), "nobody"),
+        then=Graph((training("b.never"),)),
+        otherwise=Graph(),
+    )
+    job = training("b.job", after=("b.asked",), Environment={"TEXT": Parameter("text")})
+    choice = Choose(
+        name="b.way",
+        condition=Compare("eq", Parameter("text"), "de"),
+        then=Graph((asked, job)),
+        otherwise=Graph((training("b.other", Environment={"TEXT": Parameter("text")}),)),
+        collect={"model": Result("b.job", "artifacts")},
+        absent={"model": Result("b.other", "artifacts")},
+    )
+    last = training("c.job", after=("b.way",), Environment={"TEXT": Parameter("text")})
+    return workflow(
+        choice,
+        last,
+        outputs={"model": Result("b.way", "model")},
+        parameters={"text": "default"},
+        name="choosing",
+    )
+
+
+MACHINE = {"InstanceCount": 1, "VolumeSizeInGB": 10}
+TEXT = Parameter("text")
+
+
+def concluding() -> Workflow:
+    """A job, and one that follows it where it fails."""
+    failed = Choose(
+        name="alarm.when",
+        condition=Compare("eq", Result("outcome", "state"), "failed"),
+        then=Graph((training("alarm.job", Environment={"CAUSE": Result("outcome", "cause")}),)),
+        otherwise=Graph(),
+    )
+    kept = Kept(value=Result("a.job", "artifacts"), steps=("a.job",))
+    told = Choose(
+        name="told.when",
+        condition=Compare("ne", Result("outcome", "a"), None),
+        then=Graph((training("told.job", Environment={"MODEL": Result("outcome", "a")}),)),
+        otherwise=Graph(),
+    )
+    end = Concluded(
+        name="outcome",
+        body=Graph((training("a.job", ResourceConfig={**MACHINE, "InstanceType": TEXT}),)),
+        conclusion=Graph((failed, told)),
+        kept={"a": kept},
+    )
+    return workflow(end, parameters={"text": "default"}, name="concluding")
+
+
+def test_each_element_of_a_mapped_group_goes_one_way(run_file: Any, aws: ScriptedAws) -> None:
+    ended = run_file(MAPPED.replace("mappable", "choosing"))
+    assert ended.state == "success", ended.log
+    created = aws.of("CreateTrainingJob")
+    assert sorted((r["TrainingJobName"][:5], r["Environment"]["TEXT"]) for r in created) == [
+        *(("b-job", "de"), ("b-oth", "fr"), ("c-job", "de"), ("c-job", "fr")),
+    ]
+
+
+def test_what_follows_the_end_of_an_element_knows_how_that_one_ended(
+    run_file: Any, aws: ScriptedAws
+) -> None:
+    aws.refusals["fr"] = "no machines in France"
+    text = MAPPED.replace("mappable", "concluding").replace('.outputs["model"]', ".outputs")
+    ended = run_file(text)
+    assert ended.state == "failed"
+    created = {r["TrainingJobName"].partition("-")[0]: r for r in aws.of("CreateTrainingJob")}
+    assert "no machines in France" in created["alarm"]["Environment"]["CAUSE"]
+    assert created["told"]["Environment"]["MODEL"].startswith("s3://bucket/a-job-")
+    names = sorted(r["TrainingJobName"].partition("-")[0] for r in aws.of("CreateTrainingJob"))
+    assert (names.count("alarm"), names.count("told")) == (1, 1)
+
+
+def test_a_pipeline_with_a_loop_is_not_mapped() -> None:
+    whole, reason = pipeline(), "its 'b.each' is mapped itself"
+    steps = tuple(s for s in whole.graph.steps if s.name == "b.each")
     steps = tuple(replace(step, after=()) for step in steps)
     part = replace(whole, graph=Graph(steps), outputs={})
 

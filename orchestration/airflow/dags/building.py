@@ -233,10 +233,9 @@ class _Builder:
             arguments["max_active_tis_per_dagrun"] = loop.max_concurrency
             if task.operator != "JoinOperator":
                 arguments["items_task"] = loop.items_task
-            for choice in self._choices(task):
-                arguments["pre_execute"] = only_if_chosen(choice)
         else:
             self._place(task, arguments)
+        arguments |= self._chosen(task, loop)
         if task.stage == INPUTS:
             arguments["parameters"] = self.spec.parameters
             arguments["values"] = self.values
@@ -259,10 +258,13 @@ class _Builder:
             arguments["deferrable"] = self.connection.deferrable
         self.tasks[task.task_id] = self._made(task, arguments)
 
-    def _choices(self, task: TaskSpec) -> list[str]:
-        """Return the choices that decide on a task directly."""
+    def _chosen(self, task: TaskSpec, loop: LoopSpec | None) -> dict[str, Any]:
+        """Return how a task with an instance for each element asks what a choice has chosen."""
+        if loop is None and not is_mapped(self.root):
+            return {}
         operator = {each.task_id: each.operator for each in self.spec.tasks}
-        return [name for name in task.upstream if operator[name] == "ChooseOperator"]
+        choices = [name for name in task.upstream if operator[name] == "ChooseOperator"]
+        return {"pre_execute": only_if_chosen(choices[-1])} if choices else {}
 
     def _region(self) -> dict[str, Any]:
         """Return what the first task compares before anything is sent."""

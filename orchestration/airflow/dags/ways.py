@@ -1,4 +1,4 @@
-"""Ways of a choice within a loop, of which each element must go one only.
+"""Ways of a choice in a loop or a mapped group, of which each element must go one only.
 
 In Airflow 3.3.2 a choice in a mapped task group skips nothing: it leaves that to the scheduler, and
 ``NotPreviouslySkippedDep`` there looks for the choice of an unmapped task, so that both ways would

@@ -12,15 +12,16 @@ if TYPE_CHECKING:
 
 
 def failures(
-    context: Context, instance: Any, states: Collection[str]
+    context: Context, instance: Any, states: Collection[str], index: int | None = None
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield the failed tasks in the order of the DAG, each with its error and cause.
 
-    ``states`` are the names of the instances that failed; one that died has left nothing.
+    ``states`` are the names of the instances that failed; one that died has left nothing. ``index``
+    is the element of a mapped group that they are in.
     """
     for task_id in context["dag"].task_dict:
         if any(name == task_id or _is_mapped(name, task_id) for name in states):
-            yield task_id, _left(instance, task_id)
+            yield task_id, _left(instance, task_id, index)
 
 
 def _is_mapped(name: str, task_id: str) -> bool:
@@ -29,11 +30,12 @@ def _is_mapped(name: str, task_id: str) -> bool:
     return start == task_id and index.isdigit()
 
 
-def _left(instance: Any, task_id: str) -> Mapping[str, str]:
+def _left(instance: Any, task_id: str, index: int | None) -> Mapping[str, str]:
+    # Without map_indexes it pulls those of a mapped task's instances, and with None only that of a
+    # task which is not mapped.
+    chosen = {} if index is None else {"map_indexes": index}
     try:
-        # Without map_indexes it pulls those of a mapped task's instances, and with None only that
-        # of a task which is not mapped.
-        left = instance.xcom_pull(task_ids=task_id, key=ERROR_KEY)
+        left = instance.xcom_pull(task_ids=task_id, key=ERROR_KEY, **chosen)
     except Exception:
         return {}
     several = left if isinstance(left, Sequence) else [left]

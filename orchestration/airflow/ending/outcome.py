@@ -54,10 +54,12 @@ class OutcomeOperator(BaseOperator):
         inputs = INPUTS if self.group is None else f"{self.group}.{INPUTS}"
         run_id, instance = context["run_id"], context["ti"]
         asked = sorted({inputs, *self.get_flat_relative_ids(upstream=True)})
+        index = self._index(context)
         answer: Any = instance.get_task_states(
-            dag_id=context["dag"].dag_id, task_ids=asked, run_ids=[run_id]
+            dag_id=context["dag"].dag_id, task_ids=asked, run_ids=[run_id], map_index=index
         )
-        states: dict[str, str | None] = dict(answer[run_id])
+        suffix = "" if index is None else f"_{index}"
+        states = {name.removesuffix(suffix): state for name, state in answer[run_id].items()}
         if states.pop(inputs, None) != "success":
             raise AirflowSkipException("the run was refused before its first stage")
         ending = {
@@ -67,6 +69,12 @@ class OutcomeOperator(BaseOperator):
         }
         for step in self.keeps:
             instance.xcom_push(key=step, value=ending)
+
+    @staticmethod
+    def _index(context: Context) -> int | None:
+        """Return the element of a mapped group around the pipeline, whose tasks alone count."""
+        index = context["ti"].map_index
+        return None if index is None or index < 0 else int(index)
 
     def _values(self, context: Context) -> dict[str, Json]:
         """Return the values that the tasks before it have left, null where they have not."""
@@ -85,7 +93,7 @@ class OutcomeOperator(BaseOperator):
         if not bad:
             return None
         failed = [name for name in bad if states[name] == "failed"]
-        left = list(failures(context, context["ti"], failed))
+        left = list(failures(context, context["ti"], failed, self._index(context)))
         known = next(((task, error) for task, error in left if error), None)
         if known is not None:
             return known[1]["error"], known[1]["cause"]

@@ -22,18 +22,12 @@ def inside(spec: DagSpec, group: str, *, mapped: bool = False) -> DagSpec:
 
 
 def unmappable(spec: DagSpec) -> str | None:
-    """Return why a specification's tasks can't be in a mapped task group; ``None``: they can.
-
-    In Airflow 3.3.2, what a choice in a mapped group skips runs all the same where its instances do
-    not exist yet: ``NotPreviouslySkippedDep`` then looks for the choice of an unmapped task.
-    """
+    """Return why a specification's tasks can't be in a mapped task group; ``None``: they can."""
     for loop in spec.loops:
         return f"its {loop.group!r} is mapped itself, and Airflow nests no mapped groups"
     for task in spec.tasks:
         if task.mapped_over is not None:
             return f"its {task.task_id!r} is mapped itself, and Airflow nests no mapped groups"
-        if task.operator == "ChooseOperator":
-            return f"its {task.task_id!r} is a choice, both ways of which Airflow may go there"
     return None
 
 
