@@ -21,6 +21,7 @@ from orchestration.stages.endpoints.fields import DeploymentFields, DeploymentRe
 from orchestration.stages.endpoints.making import Made
 from orchestration.stages.endpoints.pruning import Pruning
 from orchestration.stages.endpoints.states import States
+from orchestration.stages.endpoints.trials import Trial
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.stage import SAMPLE, Context, Fragment
 from orchestration.stages.values import Text, s3_problem
@@ -115,6 +116,8 @@ class Deployment(DeploymentFields):
             steps += states.free(_last(steps))
         look = states.look(_last(steps))
         steps += [look, made.model((look.name,)), config]
+        if self.update.trial:
+            steps.append(Trial(made, self.update.trial).choice((config.name,)))
         if watch is not None:
             for call in watch.made():
                 steps.append(replace(call, after=_last(steps)))

@@ -32,7 +32,7 @@ def model_fn(folder):
 def predict_fn(data, model):
     if model == "bad":
         raise ValueError("this model answers nothing")
-    return model
+    return {"name": model}
 """
 CANARY = {"traffic": "canary", "instances": 1, "baking_s": 120}
 WATCHED = {**CANARY, "alarms": {"errors_percent": 20}}
@@ -114,7 +114,7 @@ class Shop:
             answer = runtime.invoke_endpoint(EndpointName=self.name, Body=b"1")
         except ClientError as error:
             return str(error)
-        return str(json.loads(answer["Body"].read()))
+        return str(json.loads(answer["Body"].read())["name"])
 
     @contextmanager
     def asked(self) -> Iterator[set[str]]:
@@ -289,6 +289,38 @@ def test_old_models_are_deleted_but_for_what_is_needed(shop: Shop) -> None:
     left = {before, foreign, others[-1], made}
     assert {each["EndpointConfigName"] for each in configs} == left
     assert {each["ModelName"] for each in models} == left
+
+
+@pytest.mark.parametrize(
+    ("model", "expected", "error", "cause"),
+    [
+        ("two", "two", None, None),
+        ("two", "three", "TrialFailed", "request 1; expected three as name, got two"),
+    ],
+)
+def test_a_new_model_is_tried_before_it_gets_any_traffic(
+    shop: Shop, model: str, expected: str, error: str | None, cause: str | None
+) -> None:
+    shop.serve("one")
+    trial = [{"request": 1, "expected": {"name": expected}}, {"request": {"a": 1}}]
+    report = shop.deploy(model, {"baking_s": 0, "trial": trial})
+    assert (report.error, report.cause) == (error, cause)
+    assert shop.ask() == ("one" if error else model)
+    assert count(report, "DeleteEndpoint") == 1
+    listed = shop.client.list_endpoints()["Endpoints"]
+    assert [each["EndpointName"] for each in listed] == [shop.name]
+
+
+@pytest.mark.parametrize("shop", BACKENDS[:2], indirect=True)
+def test_a_model_that_does_not_start_fails_its_trial(shop: Shop) -> None:
+    shop.serve("one")
+    shop.aws.client("s3").put_object(Bucket="models", Key=f"{shop.name}-empty/name", Body=b"none")
+    report = shop.deploy(f"{shop.name}-empty", {"baking_s": 0, "trial": [{"request": 1}]})
+    assert (report.state, report.error) == ("failed", "TrialFailed")
+    assert "missing code/inference.py" in str(report.cause)
+    assert count(report, "UpdateEndpoint") == 0
+    listed = shop.client.list_endpoints()["Endpoints"]
+    assert [each["EndpointName"] for each in listed] == [shop.name]
 
 
 def test_an_update_whose_response_is_lost_is_done_once(shop: Shop) -> None:

@@ -184,7 +184,15 @@ def test_alarms_are_made_for_the_new_configuration_and_roll_the_update_back() ->
 
 def test_every_request_of_an_update_is_well_formed() -> None:
     alarms = {"named": ["orders"], "errors_percent": 1, "latency_ms": 250}
-    update = {"traffic": "linear", "percent": 25, "alarms": alarms, "while_busy": "refuse"}
+    trial = [{"request": {"a": 1}, "expected": {"b[0].c": 1, "d": "x", "e": True}}]
+    update = {
+        "traffic": "linear",
+        "percent": 25,
+        "alarms": alarms,
+        "while_busy": "refuse",
+        "trial": trial,
+        "keep": 2,
+    }
     for call in calls(deployment(update=update)).values():
         operation = call.operation
         assert not list(violations(operation.service, operation.name, operation.request))

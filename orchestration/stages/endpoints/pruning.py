@@ -27,6 +27,7 @@ from orchestration.graph import (
     Recovery,
     Step,
 )
+from orchestration.refs import Expression
 from orchestration.stages.endpoints.making import Made
 
 _AT_A_TIME: Final = 100
@@ -113,13 +114,18 @@ class Pruning:
         stage = self.made.stage.name
         calls: list[Call] = []
         for made in self.alarms:
-            names: list[Tree] = [join(_item(), f"-{made}")]
+            names: list[Tree] = [join(self._own(), f"-{made}")]
             operation = Operation("cloudwatch", "DeleteAlarms", {"AlarmNames": names})
             calls.append(_deletion(f"{stage}.delete_{made}", operation, _NO_ALARM, calls))
         for noun in ("EndpointConfig", "Model"):
-            operation = Operation("sagemaker", f"Delete{noun}", {f"{noun}Name": _item()})
+            operation = Operation("sagemaker", f"Delete{noun}", {f"{noun}Name": self._own()})
             calls.append(_deletion(f"{stage}.delete_{noun.lower()}", operation, _GONE, calls))
         return tuple(calls)
+
+    def _own(self) -> Expression[str]:
+        """The name again, in a form that tells the permission needed from one for all names."""
+        prefix = self.made.prefix
+        return join(prefix, apply(Function.REMOVE_PREFIX, _item(), prefix))
 
 
 def _item() -> Field:

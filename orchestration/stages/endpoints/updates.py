@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from orchestration.errors import Problem
 from orchestration.expressions import Tree
-from orchestration.stages.values import Count, Model, Seconds, Text
+from orchestration.stages.values import Count, Model, Scalar, Seconds, Text
 
 MOST_ALARMS: Final = 10
 _LONGEST_S: Final = 28_800
@@ -79,6 +79,15 @@ class EndpointAlarms(Model):
             )
 
 
+class TrialRequest(Model):
+    """A request that a new model must answer before it gets any traffic."""
+
+    request: JsonValue
+    """The body, JSON."""
+    expected: dict[str, Scalar] = Field(default={}, max_length=10)
+    """Values in the answer, by their places: ``{"predictions[0].label": cat}``."""
+
+
 class EndpointUpdate(Model):
     """The way in which an endpoint that serves already changes over to the new model.
 
@@ -99,6 +108,9 @@ class EndpointUpdate(Model):
     """Seconds for which the old instances are kept when all traffic has moved."""
     alarms: EndpointAlarms | None = None
     """Any that goes off takes all traffic back, and fails the run with ``EndpointRolledBack``."""
+    trial: tuple[TrialRequest, ...] = Field(default=(), max_length=20)
+    """Requests that a temporary endpoint of one instance must answer before anything else changes;
+    it is deleted in any case. Where it fails, so does the run, with ``TrialFailed``."""
     while_busy: Literal["wait", "refuse"] = "wait"
     """While another deployment of the endpoint is under way: wait for its end, or fail with
     ``EndpointBusy``."""
