@@ -158,6 +158,106 @@ def test_executions_of_their_own_run_inside_a_map_and_beside_it(
     assert len(listed) == 3
 
 
+INNER = """
+name: inner
+workspace: s3://my-bucket/market
+parameters: {topic: {}, text: {}}
+stages:
+  hold:
+    kind: aws_call
+    service: sns
+    operation: Publish
+    request: {TopicArn: {parameter: topic}, Message: {parameter: text}}
+    results: {message: MessageId}
+"""
+OUTER = """
+name: outer
+region: us-east-1
+workspace: s3://my-bucket/market
+role: arn:aws:iam::123456789012:role/SageMakerExecution
+parameters: {market: {}, news: {}, topic: {}}
+stages:
+  first:
+    kind: pipeline
+    file: inner.yaml
+    parameters: {topic: {parameter: news}, text: {parameter: market}}
+  second:
+    kind: pipeline
+    file: inner.yaml
+    after: [first]
+    parameters: {topic: {parameter: topic}, text: {join: [second, " ", {parameter: market}]}}
+on_failure:
+  lost:
+    kind: aws_call
+    service: sns
+    operation: Publish
+    request: {TopicArn: {parameter: news}, Message: {join: ["lost ", {parameter: market}]}}
+always:
+  tidy:
+    kind: aws_call
+    service: sns
+    operation: Publish
+    request:
+      TopicArn: {parameter: news}
+      Message: {join: ["tidied ", {ref: first_hold.message}, " of ", {parameter: market}]}
+  checked:
+    kind: aws_call
+    service: sns
+    operation: Publish
+    request:
+      TopicArn: {parameter: news}
+      Message: {join: ["checked ", {ref: second_hold.message}]}
+"""
+
+
+def test_fragments_with_pipelines_in_them_and_stages_after_their_end_run_in_maps(
+    aws: EmbeddedAws, tmp_path: Path
+) -> None:
+    (tmp_path / "inner.yaml").write_text(INNER)
+    (tmp_path / "outer.yaml").write_text(OUTER)
+    workflow = Pipeline.load(tmp_path / "outer.yaml").lower()
+    value = "$states.context.Map.Item.Value"
+    each = {
+        "Type": "Map",
+        "Items": ["ro", "bg"],
+        "ItemSelector": {
+            "market": f"{{% {value} %}}",
+            "news": TOPIC,
+            "topic": f"{{% '{TOPIC}' & ({value} = 'bg' ? '-too' : '') %}}",
+            "orchestration:run": f"{{% $states.context.Execution.Id & {value} %}}",
+        },
+        # Both elements come to their end: Map cancels the others where one fails.
+        "ItemProcessor": caught(fragment(workflow, "in_map")),
+        "End": True,
+    }
+    beside = fragment(workflow, "beside")
+    given = {"market": "gr", "news": TOPIC, "topic": TOPIC}
+    beside["States"]["beside"]["Arguments"] = given  # type: ignore[index, call-overload]  # JSON
+    branches = [{"StartAt": "Each", "States": {"Each": each}}, beside]
+    both = {"Type": "Parallel", "Branches": branches, "End": True}
+    machine = {"QueryLanguage": "JSONata", "StartAt": "Both", "States": {"Both": both}}
+    before = len(aws.calls(service="sns"))
+    mapped, alone = ended(aws, created(aws, machine), {})
+    held = {"ro": mapped[0], "gr": alone}
+    sent = [c.request["Message"] for c in aws.calls(service="sns")[before:] if not c.error_code]
+    for market, outputs in held.items():
+        assert f"tidied {outputs['first_hold']['message']} of {market}" in sent
+        assert f"checked {outputs['second_hold']['message']}" in sent
+    assert mapped[1] == {"failed": "Sns.NotFoundException"}
+    assert [text for text in sent if text.startswith("lost")] == ["lost bg"]
+    assert len([text for text in sent if text.endswith(" of bg")]) == 1
+    assert len([text for text in sent if text.startswith("checked")]) == 2
+
+
+def caught(machine: Any) -> Any:
+    """Let a machine of one state end well with the error that its state fails with."""
+    [state] = machine["States"].values()
+    failed = "{% {'failed': $states.errorOutput.Error} %}"
+    state["Catch"] = [{"ErrorEquals": ["States.ALL"], "Output": failed, "Next": "Over"}]
+    over = {"Type": "Pass", "QueryLanguage": "JSONata", "End": True}
+    return {**machine, "States": {**machine["States"], "Over": over}}
+
+
 def problems(template: Any) -> list[str]:
     from cfnlint.api import lint_all
 

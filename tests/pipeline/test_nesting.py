@@ -220,7 +220,7 @@ def test_code_is_found_beside_its_own_file_and_locked_here(tmp_path: Path) -> No
             {"sub": {**GIVEN, "for_each": {"items": ["a"]}, "parameter": {}}},
             [
                 "stages.sub.for_each: a pipeline as a stage takes none; give it to the stages of "
-                "inner.yaml",
+                "inner.yaml, or map that whole pipeline over the list (docs/embedding.md)",
                 "stages.sub.parameter: is unknown; did you mean 'parameters'?",
             ],
             id="fields of other stages",

@@ -22,6 +22,8 @@ def wrong_fields(stage: Mapping[str, Any]) -> Iterator[Problem]:
         if key in Stage.model_fields:
             where = file if isinstance(file, str) else "its file"
             message = f"a pipeline as a stage takes none; give it to the stages of {where}"
+            if key == "for_each":
+                message += ", or map that whole pipeline over the list (docs/embedding.md)"
         yield Problem(str(key), message)
     if not isinstance(file, str):
         yield Problem("file", "expected the path of a YAML file with a pipeline")
