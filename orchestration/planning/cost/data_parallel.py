@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestration.planning.cost.coefficients import Coefficients
 from orchestration.planning.cost.collectives import Links, exposed_time, gather, latency, reduce
 from orchestration.planning.cost.model_states import (
+    local_experts,
     local_parameters,
     owned_parameters,
     parameter_bytes,
@@ -19,6 +20,9 @@ _UPDATES_PER_VCPU = 47e6
 
 _VCPUS_PER_DEVICE = 12
 """Virtual processors per device where nobody says how many: those of a p4d."""
+
+
+_Group = tuple[float, int, int]
 
 
 def data_time(
@@ -55,13 +59,14 @@ def optimizer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> flo
 
 def _replicated(c: Configuration, s: Sizes, links: Links, forward: float, backward: float) -> float:
     """Predict one all-reduce of gradients per step, or its two halves with ZeRO 1 and 2."""
-    ranks, inside = _ranks(c, links)
-    parameters = c.trainable or local_parameters(c, s)
+    groups = _trained(c, _groups(c, s, links))
     gradient = parameter_bytes(c).gradient
-    share = gather(gradient * parameters, ranks, inside, links)
-    fetch = gather((c.element_bytes if c.zero else gradient) * parameters, ranks, inside, links)
+    weight = c.element_bytes if c.zero else gradient
+    share = sum(gather(gradient * n, ranks, near, links) for n, ranks, near in groups)
+    fetch = sum(gather(weight * n, ranks, near, links) for n, ranks, near in groups)
     if c.deepspeed:
         share *= 2  # every rank receives whole gradients
+    _, ranks, inside = groups[0]
     wait = 2 * s.layers / c.pipeline * latency(ranks, inside, links)
     if not c.overlap_data:
         return share + fetch + wait
@@ -73,19 +78,51 @@ def _sharded(c: Configuration, s: Sizes, links: Links, forward: float, backward:
 
     Hybrid sharding also sums the scattered gradients across its groups.
     """
-    ranks, inside = _ranks(c, links)
-    parameters = local_parameters(c, s)
+    fetch = share = 0.0
+    gradient = parameter_bytes(c).gradient
+    weights = _groups(c, s, links)
+    for parameters, ranks, inside in weights:
+        shards = min(_shards(c, ranks), ranks)
+        fetch += gather(c.element_bytes * parameters, shards, min(shards, inside), links)
+    for parameters, ranks, inside in _trained(c, weights):
+        shards = min(_shards(c, ranks), ranks)
+        near = min(shards, inside)
+        share += gather(gradient * parameters, shards, near, links)
+        if shards < ranks:
+            across = max(1, inside // near)
+            share += reduce(gradient * parameters / shards, ranks // shards, across, links)
+    _, ranks, inside = weights[0]
     shards = min(c.shards, ranks)
-    near = min(shards, inside)
-    gradients = parameter_bytes(c).gradient * float(c.trainable or parameters)
-    fetch = gather(c.element_bytes * parameters, shards, near, links)
-    share = gather(gradients, shards, near, links)
-    if shards < ranks:
-        share += reduce(gradients / shards, ranks // shards, max(1, inside // near), links)
-    wait = 3 * s.layers / c.pipeline * latency(shards, near, links)
+    wait = 3 * s.layers / c.pipeline * latency(shards, min(shards, inside), links)
     if not c.overlap_data:
         return 2 * fetch + share + wait
     return exposed_time(forward, fetch, links) + exposed_time(backward, fetch + share, links) + wait
+
+
+def _shards(c: Configuration, ranks: int) -> int:
+    """Return over how many of the ranks with the same weights these are sharded."""
+    return max(1, c.shards * ranks // (c.data * c.context))
+
+
+def _trained(c: Configuration, groups: list[_Group]) -> list[_Group]:
+    """Return the groups whose gradients are reduced: only those of an adapter, if there is one."""
+    if c.trainable is None:
+        return groups
+    _, ranks, inside = groups[0]
+    return [(float(c.trainable), ranks, inside)]
+
+
+def _groups(c: Configuration, s: Sizes, links: Links) -> list[_Group]:
+    """Return parameters of a device, the ranks that have the same, and those of them in a node.
+
+    Expert parallelism leaves fewer ranks with the same experts than with the same other weights.
+    """
+    ranks, inside = _ranks(c, links)
+    experts = local_experts(c, s)
+    common = (local_parameters(c, s) - experts, ranks, inside)
+    if not experts:
+        return [common]
+    return [common, (experts, max(1, ranks // c.expert), max(1, inside // c.expert))]
 
 
 def _ranks(c: Configuration, links: Links) -> tuple[int, int]:

@@ -78,10 +78,10 @@ def predict(c: Configuration, coefficients: Coefficients | None = None) -> Predi
 def measured(c: Configuration) -> bool:
     """Return whether step times of such configurations are among those that are fitted.
 
-    None are of adapters, of DeepSpeed's ZeRO 2 and 3 in the device's memory, or of kernels that are
-    not fused inside a replica of several devices or in a mixture of experts.
+    None are of adapters, of DeepSpeed's ZeRO 2 and 3 in the device's memory, of experts under FSDP,
+    or of kernels that are not fused inside a replica of several devices.
     """
-    sharded = c.deepspeed and c.zero >= 2
+    sharded = (c.deepspeed and c.zero >= 2) or (c.zero == 3 and c.model.experts > 0)
     plain = c.kernels == "eager" and regime(c) in ("model", "experts")
     return c.trainable is None and not sharded and not plain
 

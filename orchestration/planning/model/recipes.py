@@ -59,6 +59,11 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         source="attention in plain operators; autocast: gradients in fp32; without a wrapping "
         "policy FSDP has one unit, the model; Accelerate accumulates under no_sync",
     ),
+    "automodel": Recipe(
+        flash="flash2", kernels="fused",
+        source="examples/benchmark/configs: Transformer Engine's linear layers, norms and rotary "
+        "positions, and attention by flex or by cuDNN",
+    ),
     "kempnerforge": Recipe(
         gradient_bytes=4, whole_gradients=True,
         source="scaled_dot_product_attention; training/grad.py turns gradient synchronisation of "

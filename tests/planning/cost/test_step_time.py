@@ -153,3 +153,12 @@ def test_predictions_are_fast_enough_to_search_with() -> None:
         predict(c)
     each = (time.perf_counter() - start) / len(settings)
     assert each < 500e-6, "typically 25 microseconds"
+
+
+def test_experts_are_reduced_only_among_the_ranks_that_hold_the_same() -> None:
+    """With as many expert-parallel ranks as replicas, every expert has its only copy."""
+    mixture = replace(LLAMA, experts=64, active_experts=2)
+    usual = setting(mixture, zero=3, machine=machine(8), overlap_data=False)
+    spread = replace(usual, expert=8)
+    dense = predict(replace(usual, model=LLAMA)).time.data
+    assert predict(spread).time.data < dense < predict(usual).time.data / 8
