@@ -111,6 +111,47 @@ def test_a_final_model_is_evaluated_once() -> None:
     }
 
 
+def test_a_framework_s_own_container_may_evaluate_on_several_machines() -> None:
+    framework = {"name": "pytorch", "version": "2.8.0"}
+    more = {"image": None, "framework": framework, "instance_count": 2, "report": {}}
+    judged = {"metric": "accuracy", "direction": "max", **OF_CHECKPOINTS, **more}
+    stage = {"kind": "checkpoint_evaluation", **{k: v for k, v in judged.items() if v is not None}}
+    made = Pipeline.parse(
+        {
+            "name": "p",
+            "workspace": "s3://bucket/runs",
+            "role": ROLE,
+            "region": "us-east-1",
+            "stages": {"train": TRAIN, "evaluate": stage},
+        }
+    ).lower()
+    requests = [step(made, name).operation.request for name in ("each.job", "decide")]
+    images = {each["AppSpecification"]["ImageUri"] for each in requests}
+    assert len(images) == 1
+    assert "us-east-1.amazonaws.com/pytorch-training:2.8.0-cpu" in images.pop()
+    clusters = [each["ProcessingResources"]["ClusterConfig"] for each in requests]
+    assert [each["InstanceCount"] for each in clusters] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"image": None}, "image: is needed by the job that evaluates the model; or a framework"),
+        ({"framework": {"name": "pytorch"}}, "framework: there is an image already; remove one"),
+        (
+            {"image": None, "framework": {"name": "pytorch", "version": "2.8.0"}},
+            "framework: has its image in the pipeline's region, which is not said",
+        ),
+        (
+            {"image": None, "framework": {"name": "torch", "version": "2"}, "report": {}},
+            "framework",
+        ),
+    ],
+)
+def test_a_container_is_needed_once(fields: dict[str, Any], expected: str) -> None:
+    assert any(expected in each for each in problems(OF_MODEL, **fields))
+
+
 def test_metrics_are_read_from_their_places() -> None:
     metrics = {**LATENCY, "accuracy": {"path": "scores[0].value"}, "size": {}}
     report = step(lowered(OF_CHECKPOINTS, metrics=metrics), "each.report")

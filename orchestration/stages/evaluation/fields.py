@@ -17,8 +17,10 @@ from orchestration.stages.evaluation.comparing import (
     EvaluationSlices,
 )
 from orchestration.stages.processing.gate import Direction, Threshold
-from orchestration.stages.stage import Stage
+from orchestration.stages.stage import Context, Stage
+from orchestration.stages.training.container import Framework
 from orchestration.stages.values import (
+    Count,
     Extra,
     Gibibytes,
     Name,
@@ -60,6 +62,8 @@ class EvaluationFields(Stage):
     data: Text | None = None
     """S3 URI of the held-back data."""
     image: Text | None = None
+    framework: Framework | None = None
+    """Instead: AWS's own container of a framework: ``{name: pytorch, version: "2.8"}``."""
     source: Source | None = None
     """The evaluation script and what it imports."""
     arguments: tuple[Text, ...] = Field(default=(), max_length=90)
@@ -69,6 +73,9 @@ class EvaluationFields(Stage):
     write 25 of the 25,000 events that Step Functions allows an execution: more than 500 need a
     ``report``."""
     instance_type: Text | None = None
+    instance_count: Count = 1
+    """Machines of each job; the data and the model lie on all, and one of them writes the
+    report."""
     volume_gib: Gibibytes = 30
     max_concurrency: int = Field(default=4, ge=1, le=40)
     """Checkpoints evaluated at a time."""
@@ -119,6 +126,12 @@ class EvaluationFields(Stage):
         """True if a job of its own decides."""
         asked = (self.failures_allowed, self.champion, self.report)
         return bool(self.slices) or any(each is not None for each in asked)
+
+    def registry_path(self, context: Context) -> Text:
+        """Return the container: the image, or that of the framework in the region."""
+        if self.framework is None:
+            return known(self.image)
+        return self.framework.registry_path(context.region, known(self.instance_type))
 
     def column(self, name: str) -> str:
         """Return the name in ``results`` of one of the ``metrics``."""

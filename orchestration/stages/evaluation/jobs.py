@@ -54,7 +54,7 @@ class Evaluating:
         """Return the step that runs the job to its end."""
         stage = self.stage
         call = self.job().call(step, stage.poll_interval_s)
-        machines = Candidate(known(stage.instance_type), 1).label
+        machines = Candidate(known(stage.instance_type), stage.instance_count).label
         instead = fallback(machines, (), USAGE, stage.wait_for_capacity_h)
         return replace(call, fallback=instead)
 
@@ -96,7 +96,7 @@ class Evaluating:
         return Job(
             name=self._name(),
             context=context,
-            image=known(stage.image),
+            image=stage.registry_path(context),
             entrypoint=("python3", script(source)),
             arguments=self._arguments(),
             inputs=(
@@ -106,7 +106,7 @@ class Evaluating:
             ),
             outputs=(written("report", self._report_location(), OUTPUT),),
             cluster={
-                "InstanceCount": 1,
+                "InstanceCount": stage.instance_count,
                 "InstanceType": stage.instance_type,
                 "VolumeSizeInGB": stage.volume_gib,
             },

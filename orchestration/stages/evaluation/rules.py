@@ -13,9 +13,10 @@ from orchestration.stages.stage import Stage
 from orchestration.stages.training.fields import TrainingFields
 from orchestration.stages.values import s3_problem
 
-_NEEDED: Final = ("data", "image", "source", "instance_type")
+_NEEDED: Final = ("data", "source", "instance_type")
 _OF_A_JOB: Final = (
     *_NEEDED,
+    *("image", "framework", "instance_count"),
     *("arguments", "volume_gib", "max_runtime_s", "environment", "vpc", "wait_for_capacity_h"),
     *("poll_interval_s", "extra_request"),
 )
@@ -84,9 +85,20 @@ def _fields(stage: EvaluationFields) -> Iterator[Problem]:
         for name in _NEEDED:
             if getattr(stage, name) is None:
                 yield Problem(name, f"is needed by the job that evaluates the {subject}")
+        yield from _container(stage)
     for name in idle:
         if getattr(stage, name) != type(stage).model_fields[name].default:
             yield Problem(name, reason)
+
+
+def _container(stage: EvaluationFields) -> Iterator[Problem]:
+    if stage.image is None and stage.framework is None:
+        needed = f"is needed by the job that evaluates the {stage.subject}"
+        yield Problem("image", f"{needed}; or a framework")
+    elif None not in (stage.image, stage.framework):
+        yield Problem("framework", "there is an image already; remove one of them")
+    if stage.framework is not None and stage.framework.model_dir is not None:
+        yield Problem("framework.model_dir", "only training scripts receive this; remove it")
 
 
 def _decided(stage: EvaluationFields) -> Iterator[Problem]:

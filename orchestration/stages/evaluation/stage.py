@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from orchestration.errors import Problem
+from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import Compare, Function, Result, Tree, apply, join
 from orchestration.graph import Call, ForEach, Graph, Operation, Output, Require, Step
 from orchestration.stages.evaluation import rules, training_metrics
@@ -47,7 +47,9 @@ class CheckpointEvaluation(EvaluationFields):
         if self.subject == "training_job":
             return
         try:
-            Evaluating(self, SAMPLE).job().request()
+            Evaluating(self, context).job().request()
+        except PipelineError as error:
+            yield from error.problems
         except ValueError as error:
             yield Problem("extra_request", str(error))
 

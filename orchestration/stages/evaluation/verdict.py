@@ -22,7 +22,7 @@ from orchestration.expressions import (
 from orchestration.graph import Call, Operation, Output, Read, Require, Step
 from orchestration.refs import Expression
 from orchestration.stages.evaluation.comparing import Bounds, EvaluationReport
-from orchestration.stages.evaluation.fields import EvaluationFields, known
+from orchestration.stages.evaluation.fields import EvaluationFields
 from orchestration.stages.evaluation.jobs import REPORTS, second_name
 from orchestration.stages.evaluation.outputs import BEST
 from orchestration.stages.processing.request import INPUT, OUTPUT, Job, read, written
@@ -170,7 +170,7 @@ class Deciding:
         job = Job(
             name=second_name(stage, context, VERDICT),
             context=context,
-            image=known(stage.image if asked.image is None else asked.image),
+            image=stage.registry_path(context) if asked.image is None else asked.image,
             entrypoint=("python3", _CODE),
             arguments=(f"{INPUT}/{REPORTS}", f"{OUTPUT}/{VERDICT}"),
             inputs=(read("code", files, _CODE), read(REPORTS, self._place(REPORTS))),
