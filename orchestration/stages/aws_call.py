@@ -45,6 +45,15 @@ class Request(Model):
     """Its fields, as AWS names them; ``{ref: <this stage>.<output>}`` is an output of the call."""
 
 
+class Answer(Model):
+    """An error that answers a request."""
+
+    code: str
+    """``ResourceInUse``, as botocore gives it; it may end in ``Exception`` or not."""
+    message: str = ""
+    """A text that the error's message holds."""
+
+
 class Poll(Request):
     """The way to wait for what the call started: a question, asked until its status is final."""
 
@@ -58,19 +67,12 @@ class Poll(Request):
     """The place of a failure's reason: ``JobRun.ErrorMessage``."""
     outputs: dict[Name, str] = {}
     """Further outputs of the stage, by their places in the last response."""
+    gone: Answer | None = None
+    """The error of the question that ends the stage well: what was deleted no longer exists."""
     stop: Request | None = None
     """The request that stops it when the run is aborted or out of time."""
     interval_s: Seconds = 30
     timeout_s: Seconds = 86_400
-
-
-class Exists(Model):
-    """The error by which the operation says that an earlier attempt of this run got through."""
-
-    code: str
-    """``ResourceInUse``, as botocore gives it; it may end in ``Exception`` or not."""
-    message: str = ""
-    """A text that the error's message holds."""
 
 
 class Needs(Model):
@@ -114,7 +116,8 @@ class AwsCall(Stage):
     ``{name: Items[0].Name}``. They are texts, numbers and booleans; what a function of Lambda
     returns is any JSON, and its places continue behind the payload: ``{score: Payload.score}``."""
     poll: Poll | None = None
-    exists: Exists | None = None
+    exists: Answer | None = None
+    """The error by which the operation says that an earlier attempt of this run got through."""
     permissions: tuple[Needs, ...] = ()
     outputs: ClassVar[Outputs[Any]] = NamedOutputs("named_outputs", _kind_of)
 
@@ -151,6 +154,8 @@ class AwsCall(Stage):
                 yield from self._own(f"{field}.request", asked.request, self.results)
         for name in sorted(self.results.keys() & poll.outputs.keys()):
             yield Problem(f"poll.outputs.{name}", "is an output of the call itself already")
+        if poll.gone is not None and poll.outputs:
+            yield Problem("poll.outputs", "where the poll ends by `gone` there is no response")
         yield from self._places("poll.outputs", poll.operation, poll.outputs)
         places = {"status": poll.status, **({} if poll.reason is None else {"reason": poll.reason})}
         yield from self._places("poll", poll.operation, places)
@@ -174,9 +179,7 @@ class AwsCall(Stage):
             operation=Operation(self.service, self.operation, self._whole(context)),
             outputs=self._taken(self.operation, self._by_service),
             until=self._until(step),
-            adopt=None
-            if self.exists is None
-            else Adopt(exists=ErrorPattern(self.exists.code, self.exists.message)),
+            adopt=None if self.exists is None else Adopt(exists=_pattern(self.exists)),
         )
         needs = tuple(
             Permission(actions=n.actions, resources=n.resources) for n in self.permissions
@@ -209,6 +212,7 @@ class AwsCall(Stage):
             success=frozenset(poll.success),
             failure=frozenset(poll.failure),
             reason=None if poll.reason is None else path_to(poll.reason),
+            gone=None if poll.gone is None else _pattern(poll.gone),
             stop=None if poll.stop is None else self._operation(poll.stop, step),
             interval_s=poll.interval_s,
             timeout_s=poll.timeout_s,
@@ -266,6 +270,10 @@ class AwsCall(Stage):
                 yield Problem(
                     field, f"the call has no output {node.output!r}{near(node.output, known)}"
                 )
+
+
+def _pattern(answer: Answer) -> ErrorPattern:
+    return ErrorPattern(answer.code, answer.message)
 
 
 def _refs(tree: Any) -> Iterator[Ref[Any]]:

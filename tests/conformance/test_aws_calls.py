@@ -100,3 +100,31 @@ def test_a_refusal_fails_the_run_in_the_service_s_words(on: On, airflow: LocalAi
     # Step Functions puts the service before the names of its errors.
     name = str(report.error).removeprefix("Sns.").removesuffix("Exception")
     assert (name, "does not exist" in str(report.cause)) == ("NotFound", True)
+
+
+@pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])
+def test_what_is_deleted_is_waited_for_until_it_is_gone(on: On, airflow: LocalAirflow) -> None:
+    deletion = {
+        "kind": "aws_call",
+        "service": "cloudformation",
+        "operation": "DeleteStack",
+        "request": {"StackName": "lake"},
+        "poll": {
+            "operation": "DescribeStacks",
+            "request": {"StackName": "lake"},
+            "status": "Stacks[0].StackStatus",
+            "success": ["DELETE_COMPLETE"],
+            "failure": ["DELETE_FAILED"],
+            "gone": {"code": "ValidationError", "message": "does not exist"},
+        },
+    }
+    pipeline = Pipeline.parse({**PIPELINE, "parameters": {}, "stages": {"remove": deletion}})
+    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic", "Properties": {}}}}
+    with EmbeddedAws(time_scale=0.001) as aws:
+        stacks = aws.client("cloudformation")
+        stacks.create_stack(StackName="lake", TemplateBody=json.dumps(template))
+        report = run(pipeline, on=on, aws=aws, airflow=airflow)
+    assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+    calls = [call for call in report.calls if call.service == "cloudformation"]
+    assert calls[0].operation == "DeleteStack"
+    assert calls[-1].error_code == "ValidationError"

@@ -110,6 +110,10 @@ def test_outputs_are_references_by_their_names() -> None:
             "stages.glue.poll.outputs.run: is an output of the call itself already",
         ),
         (
+            {"poll": {**GLUE["poll"], "gone": {"code": "EntityNotFound"}}},
+            "stages.glue.poll.outputs: where the poll ends by `gone` there is no response",
+        ),
+        (
             {"exists": {"code": "ConcurrentRunsExceeded"}},
             "stages.glue.results: where the call is answered by `exists` there is no response",
         ),

@@ -70,6 +70,19 @@ _FSX_ERRORS = frozenset(
         *("UnsupportedOperation", "VolumeNotFound"),
     }
 )
+_CLOUDFORMATION_ERRORS = frozenset(
+    {
+        *("AlreadyExists", "CFNRegistry", "ChangeSetNotFound", "ConcurrentResourcesLimitExceeded"),
+        *("CreatedButModified", "GeneratedTemplateNotFound", "HookResultNotFound"),
+        *("InsufficientCapabilities", "InvalidChangeSetStatus", "InvalidOperation"),
+        *("InvalidStateTransition", "LimitExceeded", "NameAlreadyExists"),
+        *("OperationIdAlreadyExists", "OperationInProgress", "OperationNotFound"),
+        *("ResourceScanInProgress", "ResourceScanLimitExceeded", "ResourceScanNotFound"),
+        *("StackInstanceNotFound", "StackNotFound", "StackRefactorNotFound"),
+        *("StackSetNotEmpty", "StackSetNotFound", "StaleRequest", "TokenAlreadyExists"),
+        *("TypeConfigurationNotFound", "TypeNotFound"),
+    }
+)
 _DATASYNC_ERRORS = frozenset({"Internal", "InvalidRequest"})
 _S3_CONTROL_ERRORS = frozenset(
     {
@@ -84,7 +97,9 @@ _SERVICES = {
     "athena": Service("athena", "Athena"),
     "batch": Service("batch", "Batch"),
     "bedrock": Service("bedrock", "Bedrock"),
-    "cloudformation": Service("cloudformation", "CloudFormation"),
+    "cloudformation": Service(
+        "cloudformation", "CloudFormation", named_errors=_CLOUDFORMATION_ERRORS
+    ),
     "cloudwatch": Service("cloudwatch", "CloudWatch"),
     "codebuild": Service("codebuild", "CodeBuild"),
     "codepipeline": Service("codepipeline", "CodePipeline"),
