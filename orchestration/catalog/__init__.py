@@ -10,6 +10,7 @@ from orchestration.catalog.instances import (
     accelerators,
     instance,
     instances,
+    is_scarce,
     training_types,
 )
 from orchestration.catalog.prices import Price, price, prices
@@ -23,6 +24,7 @@ __all__ = [
     "accelerators",
     "instance",
     "instances",
+    "is_scarce",
     "price",
     "prices",
     "sources",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
+from typing import Final
 
 from orchestration.catalog.tables import number, rows, text, truth, whole
 
@@ -109,6 +110,22 @@ def instance(name: str) -> Instance | None:
 def accelerators() -> Mapping[str, Accelerator]:
     """Return every accelerator by its key."""
     return MappingProxyType({row["key"]: _accelerator(row) for row in rows("accelerators.csv")})
+
+
+_RESERVED: Final = frozenset({
+    "ml.p4d.24xlarge", "ml.p4de.24xlarge", "ml.p5.4xlarge", "ml.p5.48xlarge", "ml.p5e.48xlarge",
+    "ml.p5en.48xlarge", "ml.p6-b200.48xlarge", "ml.p6-b300.48xlarge", "ml.p6e-gb200.36xlarge",
+    "ml.trn1.32xlarge", "ml.trn2.48xlarge",
+})  # fmt: skip
+
+
+def is_scarce(name: str) -> bool:
+    """Return whether an instance type is often out of stock.
+
+    A prior, not an observation: AWS sells these types as reserved capacity (training plans), by
+    botocore's ``ReservedCapacityInstanceType``.
+    """
+    return name in _RESERVED
 
 
 @cache

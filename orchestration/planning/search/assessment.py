@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from orchestration.catalog import Instance, accelerators
+from orchestration.catalog import Instance, Price, accelerators
 from orchestration.planning.cost.prediction import predict
 from orchestration.planning.search.amounts import duration, money
 from orchestration.planning.search.answers.learning_rates import advice
 from orchestration.planning.search.answers.plans import Plan, Range, Reason
 from orchestration.planning.search.objective import Objective
+from orchestration.planning.search.preference import PRICE_FACTOR, extrapolates
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoice
 from orchestration.planning.search.suitability import peak_tflops
@@ -32,6 +33,8 @@ def plan_of(
     prediction = predict(c)
     steps = task.steps(c.global_batch)
     step = Range(prediction.low_s, prediction.step_time_s, prediction.high_s)
+    if extrapolates(task, c.machine.accelerator):
+        step = step.widened(step.high / step.expected)
     time = step.times(steps)
     price, usd_per_s = space.price(instance.name), space.usd_per_s(instance.name)
     peak = peak_tflops(accelerators()[c.machine.accelerator], c.precision) or 0.0
@@ -44,7 +47,7 @@ def plan_of(
         prediction=prediction,
         steps=steps,
         time_s=time,
-        cost_usd=None if usd_per_s is None else time.times(usd_per_s * count),
+        cost_usd=_cost(time, price, usd_per_s, count),
         price=price,
         mfu=task.flops_per_token * prediction.tokens_per_s / (peak * 1e12 * c.machine.devices),
         advice=advice(task, c.global_batch),
@@ -54,6 +57,13 @@ def plan_of(
             *_warnings(task, space, price is not None),
         ),
     )
+
+
+def _cost(time: Range, price: Price | None, usd_per_s: float | None, count: int) -> Range | None:
+    if price is None or usd_per_s is None:
+        return None
+    cost = time.times(usd_per_s * count)
+    return cost.widened(PRICE_FACTOR) if price.estimate else cost
 
 
 class Longest(NamedTuple):

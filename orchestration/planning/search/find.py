@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from orchestration.catalog import Instance
 from orchestration.planning.cost.estimates import memory_room
@@ -15,11 +15,13 @@ from orchestration.planning.search.assessment import broken_limit, longest_s, pl
 from orchestration.planning.search.candidates import Cluster
 from orchestration.planning.search.layouts import Layout, layouts
 from orchestration.planning.search.objective import CHEAPEST, Objective
+from orchestration.planning.search.preference import choose, doubts, why_doubtful
+from orchestration.planning.search.sites import Site
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoices
 from orchestration.planning.search.suitability import unsuitable
 from orchestration.planning.search.task import Task
-from orchestration.planning.search.work import Candidate, Shared, Work
+from orchestration.planning.search.work import Candidate, Shared
 
 
 def find_plans(task: Task, space: Space | None = None, objective: Objective = CHEAPEST) -> Plans:
@@ -59,37 +61,6 @@ def _answer(
     return answer
 
 
-@dataclass(frozen=True, slots=True)
-class _Site:
-    """One cluster, with lower bounds on time and cost."""
-
-    cluster: Cluster
-    layouts: tuple[Layout, ...]
-    time_s: float
-    """Lower bound on the time of a plan."""
-    usd_per_s: float | None
-    """Price of the whole cluster."""
-
-    @property
-    def name(self) -> str:
-        return self.cluster.instance.name
-
-    @property
-    def works(self) -> list[Work]:
-        """Everything that may be tried, what may be fast first."""
-        return self.cluster.works(self.layouts)
-
-    @property
-    def cost_usd(self) -> float:
-        """Lower bound on the cost of a plan."""
-        return float("inf") if self.usd_per_s is None else self.time_s * self.usd_per_s
-
-    @property
-    def order(self) -> tuple[float, float, str, int]:
-        """Sort key: promising sites first, so that their plans rule out others."""
-        return (self.cost_usd * self.time_s, self.time_s, self.name, self.cluster.count)
-
-
 class _Search:
     """One search, with everything that its clusters share."""
 
@@ -104,8 +75,8 @@ class _Search:
         self.rejected: list[Rejected] = []
         self.plans: list[Plan] = []
         """Plans within every limit."""
-        self.front: list[tuple[float, float]] = []
-        """Time and cost of `plans`."""
+        self.front: list[tuple[float, float, int]] = []
+        """Time, cost and number of doubts of `plans`."""
         self.considered = 0
 
     def run(self, *, whole: bool) -> Plans:
@@ -117,11 +88,14 @@ class _Search:
         for site in sites:
             if whole or not self.is_behind(site):
                 self.examine(site)
-        chosen = min(self.plans, key=self.rank, default=None)
+        chosen, passed_over = choose(self.plans, self.task, self.objective, self.rank)
+        listed = [plan for plan in self.plans if plan.price and not plan.price.estimate]
+        estimated = chosen is not None and chosen.price is not None and chosen.price.estimate
         best = front(self.plans)
         for plan in self.plans:
             if chosen is not None and plan is not chosen:
-                self.rejected.append(beaten(plan, chosen))
+                unknown = why_doubtful(self.task, plan) if self.is_better(plan, chosen) else ""
+                self.rejected.append(beaten(plan, chosen, unknown))
         alternatives = self.alternatives(chosen) if whole else ()
         return Plans(
             task=self.task,
@@ -131,6 +105,8 @@ class _Search:
             rejected=tuple(sorted(self.rejected, key=by_instance)),
             alternatives=alternatives,
             scaling=self.scaling(sites, chosen) if whole else (),
+            passed_over=passed_over,
+            listed=min(listed, key=self.rank, default=None) if estimated else None,
             missing=(),
             considered=self.considered,
         )
@@ -142,7 +118,11 @@ class _Search:
         first = (cost, time) if self.objective.aim == "cheapest" else (time, cost)
         return (*first, plan.layout.rank, plan.instance_count, plan.instance_type)
 
-    def sites(self) -> Iterator[_Site]:
+    def is_better(self, plan: Plan, chosen: Plan) -> bool:
+        """Return whether a plan is expected to serve the objective better than the chosen."""
+        return self.rank(plan) < self.rank(chosen)
+
+    def sites(self) -> Iterator[Site]:
         """Return the clusters that could train the task."""
         for instance in self.space.allowed():
             price = self.space.usd_per_s(instance.name)
@@ -156,7 +136,7 @@ class _Search:
                 if (site := self.site(instance, count, price)) is not None:
                     yield site
 
-    def site(self, instance: Instance, count: int, price: float | None) -> _Site | None:
+    def site(self, instance: Instance, count: int, price: float | None) -> Site | None:
         """Return a cluster with its usable layouts; ``None``: it has none, and was rejected."""
         name = instance.name
         if count > 1 and instance.network_gbps is None:
@@ -173,18 +153,21 @@ class _Search:
             self.reject(name, count, "batch", reason)
             return None
         usd_per_s = None if price is None else price * count
-        return _Site(cluster, usable, cluster.least_s(usable), usd_per_s)
+        unknown = doubts(self.task, instance.accelerator or "", self.space.price(name))
+        return Site(cluster, usable, cluster.least_s(usable), usd_per_s, unknown)
 
-    def is_behind(self, site: _Site) -> bool:
+    def is_behind(self, site: Site) -> bool:
         """Return whether a known plan serves the objective better than any of this cluster."""
         if self.objective.aim == "fastest":
-            return any(time <= site.time_s for time, _ in self.front)
-        return any(cost <= site.cost_usd for _, cost in self.front)
+            return any(time <= site.time_s for time, _, _ in self.front)
+        return any(cost <= site.cost_usd for _, cost, _ in self.front)
 
-    def examine(self, site: _Site) -> None:
+    def examine(self, site: Site) -> None:
         """Find the best plan of a cluster, unless its bounds are no better than a known plan."""
         cluster = site.cluster
-        if any(t <= site.time_s and c <= site.cost_usd for t, c in self.front):
+        if any(
+            t <= site.time_s and c <= site.cost_usd and d <= site.doubts for t, c, d in self.front
+        ):
             detail = f"takes {duration(site.time_s)} or more, even without communication"
             figures = {"time_s": site.time_s}
             if site.usd_per_s is not None:
@@ -211,7 +194,7 @@ class _Search:
             self.reject(site.name, cluster.count, *limit, layout=str(plan.layout))
             return
         cost = float("inf") if plan.cost_usd is None else plan.cost_usd.expected
-        self.front.append((plan.time_s.expected, cost))
+        self.front.append((plan.time_s.expected, cost, site.doubts))
         self.plans.append(plan)
 
     def plan(self, cluster: Cluster, candidate: Candidate) -> Plan:
@@ -241,7 +224,7 @@ class _Search:
                 plans.append(self.plan(cluster, candidate))
         return tuple(sorted(plans, key=lambda plan: plan.time_s.expected))
 
-    def scaling(self, sites: Iterable[_Site], chosen: Plan | None) -> tuple[Plan, ...]:
+    def scaling(self, sites: Iterable[Site], chosen: Plan | None) -> tuple[Plan, ...]:
         """Return the best plan for each number of instances of the chosen type, without limits."""
         plans = []
         for site in sites:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Final
 
-from orchestration.catalog import instance
+from orchestration.catalog import instance, is_scarce
 from orchestration.planning.search.amounts import duration, money
 from orchestration.planning.search.answers.plans import Plan, Plans, Range
+from orchestration.planning.search.preference import why_doubtful
 
 HEADINGS: Final = ("instances", "layout", "strategy", "batch", "memory", "MFU", "time", "cost")
 
@@ -35,7 +36,21 @@ def answer(plans: Plans) -> list[tuple[str, str]]:
         slower = simpler.time_s.expected / plans.chosen.time_s.expected - 1
         text = f"{simpler.layout} ({simpler.strategy.kind}) is simpler and about as fast"
         lines.append(("note", f"{text} ({slower:+.1%} time)"))
+    if (listed := plans.listed) is not None:
+        lines.append(("note", f"the price is an estimate; at a listed price, {_short(listed)}"))
+    if (best := plans.passed_over) is not None:
+        unknown = why_doubtful(plans.task, best)
+        lines.append(("note", f"{_short(best)} is within the uncertainty, but {unknown}"))
+    if plans.chosen is not None and is_scarce(plans.chosen.instance_type):
+        name = plans.chosen.instance_type
+        lines.append(("note", f"{name} is often out of stock (a prior); ask for quota, or reserve"))
     return lines
+
+
+def _short(plan: Plan) -> str:
+    cost = "" if plan.cost_usd is None else f" and {money(plan.cost_usd.expected)}"
+    time = duration(plan.time_s.expected)
+    return f"{plan.instance_count} x {plan.instance_type} ({time}{cost})"
 
 
 def facts(plan: Plan) -> list[tuple[str, str]]:

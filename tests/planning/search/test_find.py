@@ -189,7 +189,7 @@ def test_the_search_finds_the_best_for_other_tasks(
 @pytest.mark.parametrize("model", [GPT2, LLAMA_7B, LLAMA_70B], ids=["gpt2", "7b", "70b"])
 def test_the_whole_catalog_takes_few_predictions(model: ModelShape, objective: Objective) -> None:
     """Twenty thousand take a second on a quiet machine."""
-    assert find_plans(task(model, 1024), Space(), objective).considered < 15_000
+    assert find_plans(task(model, 1024), Space(), objective).considered < 20_000
 
 
 @pytest.mark.parametrize(

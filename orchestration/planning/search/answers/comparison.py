@@ -30,8 +30,8 @@ def _compared(ratio: float, more: str, less: str) -> str:
     return f"less than 1% {word}" if share < 0.01 else f"{share:.0%} {word}"
 
 
-def beaten(plan: Plan, chosen: Plan) -> Rejected:
-    """Return why a plan within all limits was not chosen."""
+def beaten(plan: Plan, chosen: Plan, unknown: str = "") -> Rejected:
+    """Return why a plan within all limits was not chosen: also what is `unknown` about it."""
     ratio = plan.time_s.expected / chosen.time_s.expected
     parts = [_compared(ratio, "slower", "faster")]
     figures = {"time_s": plan.time_s.expected}
@@ -45,7 +45,7 @@ def beaten(plan: Plan, chosen: Plan) -> Rejected:
         instance_count=plan.instance_count,
         layout=str(plan.layout),
         reason="not the best",
-        detail=" and ".join(parts),
+        detail=" and ".join(parts) + (f", but {unknown}" if unknown else ""),
         figures=figures,
     )
 

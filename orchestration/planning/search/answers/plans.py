@@ -35,6 +35,10 @@ class Range:
         """Multiply all three values."""
         return Range(self.low * factor, self.expected * factor, self.high * factor)
 
+    def widened(self, factor: float) -> Range:
+        """Move both ends away by a factor."""
+        return Range(self.low / factor, self.expected, self.high * factor)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -152,6 +156,10 @@ class Plans:
     """The best plan of every other layout on the chosen instances, the fastest first."""
     scaling: tuple[Plan, ...]
     """The best plan for each number of instances of the chosen type."""
+    passed_over: Plan | None
+    """A plan that is expected to be better than the chosen, about which less is known."""
+    listed: Plan | None
+    """The best plan at a listed price, if the price of the chosen is an estimate."""
     missing: tuple[str, ...]
     """If there is no plan: what is missing, by how much, and what would help."""
     considered: int
@@ -179,6 +187,8 @@ class Plans:
             "front": [plan.data() for plan in self.front],
             "alternatives": [plan.data() for plan in self.alternatives],
             "simpler": None if self.simpler is None else self.simpler.data(),
+            "passed_over": None if self.passed_over is None else self.passed_over.data(),
+            "listed": None if self.listed is None else self.listed.data(),
             "scaling": [plan.data() for plan in self.scaling],
             "rejected": [rejection.data() for rejection in self.rejected],
             "missing": list(self.missing),

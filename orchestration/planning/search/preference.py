@@ -1,0 +1,101 @@
+"""The choice among plans: the best, unless a plan with fewer doubts is as good as far as is known.
+
+A price is a doubt if it is estimated, and an accelerator if nothing of the task's kind was measured
+on it. Both widen the intervals of a plan; where another plan without that doubt lies within the
+interval, it is chosen, and among several one that is easier to get.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal
+
+from orchestration.catalog import Price, is_scarce
+from orchestration.planning.search.answers.plans import Plan
+from orchestration.planning.search.objective import Objective
+from orchestration.planning.search.task import Task
+
+PRICE_FACTOR: Final = 1.1
+"""Uncertainty of an estimated price: known prices are 1.15 to 1.25 times those of EC2, and regions
+differ by as much."""
+
+Kind = Literal["dense", "experts", "bits"]
+
+MEASURED: Final[dict[Kind, frozenset[str]]] = {
+    "dense": frozenset({"a100-40", "a100-80", "a10g", "h100", "h200", "trn1", "v100"}),
+    "experts": frozenset({"b200", "b300", "gb200", "h100", "h200"}),
+    "bits": frozenset({"b200", "gb200", "h100"}),
+}
+"""Accelerators with published measurements, by kind of training; a test holds it to the tables."""
+
+
+def kind_of(task: Task) -> Kind:
+    """Return the kind of a training, for which there are measurements or not."""
+    if task.model.experts:
+        return "experts"
+    return "bits" if task.precision in ("fp8", "fp8_rowwise", "mxfp8", "nvfp4") else "dense"
+
+
+def is_measured(task: Task, accelerator: str) -> bool:
+    """Return whether trainings of this kind were measured on an accelerator."""
+    return accelerator in MEASURED[kind_of(task)]
+
+
+def extrapolates(task: Task, accelerator: str) -> bool:
+    """Return whether an accelerator was measured, but only in trainings of another kind."""
+    known = any(accelerator in devices for devices in MEASURED.values())
+    return known and not is_measured(task, accelerator)
+
+
+def doubts(task: Task, accelerator: str, price: Price | None) -> int:
+    """Return how many things about a plan on an accelerator are not known."""
+    return (not is_measured(task, accelerator)) + (price is None or price.estimate)
+
+
+def choose(
+    plans: Sequence[Plan],
+    task: Task,
+    objective: Objective,
+    rank: Callable[[Plan], tuple[object, ...]],
+) -> tuple[Plan | None, Plan | None]:
+    """Return the chosen plan, and the one with lower expectations that it was preferred to."""
+    best = min(plans, key=rank, default=None)
+    if best is None:
+        return None, None
+
+    def doubtful(plan: Plan) -> int:
+        return doubts(task, plan.configuration.machine.accelerator, plan.price)
+
+    surer = [
+        plan
+        for plan in plans
+        if doubtful(plan) < doubtful(best) and _is_as_good(plan, best, objective)
+    ]
+    if not surer:
+        return best, None
+    chosen = min(surer, key=lambda p: (doubtful(p), is_scarce(p.instance_type), *rank(p)))
+    return chosen, best
+
+
+_LONGEST: Final = 2.0
+"""Times that a surer plan may take as long, or cost as much, in what the objective leaves open."""
+
+
+def _is_as_good(plan: Plan, best: Plan, objective: Objective) -> bool:
+    """Return whether a plan lies within the interval of the best."""
+    if plan.cost_usd is None or best.cost_usd is None:
+        return objective.aim == "fastest" and plan.time_s.expected <= best.time_s.high
+    pairs = [(plan.cost_usd, best.cost_usd), (plan.time_s, best.time_s)]
+    (ours, theirs), (other, others) = pairs if objective.aim == "cheapest" else pairs[::-1]
+    return ours.expected <= theirs.high and other.expected <= _LONGEST * others.expected
+
+
+def why_doubtful(task: Task, plan: Plan) -> str:
+    """Return what is not known about a plan, as a clause."""
+    reasons = []
+    if plan.price is not None and plan.price.estimate:
+        reasons.append("its price is an estimate")
+    if not is_measured(task, plan.configuration.machine.accelerator):
+        name = {"dense": "dense training", "experts": "mixture of experts", "bits": "fp8 training"}
+        reasons.append(f"no published {name[kind_of(task)]} was measured on it")
+    return " and ".join(reasons)

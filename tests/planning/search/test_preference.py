@@ -1,0 +1,93 @@
+"""Plans that less is known of do not win by less than what is unknown."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import botocore.session
+
+from orchestration.catalog import instances, is_scarce
+from orchestration.planning.calibration.rows import complete
+from orchestration.planning.calibration.rows import configuration as validated
+from orchestration.planning.cost.regimes import regime
+from orchestration.planning.search.find import find_plans
+from orchestration.planning.search.preference import MEASURED, is_measured
+from orchestration.planning.search.space import Space
+from orchestration.planning.telling.summary import answer as told
+from tests.planning.search.questions import LLAMA_7B, chosen, space, task, whole
+
+
+def test_blackwell_is_not_the_default_on_no_dense_measurement() -> None:
+    answer = whole(LLAMA_7B)
+    assert chosen(answer).instance_type == "ml.p5.48xlarge"
+    best = answer.passed_over
+    assert best is not None
+    assert best.instance_type.startswith("ml.p6-")
+    assert best.cost_usd is not None
+    cost = chosen(answer).cost_usd
+    assert cost is not None
+    assert best.cost_usd.expected < cost.expected <= best.cost_usd.high
+
+
+def test_what_was_not_measured_widens_the_interval() -> None:
+    p6 = chosen(find_plans(task(), space("ml.p6-b200.48xlarge", counts=(1,))))
+    p5 = chosen(find_plans(task(), space("ml.p5.48xlarge", counts=(1,))))
+    assert p6.time_s.high / p6.time_s.expected > p5.time_s.high / p5.time_s.expected
+    assert p6.cost_usd is not None
+    # The estimated price widens the cost further.
+    assert p6.cost_usd.high / p6.cost_usd.expected > p6.time_s.high / p6.time_s.expected
+
+
+def test_a_choice_by_an_estimated_price_names_the_best_listed_one() -> None:
+    names = ("ml.p6-b200.48xlarge", "ml.p3.16xlarge")
+    wanted = task(precision="fp16")
+    answer = find_plans(wanted, space(*names, counts=(4,)))
+    assert chosen(answer).price is not None
+    assert chosen(answer).instance_type == "ml.p6-b200.48xlarge"
+    assert answer.listed is not None
+    assert answer.listed.instance_type == "ml.p3.16xlarge"
+    notes = " ".join(text for name, text in told(answer) if name == "note")
+    assert "the price is an estimate; at a listed price, 4 x ml.p3.16xlarge" in notes
+    assert "often out of stock" in notes
+
+
+def test_a_plan_that_is_passed_over_says_why() -> None:
+    answer = whole(LLAMA_7B)
+    reasons = [r.detail for r in answer.rejected if r.instance_type == "ml.p6-b200.48xlarge"]
+    assert any("its price is an estimate and no published dense training" in r for r in reasons)
+
+
+def test_a_listed_price_takes_the_doubt_away() -> None:
+    where = Space(types=("ml.p6-b200.48xlarge", "ml.p5.48xlarge"), counts=(1,))
+    prices = {name: where.price(name) for name in where.types}
+    listed = {name: replace(price, estimate=False) for name, price in prices.items() if price}
+    answer = find_plans(task(), replace(where, prices=listed))
+    assert answer.listed is None
+
+
+def test_the_accelerators_that_count_as_measured_are_in_the_tables() -> None:
+    known = set()
+    for name in ("benchmarks.csv", "unseen.csv"):
+        with Path("tests/data/planner", name).open(newline="", encoding="utf-8-sig") as file:
+            for row in map(complete, csv.DictReader(file)):
+                try:
+                    c = validated(row)
+                except ValueError:
+                    continue
+                kind = "experts" if c.model.experts else "bits" if c.narrow else "dense"
+                known.add((kind, c.machine.accelerator))
+                assert regime(c)
+    used = {each.accelerator for each in instances().values()}
+    for kind, devices in MEASURED.items():
+        assert {(kind, device) for device in devices} <= known
+    assert {d for kind, d in known if kind == "dense" and d in used} == MEASURED["dense"] & used
+    assert not is_measured(task(), "b200")
+
+
+def test_scarce_types_are_those_that_aws_sells_as_reserved_capacity() -> None:
+    service = botocore.session.get_session().get_service_model("sagemaker")
+    reserved = service.shape_for("ReservedCapacityInstanceType").enum
+    assert {name for name in reserved if is_scarce(name)} == set(reserved)
+    assert not is_scarce("ml.g5.xlarge")
