@@ -195,7 +195,20 @@ def composition(number: int) -> dict[str, Any]:
             if chance.random() < 0.3:
                 after["when"] = {"not_equal": [{"outcome": "error"}, "SourceNotUsable"]}
             document[section] = {f"{section}_note": after}
+    if kept := [stage for stage in drawing.drawn if not stage.looped]:
+        document.setdefault("always", {}).update(reading(random.Random(-number), kept))
     return document
+
+
+def reading(chance: random.Random, kept: list[Drawn]) -> dict[str, Any]:
+    """Return stages after the end that read outputs, which may be absent by then."""
+    values = [{"ref": f"{stage.name}.{stage.output}"} for stage in chance.sample(kept, 1)]
+    either = {"first_of": [*values, "absent"]}
+    return {
+        "kept_note": message({"join": ["kept ", *values]}),
+        "either_note": message({"join": ["either ", either]}),
+        "absent_note": {**message("absent"), "when": {"equal": [either, "absent"]}},
+    }
 
 
 def parameters(number: int) -> dict[str, Any]:
