@@ -140,6 +140,17 @@ def attempt(context: Context) -> Attempt:
     )
 
 
+def run_begun(context: Context) -> float:
+    """Return when the run was last started, in seconds since 1970.
+
+    A person who clears tasks of a run that has ended starts it again. Airflow sets its start anew
+    then, while a task that was not cleared keeps what it returned.
+    """
+    run = context.get("dag_run")
+    start = None if run is None else run.start_date
+    return 0.0 if start is None else start.timestamp()
+
+
 def attempt_number(context: Context) -> int:
     """Return a number that is larger after each time that a person has cleared the task."""
     cleared: int = context["ti"].max_tries - (context["task"].retries or 0)

@@ -21,6 +21,7 @@ from orchestration.execution.effects import (
     Finished,
     Follow,
     Note,
+    Now,
     Pause,
     Recall,
     Rest,
@@ -33,7 +34,7 @@ from orchestration.execution.effects import (
     Waited,
     Watch,
 )
-from orchestration.execution.timing import limit, pause, pause_length
+from orchestration.execution.timing import allowed, pause, pause_length
 from orchestration.execution.verdicts import followed, stopped
 from orchestration.graph import JOB_FAILED
 
@@ -65,6 +66,8 @@ class WorkerEdge:
     started: Callable[[Started], None]
     another_follows: Callable[[], bool]
     """Asked once, where the task is being ended."""
+    begun: float = 0.0
+    """The moment at which the run was last started, in seconds since 1970."""
     killed: bool = False
     _left: bool | None = None
     _deciding: threading.Lock = field(default_factory=threading.Lock)
@@ -95,8 +98,10 @@ class WorkerEdge:
                 return self.clients.send(request)
             case Pause():
                 self._sleep(pause_length(effect, time.time()))
-            case Deadline(seconds, idle):
-                return time.time() + (pause(seconds) if idle else limit(seconds))
+            case Deadline():
+                return time.time() + allowed(effect, begun=self.begun)
+            case Now():
+                return time.time()
             case Recall(path):
                 return self.journal.recalled(path)
             case Resume(path):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from airflow.providers.common.compat.sdk import AirflowException, Asset, BaseOperator
 
 from orchestration.airflow.clients import Clients
-from orchestration.airflow.context import TaskEnvironment, another_follows, attempt, fail
+from orchestration.airflow.context import TaskEnvironment, another_follows, attempt, fail, run_begun
 from orchestration.airflow.edge import GoesOnElsewhere, WorkerEdge
 from orchestration.airflow.journal import Journal
 from orchestration.airflow.links import links
@@ -157,6 +157,7 @@ class StepsMixin(_Operator):
             self.deferrable,
             lambda started: self._show(context, started),
             lambda: another_follows(context),
+            begun=run_begun(context),
             killed=self._killed_early,
         )
         if event is not None and asking.is_answer(event):

@@ -21,6 +21,7 @@ def watch_to_json(watch: Watch) -> dict[str, Any]:
         "outputs": dict(watch.outputs),
         "adopted": watch.adopted,
         "deadline": watch.deadline,
+        "shared": watch.shared,
         "doubt": None if watch.doubt is None else asdict(watch.doubt),
         "place": place_to_json(watch.place),
     }
@@ -38,6 +39,7 @@ def watch_from_json(document: Mapping[str, Any]) -> Watch:
         outputs=document["outputs"],
         adopted=document["adopted"],
         deadline=document["deadline"],
+        shared=document.get("shared", False),
         place=place_from_json(document["place"]),
         doubt=None if doubt is None else Failed(**doubt),
     )

@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 from orchestration.graph import (
     Call,
     Choose,
+    Clock,
     Concluded,
     Fail,
     ForEach,
@@ -150,6 +151,8 @@ class _Drawing:
                 return (_Node(_id("step", step.name), _called(step), shape),)
             case Read():
                 return (_Node(_id("step", step.name), (step.name, "read JSON from S3"), "read"),)
+            case Clock():
+                return (_Node(_id("step", step.name), (step.name, "read the clock"), "read"),)
             case Wait():
                 return (_Node(_id("step", step.name), (step.name, "wait"), "wait"),)
             case Fail():

@@ -11,6 +11,7 @@ from orchestration.graph import (
     CONCLUDED,
     Call,
     Choose,
+    Clock,
     Concluded,
     ForEach,
     Graph,
@@ -45,6 +46,8 @@ def outputs_of(step: Step) -> frozenset[str]:
             return frozenset(step.collect)
         case Concluded():
             return frozenset([*CONCLUDED, *step.kept])
+        case Clock():
+            return frozenset(["at"])
         case _:
             return frozenset()
 
@@ -184,6 +187,8 @@ class _Readers:
                 yield from self.tree(step.name, step.fallback.label, others, looping=looping)
         if call.failure is not None:
             yield from self.tree(call.name, call.failure.remedy, others, looping=looping)
+        if call.within is not None:
+            yield from self.tree(call.name, call.within.since, others, looping=looping)
         if call.pages is not None:
             yield from _folds(call, call.pages)
 

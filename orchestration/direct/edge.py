@@ -23,6 +23,7 @@ from orchestration.execution.effects import (
     Finished,
     Follow,
     Note,
+    Now,
     Pause,
     Recall,
     Rest,
@@ -81,9 +82,10 @@ class DirectEdge:
                 self.interruption.pause(timing.pause(seconds, time_scale=self.time_scale))
             case Waited(path):
                 return self._waited(path)
-            case Deadline(seconds, idle):
-                allowed = timing.pause if idle else timing.limit
-                return time.monotonic() + allowed(seconds, time_scale=self.time_scale)
+            case Deadline():
+                return time.monotonic() + timing.allowed(effect, time_scale=self.time_scale)
+            case Now():
+                return time.time()
             case Recall(path):
                 return self.apart(self.journal.recalled(path))
             case Acquiring(path):

@@ -44,7 +44,15 @@ from orchestration.execution.places import (
 from orchestration.execution.sending import passes, sent
 from orchestration.execution.verdicts import judged, missing, polled, unfollowed
 from orchestration.expressions import Environment, evaluate
-from orchestration.graph import ENDS_OF_JOBS, JOB_FAILED, Call, Fallback, Until, candidates
+from orchestration.graph import (
+    ENDS_OF_JOBS,
+    JOB_FAILED,
+    TIMED_OUT,
+    Call,
+    Fallback,
+    Until,
+    candidates,
+)
 
 
 def called(call: Call, values: Environment, attempt: Attempt, path: str) -> Performance[Outputs]:
@@ -133,7 +141,7 @@ class _Calling:
         """Start or find a job, and ask for it once; the outputs where nothing is waited for."""
         while True:
             asked = self._job(place)
-            created = yield from self._create(asked)
+            created = yield from self._begun(asked)
             if isinstance(created, Refused):
                 place = yield from self._after(
                     place.after(created.words, used=False, hopeful=created.hopeful)
@@ -176,7 +184,10 @@ class _Calling:
     def _after(self, place: Place) -> Performance[Place]:
         """Go on to the next request; where none is left, to the next round."""
         if len(place.lacking) == len(candidates(self.call)):
-            return (yield from next_round(self.path, cast(Fallback, self.call.fallback), place))
+            end = yield from self._end_of_stage()
+            most = None if end is None else end - cast(float, (yield Deadline()))
+            fallback = cast(Fallback, self.call.fallback)
+            return (yield from next_round(self.path, fallback, place, most))
         yield Note(f"{place.lacking[-1]}; falling back")
         return place
 
@@ -208,6 +219,31 @@ class _Calling:
     def _job(self, place: Place) -> Job:
         candidate = candidates(self.call)[len(place.lacking)]
         return job(candidate, self.values).numbered(place.number)
+
+    def _begun(self, asked: Job) -> Performance[Created | Refused]:
+        """Create a job or adopt it; start none when the time of the stage is over."""
+        call, end = asked.call, (yield from self._end_of_stage())
+        if end is None or not call.starts_job or cast(float, (yield Deadline())) < end:
+            return (yield from self._create(asked))
+        if not self.attempt.first:
+            # What an earlier attempt started must be stopped, so it is adopted; what cannot be
+            # asked for by its name is sent again, since that finds it.
+            if call.adopt is None or not _until(call).absent:
+                return (yield from self._create(asked))
+            if (yield from self._look(asked)) is not None:
+                return Created({}, adopted=True)
+        limit = wording.limit_of_stage(call)
+        cause = wording.filled(wording.NOT_STARTED, subject=asked.subject, limit=limit)
+        raise RunError(TIMED_OUT, cause)
+
+    def _end_of_stage(self) -> Performance[float | None]:
+        """Return the moment at which the time is over that the call has together with others."""
+        within, until = self.call.within, self.call.until
+        if within is None or until is None:
+            return None
+        since = cast(float, evaluate(within.since, self.values))
+        idle = until.person is not None
+        return cast(float, (yield Deadline(within.seconds, idle, since)))
 
     def _create(self, asked: Job) -> Performance[Created | Refused]:
         """Create a job or adopt it, unless no capacity is available."""
@@ -282,6 +318,8 @@ class _Calling:
         until = _until(asked.call)
         idle = until.person is not None
         deadline = cast(float, (yield Deadline(until.timeout_s, idle)))
+        end = yield from self._end_of_stage()
+        shared = end is not None and end < deadline
         return Watch(
             path=self.path,
             subject=asked.subject,
@@ -290,7 +328,8 @@ class _Calling:
             stop=None if until.stop is None else asked.evaluated(until.stop, created.outputs),
             outputs=created.outputs,
             adopted=created.adopted,
-            deadline=deadline,
+            deadline=deadline if end is None else min(deadline, end),
+            shared=shared,
             place=place,
             doubt=created.doubt,
         )

@@ -147,6 +147,8 @@ class Watch:
     """True if an earlier attempt started it."""
     deadline: float
     """The moment it is stopped at, on the clock of :class:`Deadline`."""
+    shared: bool = False
+    """True if the time that ends then is what it has together with others (``call.within``)."""
     place: Place = Place()
     doubt: Failed | None = None
     """The end if the poll says that nothing has the name: the call failed, and its response, or an
@@ -177,6 +179,13 @@ class Deadline:
     seconds: float = 0.0
     idle: bool = False
     """True if no work runs meanwhile, so that simulated time shortens it."""
+    since: float | None = None
+    """The moment that they count from, in seconds since 1970; ``None``: this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """Ask for this moment in seconds since 1970, which other processes can count from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +314,7 @@ Effect: TypeAlias = (
     Send
     | Pause
     | Deadline
+    | Now
     | Recall
     | Resume
     | Started

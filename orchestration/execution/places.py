@@ -106,8 +106,13 @@ def timed(place: Place, fallback: Fallback | None, path: str = "") -> Performanc
     return replace(place, since=cast(float, (yield Deadline())), waited=waited)
 
 
-def next_round(path: str, fallback: Fallback, place: Place) -> Performance[Place]:
-    """Pause before the next round, no request being left; fail where none is allowed."""
+def next_round(
+    path: str, fallback: Fallback, place: Place, most: float | None = None
+) -> Performance[Place]:
+    """Pause before the next round, no request being left; fail where none is allowed.
+
+    ``most``: the seconds that the pause may take.
+    """
     waited = left = 0.0
     if fallback.waits:
         waited = place.waited + cast(float, (yield Deadline())) - place.since
@@ -115,6 +120,8 @@ def next_round(path: str, fallback: Fallback, place: Place) -> Performance[Place
     if left <= 0 or not place.hopeful:
         raise exhausted(fallback, place)
     seconds = min(fallback.pause_s, left)
+    if most is not None:
+        seconds = max(0.0, min(seconds, most))
     yield Note(f"{wording.SEPARATOR.join(place.lacking)}; going round again in {seconds:.0f} s")
     # What was only refused has left its name, and later attempts look for jobs by their names.
     number = place.number + 1 if place.used else place.number

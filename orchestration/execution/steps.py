@@ -20,6 +20,7 @@ from orchestration.execution.effects import (
     Begun,
     Broke,
     Finished,
+    Now,
     Outputs,
     Performance,
     Recall,
@@ -36,6 +37,7 @@ from orchestration.expressions import Json, Tree, evaluate
 from orchestration.graph import (
     Call,
     Choose,
+    Clock,
     Concluded,
     Fail,
     ForEach,
@@ -137,6 +139,12 @@ def _step(step: Step, scope: Scope, attempt: Attempt) -> Performance[None]:  # n
             if outputs is None:
                 outputs = yield from _read(step, scope)
                 outputs = yield from _finished(path, outputs)
+            scope.leave(step.name, outputs)
+            return
+        case Clock():
+            outputs = cast("Outputs | None", (yield Recall(path)))
+            if outputs is None:
+                outputs = yield from _finished(path, {"at": cast(float, (yield Now()))})
             scope.leave(step.name, outputs)
             return
         case Choose():

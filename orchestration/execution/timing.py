@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import time
 
-from orchestration.execution.effects import Pause
+from orchestration.execution.effects import Deadline, Pause
 
 TIME_SCALE = "ORCHESTRATION_TIME_SCALE"
 """Environment variable: real seconds per second of AWS. Only the embedded AWS sets it."""
@@ -20,6 +21,16 @@ def scale() -> float:
 def pause(seconds: float, *, time_scale: float | None = None) -> float:
     """Return the real seconds of a pause in which nothing has to happen."""
     return max(0.0, seconds * (scale() if time_scale is None else time_scale))
+
+
+def allowed(effect: Deadline, *, begun: float = 0.0, time_scale: float | None = None) -> float:
+    """Return the real seconds from now until a deadline.
+
+    ``begun``: the moment at which the run was last started, before which nothing counts.
+    """
+    passed = 0.0 if effect.since is None else time.time() - max(effect.since, begun)
+    length = pause if effect.idle else limit
+    return length(effect.seconds, time_scale=time_scale) - passed
 
 
 def pause_length(effect: Pause, now: float, *, time_scale: float | None = None) -> float:

@@ -43,7 +43,7 @@ def followed(watch: Watch) -> Performance[Verdict]:
             return verdict
         if cast(float, (yield Deadline())) >= watch.deadline:
             yield from stopped(watch)
-            return late(until, watch.subject)
+            return late(watch)
 
 
 def polled(watch: Watch) -> Performance[Verdict | None]:
@@ -132,11 +132,13 @@ def _is_repeated(call: Call, kind: FailureKind) -> bool:
     return call.adopt is not None and call.adopt.tries > 1 and kind in call.adopt.again
 
 
-def late(until: Until, subject: str) -> Failed:
+def late(watch: Watch) -> Failed:
     """Return the end of what took too long."""
+    until = watch.call.until
+    assert until is not None  # noqa: S101 (only what waits is watched)
+    limit = wording.limit_of_stage(watch.call) if watch.shared else wording.own_limit(until)
     return Failed(
-        TIMED_OUT,
-        wording.filled(wording.late(until), subject=subject, seconds=f"{until.timeout_s:g}"),
+        TIMED_OUT, wording.filled(wording.late(until), subject=watch.subject, limit=limit)
     )
 
 

@@ -18,7 +18,9 @@ from orchestration.graph import (
     RUN_FAILED,
     RUN_SUCCEEDED,
     TIMED_OUT,
+    Call,
     Until,
+    stage_of,
 )
 
 __all__ = ["JOB_FAILED", "NO_CAPACITY", "TIMED_OUT", "filled", "parts"]
@@ -56,10 +58,14 @@ METRIC_NOT_NUMBER: Final = "MetricNotNumber"
 ENDED: Final = "{subject} ended as {status}"
 BEFORE_REASON: Final = ": "
 ENDED_WITH_REASON: Final = f"{ENDED}{BEFORE_REASON}{{reason}}"
-LATE: Final = "{subject} did not end within {seconds} s"
+LATE: Final = "{subject} did not end within {limit}"
+"""``limit`` is one of the next two."""
+OWN_LIMIT: Final = "{seconds} s"
+LIMIT_OF_STAGE: Final = "the {seconds} s of stage {stage}"
 TOLD_TO_STOP: Final = "; it was told to stop"
 LATE_AND_STOPPED: Final = f"{LATE}{TOLD_TO_STOP}"
-UNANSWERED: Final = "{subject}: nobody answered within {seconds} s"
+NOT_STARTED: Final = "{subject} was not started: {limit} are over"
+UNANSWERED: Final = "{subject}: nobody answered within {limit}"
 ASKED: Final = "{operation} of {subject}"
 CALL_REFUSED: Final = f"{{subject}}{BEFORE_REASON}{{message}}"
 POLL_REFUSED: Final = f"{ASKED}{BEFORE_REASON}{{message}}"
@@ -132,6 +138,26 @@ def late(until: Until) -> str:
     if until.person is not None:
         return UNANSWERED
     return LATE if until.stop is None else LATE_AND_STOPPED
+
+
+def own_limit(until: Until) -> str:
+    """Return the time that a job itself has, in words."""
+    return filled(OWN_LIMIT, seconds=number(until.timeout_s))
+
+
+def limit_of_stage(call: Call) -> str:
+    """Return the time that a call has together with others of its stage, in words."""
+    seconds = 0.0 if call.within is None else call.within.seconds
+    return filled(LIMIT_OF_STAGE, seconds=number(seconds), stage=stage_of(call.name))
+
+
+def number(value: float) -> str:
+    """Return a number as people write it.
+
+    >>> number(2_592_000.0), number(0.5)
+    ('2592000', '0.5')
+    """
+    return f"{value:.15g}"
 
 
 def filled(text: str, **values: object) -> str:

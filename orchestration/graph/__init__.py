@@ -64,6 +64,7 @@ from orchestration.graph.steps import (
     Wait,
     Workflow,
 )
+from orchestration.graph.timing import Clock, Within
 from orchestration.graph.walking import (
     all_steps,
     bodies,
@@ -96,6 +97,7 @@ __all__ = [
     "Alternative",
     "Call",
     "Choose",
+    "Clock",
     "Concluded",
     "ErrorPattern",
     "Fail",
@@ -127,6 +129,7 @@ __all__ = [
     "TriggerSpec",
     "Until",
     "Wait",
+    "Within",
     "Workflow",
     "all_steps",
     "bodies",

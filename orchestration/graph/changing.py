@@ -17,11 +17,14 @@ from orchestration.graph.steps import (
 )
 
 
-def with_calls(step: Step, change: Callable[[Call], Call]) -> Step:
-    """Replace every call of a step by what ``change`` makes of it."""
+def with_calls(step: Step, change: Callable[[Call], Call], *, cleanups: bool = True) -> Step:
+    """Replace every call of a step by what ``change`` makes of it.
+
+    ``cleanups``: those of clean-ups too.
+    """
 
     def graph(old: Graph) -> Graph:
-        return Graph(tuple(with_calls(inner, change) for inner in old.steps))
+        return Graph(tuple(with_calls(inner, change, cleanups=cleanups) for inner in old.steps))
 
     match step:
         case Call():
@@ -34,7 +37,8 @@ def with_calls(step: Step, change: Callable[[Call], Call]) -> Step:
             return replace(step, branches=tuple(graph(branch) for branch in step.branches))
         case Guarded():
             acquire, body = change(step.acquire), graph(step.body)
-            return replace(step, acquire=acquire, body=body, cleanup=graph(step.cleanup))
+            cleanup = graph(step.cleanup) if cleanups else step.cleanup
+            return replace(step, acquire=acquire, body=body, cleanup=cleanup)
         case Concluded():
             return replace(step, body=graph(step.body), conclusion=graph(step.conclusion))
         case _:

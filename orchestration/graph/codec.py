@@ -44,6 +44,7 @@ from orchestration.graph.steps import (
     Require,
     Wait,
 )
+from orchestration.graph.timing import Clock, Within
 from orchestration.refs import Expression
 
 _KINDS: Final[Mapping[str, type[Any]]] = {
@@ -53,6 +54,7 @@ _KINDS: Final[Mapping[str, type[Any]]] = {
         Alternative,
         Call,
         Choose,
+        Clock,
         Concluded,
         ErrorPattern,
         Fail,
@@ -74,6 +76,7 @@ _KINDS: Final[Mapping[str, type[Any]]] = {
         Retry,
         Until,
         Wait,
+        Within,
     )
 }
 

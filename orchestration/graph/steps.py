@@ -18,6 +18,7 @@ from orchestration.graph.calls import (
     Retry,
     Until,
 )
+from orchestration.graph.timing import Clock, Within
 
 if TYPE_CHECKING:
     from orchestration.refs import Expression
@@ -43,7 +44,14 @@ class Call:
     failure: Failure | None = None
     may_fail: bool = False
     """True if the step ends well although its job failed or ran out of time; it has no outputs."""
+    within: Within | None = None
+    """The time that it has together with others; of calls that wait only."""
     after: tuple[str, ...] = ()
+
+    @property
+    def starts_job(self) -> bool:
+        """True if it starts something that takes its time: its polls ask for something else."""
+        return self.until is not None and self.until.poll.name != self.operation.name
 
     @property
     def only_asks(self) -> bool:
@@ -189,7 +197,7 @@ _Scalar: TypeAlias = str | float | bool
 ParameterValue: TypeAlias = _Scalar | Sequence[_Scalar | Mapping[str, _Scalar]]
 """The value of a parameter: a scalar, or a list of scalars, or of objects of scalars."""
 Step: TypeAlias = (
-    Call | Read | Choose | Require | ForEach | Parallel | Guarded | Concluded | Wait | Fail
+    Call | Read | Choose | Require | ForEach | Parallel | Guarded | Concluded | Clock | Wait | Fail
 )
 RUN_SUCCEEDED: Final = "succeeded"
 RUN_FAILED: Final = "failed"

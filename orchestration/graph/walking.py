@@ -24,6 +24,7 @@ from orchestration.graph.steps import (
     Step,
     Wait,
 )
+from orchestration.graph.timing import Clock
 
 
 def bodies(step: Step) -> tuple[Graph, ...]:
@@ -39,7 +40,7 @@ def bodies(step: Step) -> tuple[Graph, ...]:
             return (Graph((step.acquire,)), step.body, step.cleanup)
         case Concluded():
             return (step.body, step.conclusion)
-        case Call() | Read() | Require() | Wait() | Fail():
+        case Call() | Read() | Require() | Clock() | Wait() | Fail():
             return ()
 
 
@@ -97,7 +98,7 @@ def trees(step: Step) -> Iterator[Tree]:
             yield step.cause
         case Concluded():
             yield from (kept.value for kept in step.kept.values())
-        case Parallel() | Guarded():
+        case Parallel() | Guarded() | Clock():
             pass
 
 
@@ -108,6 +109,8 @@ def _trees_of_call(call: Call) -> Iterator[Tree]:
         yield call.failure.remedy
     if call.until is not None and call.until.person is not None:
         yield call.until.person.question
+    if call.within is not None:
+        yield call.within.since
 
 
 def stage_of(step: str) -> str:
@@ -180,6 +183,8 @@ def rewrite(  # noqa: C901 - one arm for each kind of step
             return replace(step, seconds=tree(step.seconds))
         case Fail():
             return replace(step, cause=tree(step.cause))
+        case Clock():
+            return step
         case _:
             assert_never(step)
 
@@ -210,7 +215,9 @@ def _rewrite_call(call: Call, tree: Callable[[Any], Any]) -> Call:
     if fallback is not None:
         others = tuple(alternative(other) for other in fallback.alternatives)
         fallback = replace(fallback, label=tree(fallback.label), alternatives=others)
-    failure, pages = call.failure, call.pages
+    failure, pages, within = call.failure, call.pages, call.within
+    if within is not None:
+        within = replace(within, since=tree(within.since))
     if failure is not None:
         failure = replace(failure, remedy=tree(failure.remedy))
     if pages is not None:
@@ -223,6 +230,7 @@ def _rewrite_call(call: Call, tree: Callable[[Any], Any]) -> Call:
         until=until,
         fallback=fallback,
         failure=failure,
+        within=within,
     )
 
 

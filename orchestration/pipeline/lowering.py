@@ -24,6 +24,7 @@ from orchestration.pipeline.afterwards import concluding, reading
 from orchestration.pipeline.afterwards.concluding import Conclusion, Reads
 from orchestration.pipeline.description import ROLE, Description
 from orchestration.pipeline.draft import Draft
+from orchestration.pipeline.placing import timing
 from orchestration.pipeline.placing.lowered import Lowered
 from orchestration.pipeline.placing.placement import Placement, Settled, leaves
 from orchestration.pipeline.problems import problems
@@ -214,12 +215,14 @@ def _lowered(
     ``read`` are the outputs that something reads; ``None``: all of them.
     """
     if stage.for_each is None:
-        return _once(stage, context)
-    fragment, problems = _once(stage, looping.inside(context, stage.for_each))
-    loop, wrong = looping.looped(
-        stage, fragment, sorted(fragment.outputs if read is None else read)
-    )
-    return loop, [*problems, *wrong]
+        fragment, problems = _once(stage, context)
+    else:
+        fragment, problems = _once(stage, looping.inside(context, stage.for_each))
+        shown = sorted(fragment.outputs if read is None else read)
+        fragment, wrong = looping.looped(stage, fragment, shown)
+        problems = [*problems, *wrong]
+    fragment, late = timing.timed(stage, fragment)
+    return fragment, [*problems, *late]
 
 
 def _once(stage: Stage, context: Context) -> tuple[Fragment, list[Problem]]:
@@ -288,8 +291,10 @@ def _entered(
     if not done:
         return fragment
     if fragment.guard is not None:
-        acquire = replace(fragment.guard.acquire, after=done)
-        return replace(fragment, guard=replace(fragment.guard, acquire=acquire))
+        guard = fragment.guard
+        if guard.clock is not None:
+            return replace(fragment, guard=replace(guard, clock=replace(guard.clock, after=done)))
+        return replace(fragment, guard=replace(guard, acquire=replace(guard.acquire, after=done)))
     steps = tuple(
         step if before[step.name] else replace(step, after=(*step.after, *done))
         for step in fragment.steps

@@ -57,7 +57,7 @@ class Deployment(DeploymentFields):
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
         yield from s3_problem("model_data", self.model_data)
         if self.update is not None:
-            for problem in self.update.problems(self.instance_count, self.timeout_s):
+            for problem in self.update.problems(self.instance_count, self.update_s):
                 yield replace(problem, field=f"update.{problem.field}")
             if self.update.keep is not None and isinstance(self.endpoint_name, Expression):
                 yield Problem(

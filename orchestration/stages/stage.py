@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -20,7 +20,7 @@ from orchestration.expressions import (
     run_id,
     walk,
 )
-from orchestration.graph import Call, Graph, Permission, Step
+from orchestration.graph import Call, Clock, Graph, Permission, Step
 from orchestration.refs import FORMS, Expression, parse, written
 from orchestration.stages.options import AirflowOptions, JobRetry
 from orchestration.stages.outputs import Outputs
@@ -38,6 +38,10 @@ def _listed(value: object) -> object:
             raise ValueError(f"element {lists[0]} is a list; expected texts, numbers or objects")
         return value
     raise ValueError(f"expected a list, or a reference to one, got {value!r}")
+
+
+MOST_SECONDS: Final = 31_536_000
+"""A year: an execution of Step Functions takes no longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,8 @@ class Guard:
     saving: Graph = field(default_factory=Graph)
     """Steps after all readers have succeeded and before the clean-up; nobody reads their results
     but the run's own outputs."""
+    clock: Clock | None = None
+    """The clock before it, where the stage has ``timeout_s``; the pipeline puts it there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +237,10 @@ class Stage(Model):
     """Tags of what the stage creates, beside those of the pipeline."""
     retry: JobRetry | None = None
     """Further jobs where one fails: by default none."""
+    timeout_s: Annotated[int, Field(ge=1, le=MOST_SECONDS, strict=True)] | None = None
+    """Seconds that the whole stage may take: its jobs, further tries, all elements of a loop,
+    waiting for capacity or for a person. Then its jobs are stopped, it starts no other, and the run
+    fails with ``TimedOut``. Limits of its parts count beside it."""
     airflow: AirflowOptions | None = None
     """Settings of the stage's tasks on Airflow; other backends ignore them."""
     when: Condition | None = None

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from orchestration.expressions import Result
+from orchestration.graph import Clock, Within
 from orchestration.local.airflow import AirflowRun
 from tests.airflow.conftest import Run, states
 from tests.airflow.scripted_aws import ScriptedAws
@@ -66,6 +68,19 @@ def test_a_try_that_is_asked_for_is_started_once_however_attempts_end(
     assert [name.rpartition("-")[2] for name in aws.jobs][1:] == ["2"]
     assert len(aws.jobs) == 2
     assert tries(ended, "train") == 2
+
+
+def test_a_retried_task_counts_from_the_clock_of_the_run(run: Run, aws: ScriptedAws) -> None:
+    within = Within(since=Result("train.clock", "at"), seconds=2)
+    aws.statuses["train"] = ["InProgress"]
+    aws.faults += [("CreateTrainingJob", 503, "ServiceUnavailable", True)] * 3
+    aws.faults += [("DescribeTrainingJob", 400, "ResourceNotFound", False)]
+    job = replace(training("train.job"), within=within)
+    ended = run(workflow(Clock(name="train.clock"), job))
+    assert (ended.state, ended.error) == ("failed", "TimedOut")
+    assert "did not end within the 2 s of stage train; it was told to stop" in str(ended.cause)
+    assert (len(aws.jobs), aws.count()["StopTrainingJob"]) == (1, 1)
+    assert (tries(ended, "train.clock"), tries(ended, "train.job")) == (1, 2)
 
 
 def test_throttling_passes_and_a_refusal_does_not(run: Run, aws: ScriptedAws) -> None:

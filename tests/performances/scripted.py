@@ -17,6 +17,7 @@ from orchestration.execution.effects import (
     Finished,
     Follow,
     Note,
+    Now,
     Outputs,
     Pause,
     Performance,
@@ -93,8 +94,10 @@ class ScriptedEdge:
                 self.now = min(self.now + seconds, deadline or float("inf"))
             case Rest(_, seconds):
                 self.now += seconds
-            case Deadline(seconds):
-                return self.now + seconds
+            case Deadline(seconds, _, since):
+                return (self.now if since is None else since) + seconds
+            case Now():
+                return self.now
             case Recall(path):
                 return self.kept.get(path)
             case Acquiring(path):

@@ -14,7 +14,7 @@ from orchestration.execution.effects import Aborted, Place, Request, Rest, Servi
 from orchestration.execution.places import Attempt
 from orchestration.execution.scope import Scope
 from orchestration.expressions.evaluate import Values
-from orchestration.graph import Call, ErrorPattern
+from orchestration.graph import Call, ErrorPattern, Within
 from tests.airflow.workflows import CAPACITY, falling_back
 from tests.performances.scripted import Answer, ScriptedEdge, perform
 
@@ -121,6 +121,21 @@ def test_the_deadline_ends_it_and_the_last_pause_is_cut() -> None:
     assert "limit 'ml.g5.48xlarge for spot training job usage' is 2" in failed.value.cause
     assert failed.value.cause.count("was refused") == 3
     assert moments == [0, 900, 1800, 2000]
+
+
+def test_a_pause_between_rounds_ends_with_the_time_of_the_stage() -> None:
+    moments: list[float] = []
+
+    def supply(machines: str, now: float) -> str:
+        moments.append(now)
+        return "2"
+
+    aws = SageMaker(supply)
+    with pytest.raises(RunError) as late:
+        aws.run(replace(waiting(wait_s=36_000), within=Within(since=0, seconds=1000)))
+    cause = "CreateTrainingJob base was not started: the 1000 s of stage train are over"
+    assert (late.value.error, late.value.cause) == ("TimedOut", cause)
+    assert (sorted({*moments}), aws.edge.now) == ([0, 900], 1000)
 
 
 def test_time_that_jobs_look_for_machines_counts() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from orchestration.execution.effects import Pause
-from orchestration.execution.timing import TIME_SCALE, pause_length
+from orchestration.execution.effects import Deadline, Pause
+from orchestration.execution.timing import TIME_SCALE, allowed, pause_length
 
 NOW = 1000.0
 
@@ -36,3 +38,21 @@ def test_time_scale_shortens_pauses_and_leaves_deadlines(
     assert pause_length(Pause(30, jitter=jitter), NOW) <= 3
     assert pause_length(Pause(300, deadline=NOW + 4), NOW) == 4
     assert pause_length(Pause(30), NOW, time_scale=0.5) == 15
+
+
+def test_a_deadline_counts_from_a_moment_that_another_process_noted() -> None:
+    since = time.time() - 40
+    assert allowed(Deadline(100)) == 100
+    assert 59 < allowed(Deadline(100, since=since)) <= 60
+    assert allowed(Deadline(30, since=since)) < -9
+
+
+def test_a_deadline_counts_from_the_start_of_a_run_that_was_started_again() -> None:
+    now = time.time()
+    assert 89 < allowed(Deadline(100, since=now - 500), begun=now - 10) <= 90
+    assert 59 < allowed(Deadline(100, since=now - 40), begun=now - 500) <= 60
+
+
+def test_time_scale_shortens_only_deadlines_of_what_is_idle() -> None:
+    assert allowed(Deadline(100), time_scale=0.1) == 100
+    assert allowed(Deadline(100, idle=True), time_scale=0.1) == 10

@@ -13,13 +13,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from orchestration.backends.airflow.around import Around
-from orchestration.backends.airflow.draft import Draft, has_job, stage_of, starts_job
+from orchestration.backends.airflow.draft import Draft, has_job, stage_of
 from orchestration.errors import Problem
 from orchestration.execution import wording
 from orchestration.expressions import Result, Tree, substitute
 from orchestration.graph import (
     Call,
     Choose,
+    Clock,
     Concluded,
     ForEach,
     Graph,
@@ -83,7 +84,11 @@ class Cutter:
     def _step(
         self, step: Step, waits: tuple[Draft, ...], around: Around, place: Place
     ) -> tuple[Draft, ...]:
-        if not has_job(step) or (isinstance(step, Call) and starts_job(step)):
+        if isinstance(step, Clock):
+            # What it reads outlives the retries of all that counts from it.
+            clock = Draft(stage=stage_of(step), steps=[step], named_by=step.name, open=False)
+            return (self._add(clock, waits or place.entry, place),)
+        if not has_job(step) or (isinstance(step, Call) and step.starts_job):
             return self._joined(step, waits, around, place)
         if isinstance(step, ForEach) and place.loop is not None:
             return self._nested(step, waits, around, place)
@@ -269,7 +274,13 @@ def _waited_for_inside(step: Guarded) -> tuple[Call, Guarded]:
         return acquire, step
     name = f"{acquire.name}_ready"
     asked = Operation(until.poll.service, until.poll.name, until.poll.request)
-    ready = Call(name=name, operation=asked, until=replace(until, stop=None), retry=acquire.retry)
+    ready = Call(
+        name=name,
+        operation=asked,
+        until=replace(until, stop=None),
+        retry=acquire.retry,
+        within=acquire.within,
+    )
 
     def moved(node: Expression[object]) -> Tree:
         if isinstance(node, Result) and node.step == acquire.name and node.output in until.outputs:
@@ -285,7 +296,7 @@ def _waited_for_inside(step: Guarded) -> tuple[Call, Guarded]:
         for inner in step.body.steps
         for rewritten in [rewrite(inner, tree)]
     )
-    return replace(acquire, until=None), replace(step, body=Graph((ready, *body)))
+    return replace(acquire, until=None, within=None), replace(step, body=Graph((ready, *body)))
 
 
 def _union(parts: Iterable[Iterable[Draft]]) -> tuple[Draft, ...]:

@@ -77,7 +77,7 @@ class Draft:
     @property
     def job(self) -> Call | None:
         """The job that it waits for, where there is one."""
-        return next((s for s in self.steps if isinstance(s, Call) and starts_job(s)), None)
+        return next((s for s in self.steps if isinstance(s, Call) and s.starts_job), None)
 
     @property
     def step_names(self) -> Iterator[str]:
@@ -157,16 +157,10 @@ def stage_of(step: Step) -> str:
     return step.name.partition(".")[0]
 
 
-def starts_job(call: Call) -> bool:
-    """Return whether a call starts something that takes its time."""
-    until = call.until
-    return until is not None and until.poll.name != call.operation.name
-
-
 def has_job(step: Step) -> bool:
     """Return whether a step starts a job, itself or inside, or acquires what must be released."""
     return any(
-        isinstance(inner, Guarded | Concluded) or (isinstance(inner, Call) and starts_job(inner))
+        isinstance(inner, Guarded | Concluded) or (isinstance(inner, Call) and inner.starts_job)
         for inner in all_steps(Graph((step,)))
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from orchestration.backends.airflow.draft import Draft, starts_job
+from orchestration.backends.airflow.draft import Draft
 from orchestration.backends.airflow.spec import LEFTOVERS
 from orchestration.cleanup import Leftovers
 from orchestration.expressions import Json
@@ -30,4 +30,4 @@ def arguments(left: Leftovers) -> dict[str, Json]:
 
 def _starts_jobs(task: Draft) -> bool:
     steps = all_steps(Graph(tuple(task.performed)))
-    return any(isinstance(step, Call) and starts_job(step) for step in steps)
+    return any(isinstance(step, Call) and step.starts_job for step in steps)

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from orchestration.backends.jsonata import condition, enclosed, field_value, render, tree
 from orchestration.backends.stepfunctions import keeping, values
-from orchestration.backends.stepfunctions.calls import reports, sending
+from orchestration.backends.stepfunctions.calls import reports, sending, timing
 from orchestration.backends.stepfunctions.facts import exported, row_fields
 from orchestration.backends.stepfunctions.names import Scope, Value, state, variable
 from orchestration.backends.stepfunctions.nesting import (
@@ -29,6 +29,7 @@ from orchestration.expressions import Json, Tree
 from orchestration.graph import (
     Call,
     Choose,
+    Clock,
     Concluded,
     Fail,
     ForEach,
@@ -124,7 +125,7 @@ class Writing:
 
 def _after(step: Step, scope: Scope) -> Scope:
     match step:
-        case Call() | Read() | ForEach():
+        case Call() | Read() | ForEach() | Clock():
             return scope.extended({step.name: f"${variable(step.name)}"})
         case Parallel():
             inside = tuple(inner for branch in step.branches for inner in branch.steps)
@@ -184,6 +185,10 @@ class _Here:
                 return self._guarded(step, following)
             case Concluded():
                 return self._concluded(step, following)
+            case Clock():
+                at: State = {variable(step.name): {"at": enclosed(timing.NOW)}}
+                clock: State = {"Type": "Pass", "Assign": at}
+                return self.states.add(state(step.name), clock, following)
             case Wait():
                 wait: State = {"Type": "Wait", "Seconds": self._seconds(step.seconds)}
                 wait |= {"Assign": self._assigned} if self.entering else {}

@@ -259,6 +259,7 @@ def _rounds(call: Call) -> int:
     until = call.until
     if until is None:
         return 1
-    rounds = min(MOST_POLLS, max(1, ceil(until.timeout_s / interval_s(call))))
+    seconds = until.timeout_s if call.within is None else min(until.timeout_s, call.within.seconds)
+    rounds = min(MOST_POLLS, max(1, ceil(seconds / interval_s(call))))
     # A Task waits for a person, with up to twice the events of a Wait in each round.
     return rounds if until.person is None else 2 * rounds

@@ -28,6 +28,7 @@ from orchestration.expressions import (
 )
 from orchestration.graph import (
     Call,
+    Clock,
     Concluded,
     ForEach,
     Graph,
@@ -187,14 +188,22 @@ def _kinds(graph: Graph) -> Iterator[tuple[tuple[str, str], Kind]]:
                     others = _others(step, name, output)
                     same = all(_constant_kind(other) == kind for other in others)
                     yield (step.name, name), kind if same else "any"
-            case ForEach():
-                yield (step.name, "items"), "array"
-            case Concluded():
-                yield (step.name, "attempt"), "number"
-                for name in ("state", "error", "cause"):
-                    yield (step.name, name), "string"
+            case ForEach() | Clock() | Concluded():
+                yield from (((step.name, name), kind) for name, kind in _own_kinds(step))
             case _:
                 pass
+
+
+def _own_kinds(step: ForEach | Clock | Concluded) -> Iterator[tuple[str, Kind]]:
+    match step:
+        case ForEach():
+            yield "items", "array"
+        case Clock():
+            yield "at", "number"
+        case Concluded():
+            yield "attempt", "number"
+            for name in ("state", "error", "cause"):
+                yield name, "string"
 
 
 def _outputs(step: Call | Read) -> Mapping[str, Output]:

@@ -20,6 +20,7 @@ from orchestration.expressions import Item, Join, Parameter, Result, Run, Tree, 
 from orchestration.graph import (
     Call,
     Choose,
+    Clock,
     Concluded,
     Fail,
     ForEach,
@@ -242,7 +243,7 @@ def _carries(steps: Sequence[Step]) -> bool:
             adopted = step.adopt is not None and until is None
             one_way = whole and not adopted and not step.may_fail
             return one_way and (until is None or until.gone is None)
-        case Choose() | Fail():
+        case Choose() | Clock() | Fail():
             return False
         case _:
             return True
@@ -278,7 +279,7 @@ def _uses(step: Step, certain: bool, looping: bool) -> Iterator[Use]:
             yield Use(tree, None, certain, looping)
         case Fail(cause=tree):
             yield Use(tree, None, False, looping)
-        case Parallel() | Guarded() | Concluded():
+        case Parallel() | Guarded() | Concluded() | Clock():
             pass
     inside = isinstance(step, Parallel | Guarded | Concluded)
     for body in bodies(step):

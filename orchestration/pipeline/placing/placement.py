@@ -162,7 +162,9 @@ class Placement:
             return fragment.steps
         inner = self._graph(self.guarded[name], passed)
         body = Graph((*fragment.steps, *inner.steps))
+        clock = fragment.guard.clock
         return (
+            *(() if clock is None else (clock,)),
             Guarded(
                 name=f"{name}.guard",
                 acquire=fragment.guard.acquire,

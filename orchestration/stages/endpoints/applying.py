@@ -88,7 +88,7 @@ class Applying:
         if stage.update is not None:
             alarms = [] if self.watch is None else self.watch.names
             targets = apply(Function.COUNT, Result(f"{stage.name}.scaled", "targets"))
-            request["DeploymentConfig"] = stage.update.request(alarms, stage.timeout_s)
+            request["DeploymentConfig"] = stage.update.request(alarms, stage.update_s)
             # Instances that autoscaling has added since serve on.
             request["RetainAllVariantProperties"] = Compare("gt", targets, 0)
             steps += [self._scaled(), *(() if self.watch is None else self.watch.reset())]

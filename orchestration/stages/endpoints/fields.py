@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from pydantic import Field, JsonValue
 
@@ -11,6 +11,9 @@ from orchestration.graph import Operation
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.stage import Context, Stage
 from orchestration.stages.values import Count, Extra, ExtraRequest, Model, Seconds, Text, Vpc
+
+_UPDATE_S: Final = 3600
+"""Seconds that an endpoint has to settle, where the stage is not given more."""
 
 
 class SmokeTest(Model):
@@ -63,12 +66,21 @@ class DeploymentFields(Stage):
     smoke_test: SmokeTest | None = None
     update: EndpointUpdate | None = None
     """The way traffic moves to the new model; by default all at once, with nothing to watch it."""
-    timeout_s: Seconds = 3600
     poll_interval_s: Seconds = 30
     vpc: Vpc | None = None
     enable_network_isolation: bool = False
     extra_request: DeploymentRequests = DeploymentRequests()
     """Further fields, by operation: ``{CreateModel: {…}, CreateEndpointConfig: {…}}``."""
+
+    @property
+    def update_s(self) -> int:
+        """The seconds that an update of the endpoint may take."""
+        return self.timeout_s or _UPDATE_S
+
+    @property
+    def settling_s(self) -> int:
+        """The seconds that the endpoint itself has to settle; less may be left to the stage."""
+        return max(_UPDATE_S, self.update_s)
 
     def endpoint(self, context: Context) -> Text:
         """Return the endpoint's name."""

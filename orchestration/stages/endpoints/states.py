@@ -125,6 +125,6 @@ class States:
             success=_SETTLED,
             failure=frozenset(),
             interval_s=self.made.stage.poll_interval_s,
-            timeout_s=self.made.stage.timeout_s,
+            timeout_s=self.made.stage.settling_s,
             outputs=_STATE,
         )

@@ -163,7 +163,7 @@ class Trial:
             success=_ENDED,
             failure=frozenset(),
             interval_s=self.made.stage.poll_interval_s,
-            timeout_s=self.made.stage.timeout_s,
+            timeout_s=self.made.stage.settling_s,
         )
 
     def _deletions(self) -> tuple[Call, ...]:

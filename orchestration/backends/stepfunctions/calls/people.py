@@ -13,6 +13,7 @@ from orchestration.backends.jsonata import enclosed
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope
 from orchestration.backends.stepfunctions.states import State
+from orchestration.expressions import Json
 from orchestration.graph import Person, Retry, Until
 
 _LONGEST_WAIT_S: Final = 3600
@@ -32,7 +33,7 @@ def interval_s(until: Until) -> int:
     return max(1, ceil(until.timeout_s / waits))
 
 
-def waiting(person: Person, seconds: int, scope: Scope, counted: State, poll: str) -> State:
+def waiting(person: Person, seconds: Json, scope: Scope, counted: State, poll: str) -> State:
     """Return the Task that waits until its token comes back, or so many seconds."""
     state = task(person.token, scope, Retry())
     state["Resource"] = f"{state['Resource']}.waitForTaskToken"

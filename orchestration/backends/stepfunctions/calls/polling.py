@@ -7,7 +7,7 @@ from math import ceil
 from typing import cast
 
 from orchestration.backends.jsonata import enclosed, field, literal, path, quote
-from orchestration.backends.stepfunctions.calls import failures, recognition, tries
+from orchestration.backends.stepfunctions.calls import failures, recognition, timing, tries
 from orchestration.backends.stepfunctions.calls.fallbacks import Way
 from orchestration.backends.stepfunctions.calls.outputs import defaults, given, taken
 from orchestration.backends.stepfunctions.calls.people import waiting
@@ -107,10 +107,7 @@ class Polling:
 
     @property
     def _too_late(self) -> Json:
-        until = self._until
-        seconds = (f"{until.timeout_s:g}",)
-        cause = worded(wording.late(until), self.scope, subject=self.subject, seconds=seconds)
-        return {"Error": wording.TIMED_OUT, "Cause": enclosed(cause)}
+        return timing.late(self.step, self.scope, self.subject)
 
     def _limited(self, root: str, first: str) -> list[Rule]:
         """Return the rules for a job that ran out of its own time, described at ``root``."""
@@ -211,7 +208,7 @@ class Polling:
             rules.append(Rule(_among(status, until.success), self.following, assigned))
         if until.failure:
             among = _among(status, until.failure)
-            first, lacks, words = self._name(""), "", self._words(self._ended(root))
+            first, lacks, words = timing.entered(self.step), "", self._words(self._ended(root))
             if self.way is not None:
                 first, lacks = self.way.search.entrance, f"{among} and ({self.way.lacks(root)})"
                 rules += self.way.searched(lacks, words)
@@ -236,7 +233,10 @@ class Polling:
         rules.append(self.unfollowed)
         most = min(self._most_polls, max(1, ceil(until.timeout_s / self._interval_s)))
         stop, output = self.late()
-        rules.append(Rule(f"${self._polls} >= {most}", stop, output=output))
+        out_of_time = f"${self._polls} >= {most}"
+        if self.step.within is not None:
+            out_of_time = f"{out_of_time} or {timing.over(self.step, self.scope)}"
+        rules.append(Rule(out_of_time, stop, output=output))
         return self.states.last(self._name("Status"), choice(*rules, default=self._wait(poll)))
 
     @property
@@ -250,7 +250,8 @@ class Polling:
     def _wait(self, poll: str) -> str:
         if self._until.person is not None:
             counted: State = {self._polls: enclosed(f"${self._polls} + 1")}
-            bell = waiting(self._until.person, self._interval_s, self.scope, counted, poll)
+            seconds = timing.shortened(self.step, self.scope, self._interval_s)
+            bell = waiting(self._until.person, seconds, self.scope, counted, poll)
             return self.states.add(self._name("Wait"), bell, poll)
         wait: State = {
             "Type": "Wait",

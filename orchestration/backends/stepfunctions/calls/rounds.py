@@ -12,7 +12,7 @@ from math import ceil
 from typing import Final
 
 from orchestration.backends.jsonata import enclosed, quote
-from orchestration.backends.stepfunctions.calls import people, tries
+from orchestration.backends.stepfunctions.calls import people, timing, tries
 from orchestration.backends.stepfunctions.names import TRY, Scope, alternative, state, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
 from orchestration.backends.stepfunctions.wording import Raw, Words, worded
@@ -87,14 +87,16 @@ class Rounds:
         cause = enclosed(worded(text, scope, waiting=waiting, requests=requests))
         failed = fail(wording.NO_CAPACITY, cause)
         end = states.last(state(self.step.name, wording.NO_CAPACITY), failed)
-        return self._again(states, again, end) if self._waits else end
+        return self._again(scope, states, again, end) if self._waits else end
 
-    def _again(self, states: States, again: dict[str, Json], end: str) -> str:
+    def _again(self, scope: Scope, states: States, again: dict[str, Json], end: str) -> str:
         """Write the choice between another round and the end."""
         step, fallback = self.step, self._fallback
         waited = f"${self._waited} + ($millis() - ${self._since}) / 1000"
         left = f"{fallback.wait_s:g} - ({waited})"
         pause = f"$min([{fallback.pause_s:g}, {left}])"
+        if step.within is not None:
+            pause = f"$max([0, $min([{pause}, {timing.left(step, scope)}])])"
         number, used = variable(step.name, "Number"), f"${self._used}"
         wait: State = {
             "Type": "Wait",

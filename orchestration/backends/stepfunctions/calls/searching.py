@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from orchestration.backends.stepfunctions.calls import tries
+from orchestration.backends.stepfunctions.calls import timing, tries
 from orchestration.backends.stepfunctions.calls.rounds import Rounds
 from orchestration.backends.stepfunctions.names import alternative, variable
 from orchestration.backends.stepfunctions.states import Rule, States, choice
@@ -54,7 +54,7 @@ class Search:
 
     def enter(self, states: States) -> str:
         """Write the choice between searching a try and creating its jobs."""
-        first = alternative(self.step.name, 0)
+        first = timing.entered(self.step)
         timed = Rounds(self.step).timed
         searched = {self._searching: True, self._seen: False, self.looks: 0, **timed}
         rules = (
@@ -74,7 +74,7 @@ class Search:
         seen = f"{missing} and ${self._seen}"
         return [
             Rule(seen, self.entrance, tries.following(self.step)),
-            Rule(missing, alternative(self.step.name, 0), self.begun),
+            Rule(missing, timing.entered(self.step), self.begun),
         ]
 
     def lacking(self, condition: str, noted: Mapping[str, Json]) -> list[Rule]:

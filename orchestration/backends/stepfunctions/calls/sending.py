@@ -15,6 +15,7 @@ from orchestration.backends.stepfunctions.calls import (
     failures,
     fallbacks,
     recognition,
+    timing,
     tries,
 )
 from orchestration.backends.stepfunctions.calls.outputs import given, taken
@@ -90,7 +91,15 @@ class _Sending:
             sending["Assign"] = assigned
         if self._counts:
             self.states.counters[self._tries] = 0
-        return self.states.add(self._name(), sending, self._after())
+        return self._checked(self.states.add(self._name(), sending, self._after()))
+
+    def _checked(self, sending: str) -> str:
+        """Write the look at the time before the call, where it has some together with others."""
+        if not timing.is_checked(self.step):
+            return sending
+        subject, failed = self._poll.subject, self._failed
+        check = timing.check(self.step, self.scope, subject, failed=failed, following=sending)
+        return self.states.last(timing.entered(self.step, self._number), check)
 
     @property
     def retried(self) -> list[str]:
@@ -105,8 +114,11 @@ class _Sending:
         return self._poll.judging() if self._sync else self._poll.write()
 
     def _name(self, helper: str = "") -> str:
-        number = 0 if self.way is None else self.way.number
-        return alternative(self.step.name, number, helper)
+        return alternative(self.step.name, self._number, helper)
+
+    @property
+    def _number(self) -> int:
+        return 0 if self.way is None else self.way.number
 
     @property
     def _failed(self) -> str:
@@ -138,7 +150,8 @@ class _Sending:
         unnamed = not self._counts
         sending = task(step.operation, self.scope, step.retry, unnamed=unnamed, sync=self._sync)
         if self._sync and step.until is not None:
-            sending["TimeoutSeconds"] = ceil(step.until.timeout_s)
+            allowed = ceil(step.until.timeout_s)
+            sending["TimeoutSeconds"] = timing.shortened(step, self.scope, allowed)
         return sending
 
     def _assigned(self) -> dict[str, Json]:
