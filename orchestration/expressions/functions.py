@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 from urllib.parse import quote
@@ -14,6 +15,8 @@ from orchestration.expressions.nodes import SCALARS, Function, Json
 from orchestration.expressions.scalars import text
 
 _MOST_NAMED: Final = 3
+LAST_NUMBER: Final = "([0-9]{1,15})[^0-9]*$"
+"""The last number in a text, in Python and in JSONata."""
 
 
 def field_of(value: Json, key: str) -> Json:
@@ -129,6 +132,21 @@ def _count_files(items: Json) -> int:
     return sum(not key.endswith("/") for key in keys)
 
 
+def _picked(items: Json, pattern: Json, every: Json, last: Json) -> list[Json]:
+    matching = re.compile(plain_text(pattern))
+    prefixes = [(plain_text(field_of(item, "Prefix")), item) for item in _objects(items)]
+    matched = [(_last_number(prefix), item) for prefix, item in prefixes if matching.search(prefix)]
+    ordered = [item for _, item in sorted(matched, key=lambda pair: pair[0])]
+    step, most = int(number(every)), int(number(last))
+    kept = ordered[::-1][::step][::-1]
+    return kept[-most:] if most else kept
+
+
+def _last_number(prefix: str) -> int:
+    match = re.search(LAST_NUMBER, prefix)
+    return int(match[1]) if match else -1
+
+
 def _tag(items: Json, key: Json) -> str:
     name = plain_text(key)
     for item in _objects(items):
@@ -190,6 +208,7 @@ FUNCTIONS: Final[Mapping[Function, Callable[..., Json]]] = {
     Function.LARGEST: _largest,
     Function.NUMBERED: _numbered,
     Function.WHERE: _where,
+    Function.PICKED: _picked,
     Function.TAG: _tag,
     Function.DIFFERENCE: _difference,
     Function.REMOVE_PREFIX: _remove_prefix,

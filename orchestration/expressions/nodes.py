@@ -61,6 +61,11 @@ class Function(StrEnum):
     """``list of objects, key, comparison, value -> list``: those that have the field, and whose
     field compares so with the value. Where the comparison is one of order, what is no finite number
     is left out."""
+    PICKED = "picked"
+    """``list of objects with a text Prefix, regular expression, every, last -> list``: those whose
+    Prefix matches, in the order of the last number in it (without one: before all); of these every
+    n-th, counted from the last one, and of these the last ones, where 0 stands for all. Slashes of
+    the expression stand in brackets."""
     TAG = "tag"
     """``list of objects with Key and Value, key -> text``: the value of the tag, empty where there
     is none."""

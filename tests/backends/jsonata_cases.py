@@ -55,6 +55,7 @@ VALUES = st.one_of(
     st.dictionaries(st.sampled_from(KEYS), INNER | ROWS, max_size=3),
 )
 
+PREFIXES = st.sampled_from(["c/e-9/", "c/e-10/", "c/e-1/", "c/e-01/", "c/last/", "c/e-2b/", "x"])
 KINDS = st.sampled_from(["string", "number", "boolean"])
 LEAVES: st.SearchStrategy[Any] = st.one_of(
     st.builds(Result, st.sampled_from(STEPS), st.sampled_from(OUTPUTS)),
@@ -73,7 +74,7 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     texts_only = st.sampled_from([Function.REMOVE_PREFIX, Function.CONTAINS])
     two = (
         *(Function.SUM, Function.LARGEST, Function.NUMBERED, Function.COLUMN, Function.TAG),
-        *(Function.WHERE, Function.MISFITS, Function.LISTED),
+        *(Function.WHERE, Function.MISFITS, Function.LISTED, Function.PICKED),
         *(Function.REMOVE_PREFIX, Function.CONTAINS, Function.FINGERPRINT, Function.DIFFERENCE),
     )
     one = st.sampled_from([f for f in Function if f not in two])
@@ -88,6 +89,13 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         st.builds(
             lambda rows: Apply(Function.COUNT_FILES, (rows,)),
             st.lists(st.fixed_dictionaries({"Key": TEXT | URIS | inner}), max_size=3),
+        ),
+        st.builds(
+            lambda rows, pattern, every, last: Apply(Function.PICKED, (rows, pattern, every, last)),
+            st.lists(st.fixed_dictionaries({"Prefix": PREFIXES | inner}), max_size=6) | inner,
+            st.sampled_from(["e-[^/]*[/]$", "(^|[/])e-[0-9]*1[/]$", "[/]$"]),
+            st.integers(1, 3),
+            st.integers(0, 3),
         ),
         st.builds(
             lambda values: Apply(Function.FIRST_OF, tuple(values)),

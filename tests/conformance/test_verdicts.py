@@ -174,10 +174,12 @@ def test_stages_branch_on_the_outcome(aws: EmbeddedAws, airflow: LocalAirflow) -
 
 
 def test_the_first_run_has_no_champion(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
-    evaluate = decided("old", champion={"endpoint": "nobody"})
+    select = {"pattern": "epoch-*", "every": 2, "last": 1}
+    evaluate = decided(champion={"endpoint": "nobody"}, select=select)
     shown = ended(everywhere(made("first", evaluate), aws, airflow, backends=BY_STEPS))
     assert (shown["outcome"], shown["champion"]) == ("promoted", None)
     assert shown["explanation"].endswith("there is no champion yet")
+    assert shown["best_checkpoint"] == f"s3://{BUCKET}/mixed/epoch-2/"
 
 
 @pytest.mark.parametrize(

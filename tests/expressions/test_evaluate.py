@@ -58,6 +58,9 @@ def test_leaves_take_their_values_from_the_environment() -> None:
     assert value(leaves) == [2, "0123456789ab", {"Key": "k"}, True, "k"]
 
 
+STEPS = [{"Prefix": f"c/e-{n}/"} for n in (9, 10, 1)]
+
+
 @pytest.mark.parametrize(
     ("tree", "message"),
     [
@@ -199,6 +202,11 @@ def test_there_is_no_best_of_anything_but_objects_with_the_number(items: Json) -
         (Function.COUNT, [[1, 2]], 2),
         (Function.COUNT_FILES, [[{"Key": "a/"}, {"Key": "a/b"}, {"Key": ""}]], 2),
         (Function.COUNT_FILES, [[]], 0),
+        (Function.PICKED, [STEPS, "e-[^/]*[/]$", 1, 0], [STEPS[2], STEPS[0], STEPS[1]]),
+        (Function.PICKED, [STEPS, "[/]$", 2, 0], [STEPS[2], STEPS[1]]),
+        (Function.PICKED, [STEPS, "[/]$", 1, 2], [STEPS[0], STEPS[1]]),
+        (Function.PICKED, [STEPS, "nothing", 1, 2], []),
+        (Function.PICKED, [[], "[/]$", 1, 1], []),
         (Function.TAG, [[{"Key": "a", "Value": "1"}, {"Key": "b", "Value": "2"}], "b"], "2"),
         (Function.TAG, [[{"Key": "a", "Value": "1"}, 3, {}], "b"], ""),
         (Function.TAG, [[], "b"], ""),

@@ -152,6 +152,26 @@ def test_a_container_is_needed_once(fields: dict[str, Any], expected: str) -> No
     assert any(expected in each for each in problems(OF_MODEL, **fields))
 
 
+@given(
+    st.lists(st.integers(0, 30), unique=True, max_size=12),
+    st.integers(1, 4),
+    st.none() | st.integers(1, 4),
+)
+def test_some_checkpoints_are_selected_by_a_plain_reading_of_the_rule(
+    numbers: list[int], every: int, last: int | None
+) -> None:
+    select = {"pattern": "step-*", "every": every, **({} if last is None else {"last": last})}
+    made = lowered(OF_CHECKPOINTS, select=select, max_checkpoints=3)
+    listed = [{"Prefix": f"c/step-{number}/"} for number in sorted(numbers, key=str)]
+    known = env(list={"found": [*listed, {"Prefix": "c/step-5.tmp/x/"}], "truncated": False})
+    wanted = sorted(numbers, reverse=True)
+    wanted = [number for index, number in enumerate(wanted) if index % every == 0]
+    wanted = sorted(wanted[:last])
+    found: Any = evaluate(step(made, "each").items, known)
+    assert [each["Prefix"] for each in found] == [f"c/step-{number}/" for number in wanted]
+    assert evaluate(step(made, "usable").condition, known) is (1 <= len(wanted) <= 3)
+
+
 def test_metrics_are_read_from_their_places() -> None:
     metrics = {**LATENCY, "accuracy": {"path": "scores[0].value"}, "size": {}}
     report = step(lowered(OF_CHECKPOINTS, metrics=metrics), "each.report")

@@ -14,6 +14,7 @@ from orchestration.backends.jsonata.locations import SCHEME, after_scheme, key_o
 from orchestration.backends.jsonata.writing import checked, field, quote
 from orchestration.errors import UnsupportedError
 from orchestration.expressions import Apply, Function, Join, Tree, apply, elements, join
+from orchestration.expressions.functions import LAST_NUMBER
 from orchestration.refs import Expression
 
 
@@ -56,13 +57,12 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return _numbered(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.WHERE:
             return _where(node, writer)
+        case Function.PICKED:
+            return _picked(writer.asked(arguments[0], "array"), arguments[1:])
         case Function.TAG:
             return _tag(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.DIFFERENCE:
-            left, right = (_sized(writer.asked(a, "array")) for a in arguments)
-            apart = "$append($a[$not($ in $b)], $b[$not($ in $a)])[[0..2]]"
-            text = let({"a": left, "b": right}, f"$join({apart}, ', ') & ''")
-            return Code(text, "string", "the objects that differ")
+            return _difference(*(writer.asked(a, "array") for a in arguments))
         case Function.REMOVE_PREFIX:
             return _remove_prefix(*(writer.asked(a, "string") for a in arguments))
         case Function.URL_PATH:
@@ -221,6 +221,32 @@ def _where(node: Apply, writer: Writer) -> Code:
     if held == "$w":
         text = let({"w": other.text}, text)
     return Code(text, "array", f"some of {items.label}", fields=fields)
+
+
+def _difference(items: Code, others: Code) -> Code:
+    apart = "$append($a[$not($ in $b)], $b[$not($ in $a)])[[0..2]]"
+    named = {"a": _sized(items), "b": _sized(others)}
+    return Code(let(named, f"$join({apart}, ', ') & ''"), "string", "the objects that differ")
+
+
+def _picked(items: Code, asked: Sequence[Tree]) -> Code:
+    pattern, every, last = asked
+    if not isinstance(pattern, str) or not isinstance(every, int) or not isinstance(last, int):
+        raise UnsupportedError(["the pattern, every and last of a choice must be known before"])
+    error = refused(f"an element of {items.label} has no Prefix")
+    text = f"$type($o) = 'object' and $type($o.Prefix) = 'string' ? $o.Prefix : {error}"
+    left = "$count($a) - 1 - $i"
+    tests = [f"({left}) % {every} = 0"] if every > 1 else []
+    tests += [f"{left} < {last * every}"] if last else []
+    order = f"$match($o.Prefix, /{LAST_NUMBER}/)[0].groups[0]"
+    named = {
+        "p": f"function($o) {{ {text} }}",
+        "n": f"function($o) {{ ($m := {order}; $exists($m) ? $number($m) : -1) }}",
+        "l": f"[$filter({items.text}, function($o) {{ $contains($p($o), /{pattern}/) }})]",
+        "s": "[$sort($l, function($a, $b) { $n($a) > $n($b) })]",
+    }
+    kept = f"[$filter($s, function($o, $i, $a) {{ {' and '.join(tests)} }})]" if tests else "$s"
+    return Code(let(named, kept), "array", f"some of {items.label}", fields={"Prefix": "string"})
 
 
 def _tag(items: Code, key: Tree, writer: Writer) -> Code:

@@ -32,6 +32,7 @@ _RESULTS: Final = {
     Function.LARGEST: "Largest",
     Function.NUMBERED: "Measured",
     Function.WHERE: "Matching",
+    Function.PICKED: "Picked",
     Function.TAG: "Tag",
     Function.DIFFERENCE: "Difference",
     Function.REMOVE_PREFIX: "Rest",

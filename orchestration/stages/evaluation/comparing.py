@@ -49,6 +49,23 @@ class EvaluationSlices(Bounds):
     ``slices.<name>``."""
 
 
+class CheckpointSelection(Model):
+    """Some of the checkpoints, in the order of the last number in their names."""
+
+    pattern: str | None = Field(default=None, max_length=100, pattern=r"^[A-Za-z0-9._=*-]+$")
+    """Their names, ``*`` standing for any text: ``epoch-*0``."""
+    every: int = Field(default=1, ge=1, le=1000)
+    """One in so many, counted from the last one, which is always among them."""
+    last: int | None = Field(default=None, ge=1, le=800)
+    """The most; of these so many, the last ones."""
+
+    @property
+    def expression(self) -> str:
+        """The pattern as a regular expression over prefixes, its slashes in brackets."""
+        name = "*" if self.pattern is None else self.pattern
+        return f"(^|[/]){name.replace('.', '[.]').replace('*', '[^/]*')}[/]$"
+
+
 class Champion(Model):
     """The model that is in use, which the best one must beat on the same data."""
 

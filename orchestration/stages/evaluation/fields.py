@@ -12,6 +12,7 @@ from orchestration.graph import Path
 from orchestration.stages.capacity import Hours
 from orchestration.stages.evaluation.comparing import (
     Champion,
+    CheckpointSelection,
     EvaluationMetric,
     EvaluationReport,
     EvaluationSlices,
@@ -59,6 +60,8 @@ class EvaluationFields(Stage):
     checkpoint_prefix: str = Field(default="", max_length=100)
     """Beginning of the names of complete checkpoints (``epoch-``, ``checkpoint-``); others are
     ignored."""
+    select: CheckpointSelection | None = None
+    """Some of them: ``{every: 5}``, ``{last: 3}``, ``{pattern: "epoch-*0"}``, or all of these."""
     data: Text | None = None
     """S3 URI of the held-back data."""
     image: Text | None = None

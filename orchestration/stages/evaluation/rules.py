@@ -20,7 +20,7 @@ _OF_A_JOB: Final = (
     *("arguments", "volume_gib", "max_runtime_s", "environment", "vpc", "wait_for_capacity_h"),
     *("poll_interval_s", "extra_request"),
 )
-_OF_CHECKPOINTS: Final = ("checkpoint_prefix", "max_checkpoints", "max_concurrency")
+_OF_CHECKPOINTS: Final = ("checkpoint_prefix", "select", "max_checkpoints", "max_concurrency")
 _OTHER_JOBS: Final = ("processing_job", "batch_transform")
 _OF_A_DECISION: Final = ("slices", "failures_allowed", "champion", "report")
 _MODELS: Final = frozenset({"best_checkpoint", "model"})

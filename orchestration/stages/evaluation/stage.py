@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, Final
 
 from typing_extensions import override
 
 from orchestration.errors import PipelineError, Problem
-from orchestration.expressions import Compare, Function, Result, Tree, apply, join
+from orchestration.expressions import All, Compare, Function, Result, Tree, apply, join
 from orchestration.graph import Call, ForEach, Graph, Operation, Output, Require, Step
+from orchestration.refs import Expression
 from orchestration.stages.evaluation import rules, training_metrics
 from orchestration.stages.evaluation.champion import Looking
 from orchestration.stages.evaluation.choosing import Many, fragment, single
@@ -24,6 +26,9 @@ from orchestration.stages.listing import not_empty, prefix_of
 from orchestration.stages.outputs import Outputs
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.values import Source
+
+_PAGE: Final = 1000
+"""The entries of a listing that S3 gives at a time, of which some are selected."""
 
 
 class CheckpointEvaluation(EvaluationFields):
@@ -111,15 +116,16 @@ class CheckpointEvaluation(EvaluationFields):
             attempt = evaluating.attempted(f"{self.name}.each.job")
             each = ForEach(
                 name=f"{self.name}.each",
-                items=Result(f"{self.name}.list", "found"),
+                items=self._selected(),
                 body=Graph((attempt,)),
                 collect={},
                 max_concurrency=self.max_concurrency,
+                at_most=None if self.select is None else self.max_checkpoints,
                 after=(f"{self.name}.usable",),
             )
             steps += [self._list(), self._few(), each]
             bucket = apply(Function.S3_BUCKET, self.checkpoints)
-            models = {"bucket": bucket, "checkpoints": Result(f"{self.name}.list", "found")}
+            models = {"bucket": bucket, "checkpoints": self._selected()}
         after = [steps[-1].name]
         champion = None
         if self.champion is not None:
@@ -148,7 +154,7 @@ class CheckpointEvaluation(EvaluationFields):
                     "Bucket": apply(Function.S3_BUCKET, self.checkpoints),
                     "Prefix": join(prefix_of(known(self.checkpoints)), self.checkpoint_prefix),
                     "Delimiter": "/",
-                    "MaxKeys": self.max_checkpoints,
+                    "MaxKeys": self.max_checkpoints if self.select is None else _PAGE,
                 },
             ),
             outputs={
@@ -163,8 +169,15 @@ class CheckpointEvaluation(EvaluationFields):
             },
         )
 
+    def _selected(self) -> Expression[object]:
+        """Return the checkpoints to evaluate, of those that were listed."""
+        listed, select = Result(f"{self.name}.list", "found"), self.select
+        if select is None:
+            return listed
+        return apply(Function.PICKED, listed, select.expression, select.every, select.last or 0)
+
     def _some(self) -> Require:
-        count = apply(Function.COUNT, Result(f"{self.name}.list", "found"))
+        count = apply(Function.COUNT, self._selected())
         cause = join(
             f"between 1 and {self.max_checkpoints} checkpoints are wanted below ",
             known(self.checkpoints),
@@ -172,13 +185,24 @@ class CheckpointEvaluation(EvaluationFields):
             count,
         )
         more = Result(f"{self.name}.list", "truncated")
-        return not_empty(f"{self.name}.usable", count, more, error="NoCheckpoints", cause=cause)
+        usable = not_empty(f"{self.name}.usable", count, more, error="NoCheckpoints", cause=cause)
+        return (
+            usable
+            if self.select is None
+            else replace(usable, condition=self._few_enough(usable.condition))
+        )
+
+    def _few_enough(self, usable: Expression[bool]) -> Expression[bool]:
+        """Return the condition of a list that some were selected of: it may have been longer."""
+        count = apply(Function.COUNT, self._selected())
+        return All((usable, Compare("le", count, self.max_checkpoints)))
 
     def _few(self) -> Require:
         """Return the requirement that the list is whole; it may be empty."""
+        condition = Compare("eq", Result(f"{self.name}.list", "truncated"), False)
         return Require(
             name=f"{self.name}.usable",
-            condition=Compare("eq", Result(f"{self.name}.list", "truncated"), False),
+            condition=condition if self.select is None else self._few_enough(condition),
             error="NoCheckpoints",
             cause=join(
                 f"at most {self.max_checkpoints} checkpoints are wanted below ",
@@ -192,12 +216,13 @@ class CheckpointEvaluation(EvaluationFields):
         report = evaluating.report(f"{self.name}.each.report", job)
         return ForEach(
             name=f"{self.name}.each",
-            items=Result(f"{self.name}.list", "found"),
+            items=self._selected(),
             body=Graph((evaluating.call(job), report)),
             collect={
                 "checkpoint": evaluating.checkpoint_uri(),
                 **{column: Result(report.name, column) for column in self.measured()},
             },
             max_concurrency=self.max_concurrency,
+            at_most=None if self.select is None else self.max_checkpoints,
             after=(f"{self.name}.usable",),
         )
