@@ -136,8 +136,7 @@ class DataRequest(_Amount):
 
     def total(self, sequence: int) -> int:
         """Return the number of samples in the whole training."""
-        once = self.samples or (self.tokens or 0) / sequence
-        return max(1, round(once * self.epochs))
+        return max(1, round((self.samples or (self.tokens or 0) / sequence) * self.epochs))
 
 
 class LoraRequest(_Request):
@@ -175,13 +174,21 @@ class InstancesRequest(_Request):
     spot_saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Fraction of the on-demand price that you expect spot to save."""
 
+    @field_validator("region")
+    @classmethod
+    def _known_region(cls, value: str | None) -> str | None:
+        from orchestration.strategies.images.table import suffixes  # long, and rarely needed
+
+        if value is not None and value not in suffixes():
+            raise ValueError(f"unknown region {value!r}{near(value, suffixes())}")
+        return value
+
     @model_validator(mode="after")
     def _quotas_of_known_types(self) -> InstancesRequest:
         for pattern in self.quotas:
             if not any(fnmatchcase(name, pattern) for name in instances()):
-                raise ValueError(
-                    f"quotas: no instance type matches {pattern!r}{near(pattern, instances())}"
-                )
+                hint = near(pattern, instances())
+                raise ValueError(f"quotas: no instance type matches {pattern!r}{hint}")
         return self
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -40,3 +41,9 @@ def test_a_simpler_layout_that_is_about_as_fast_is_named() -> None:
         answer, alternatives=(replace(chosen(answer), layout=Layout(family="single", rank=-1)),)
     )
     assert same.simpler is not None
+
+
+def test_differences_are_whole_numbers_that_people_say() -> None:
+    details = " ".join(r.detail for r in whole(LLAMA_7B).rejected if r.reason == "not the best")
+    assert "times as long" in details
+    assert not re.search(r"\d{3}% ", details)

@@ -76,6 +76,7 @@ def test_models_come_in_three_ways(model: dict[str, Any], parameters: int) -> No
         ({"strategies": ["smp_v3"]}, "did you mean 'smp_v2'"),
         ({"instances": {"counts": []}}, "at least 1"),
         ({"instances": {"quotas": {"ml.p4d": 1}}}, "no instance type matches 'ml.p4d'"),
+        ({"instances": {"region": "eu-west-11"}}, "unknown region 'eu-west-11'; did you mean"),
     ],
 )
 def test_contradictions_are_refused(change: dict[str, Any], message: str) -> None:
