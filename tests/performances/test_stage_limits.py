@@ -13,6 +13,7 @@ from orchestration.execution.places import Attempt
 from orchestration.expressions import Item, Json, Result, join
 from orchestration.graph import (
     Call,
+    Choose,
     Clock,
     ErrorPattern,
     ForEach,
@@ -132,6 +133,26 @@ def test_an_endpoint_that_is_late_is_left_as_it_is() -> None:
     changes = [operation for operation in aws.operations if operation != "DescribeEndpoint"]
     assert changes == ["CreateModel", "CreateEndpointConfig", "UpdateEndpoint"]
     assert aws.now == 100
+
+
+@pytest.mark.parametrize("fields", [{}, {"timeout_s": 100}])
+def test_the_endpoint_of_a_trial_that_is_late_is_deleted(fields: dict[str, Any]) -> None:
+    update = {"baking_s": 0, "trial": [{"request": {"a": 1}}]}
+    steps = of_stage("deploy", update=update, **fields).lower().graph.steps
+    [untried] = [step for step in steps if step.name == "deploy.untried"]
+    assert isinstance(untried, Choose)
+    [guard] = [step for step in untried.then.steps if isinstance(step, Guarded)]
+    creating: Answer = {"EndpointStatus": "Creating"}
+    aws = edge(
+        CreateEndpoint={},
+        DescribeEndpoint=[creating] * 122 + [{"EndpointStatus": "InService"}],
+        DeleteEndpoint={},
+        DeleteEndpointConfig={},
+    )
+    acquire = replace(guard.acquire, after=())
+    with pytest.raises(RunError, match=r"DescribeEndpoint deploy\.trial_ready did not end within"):
+        run(Clock(name="deploy.clock"), replace(guard, acquire=acquire), edge=aws)
+    assert aws.operations[-2:] == ["DeleteEndpoint", "DeleteEndpointConfig"]
 
 
 def test_what_was_acquired_is_released_when_the_time_is_over() -> None:

@@ -102,19 +102,21 @@ class Trial:
             operation=Operation("sagemaker", "CreateEndpoint", request),
             adopt=Adopt(exists=EXISTS),
             retry=_VISIBLE_LATER,
-            until=replace(self._until(), outputs=_STATE),
             after=(self._name("trial_config"),),
         )
 
     def _body(self) -> tuple[Step, ...]:
-        endpoint = self._name("trial_endpoint")
+        until = replace(self._until(), outputs=_STATE)
+        # Waited for inside of the guard: an endpoint that is late is deleted as well.
+        ready = Call(name=self._name("trial_ready"), operation=until.poll, until=until)
         steps: list[Step] = [
+            ready,
             Require(
                 name=self._name("trial_serves"),
-                condition=Compare("eq", Result(endpoint, "status"), "InService"),
+                condition=Compare("eq", Result(ready.name, "status"), "InService"),
                 error="TrialFailed",
-                cause=join("the model did not start: ", Result(endpoint, "reason")),
-            )
+                cause=join("the model did not start: ", Result(ready.name, "reason")),
+            ),
         ]
         for number, request in enumerate(self.requests, start=1):
             call = self._asked(number, request, steps[-1].name)
