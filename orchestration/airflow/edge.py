@@ -34,7 +34,7 @@ from orchestration.execution.effects import (
     Waited,
     Watch,
 )
-from orchestration.execution.timing import allowed, pause, pause_length
+from orchestration.execution.timing import allowed, elapsed, pause, pause_length
 from orchestration.execution.verdicts import followed, stopped
 from orchestration.graph import JOB_FAILED
 
@@ -123,9 +123,9 @@ class WorkerEdge:
             case Acquiring():
                 # A retry sends the same request, and its teardown releases what that tells.
                 return False
-            case Waited():
-                # A retry begins anew: Airflow wipes what the attempt before it left.
-                return 0.0
+            case Waited(_, since):
+                # Airflow wipes what the attempt before this one left, but its first job is there.
+                return elapsed(since, time.time())
             case Begun() | Together():
                 pass
             case _:

@@ -80,8 +80,9 @@ class DirectEdge:
                 if place is not None:
                     self._waiting(path, place.waited - seconds)
                 self.interruption.pause(timing.pause(seconds, time_scale=self.time_scale))
-            case Waited(path):
-                return self._waited(path)
+            case Waited(path, since):
+                first = timing.elapsed(since, time.time(), time_scale=self.time_scale)
+                return max(first, self._waited(path))
             case Deadline():
                 return time.monotonic() + timing.allowed(effect, time_scale=self.time_scale)
             case Now():

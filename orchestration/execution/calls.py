@@ -31,7 +31,7 @@ from orchestration.execution.effects import (
     Watch,
 )
 from orchestration.execution.jobs import Created, Job, Launched, Refused, job, listed
-from orchestration.execution.outputs import checked_response, taken
+from orchestration.execution.outputs import at, checked_response, taken
 from orchestration.execution.places import (
     Attempt,
     Standing,
@@ -134,8 +134,18 @@ class _Calling:
         def jobs(number: int, place: int) -> Job:
             return self._job(Place(number, ("",) * place))
 
-        place = yield from resumed(jobs, self._look, count, self.attempt, rounds=rounds)
-        return (yield from timed(place, fallback, self.path))
+        moments: list[str] = []
+
+        def look(asked: Job) -> Performance[Standing | None]:
+            standing = yield from self._look(asked)
+            if standing is not None and standing.created is not None:
+                moments.append(standing.created)
+            return standing
+
+        place = yield from resumed(jobs, look, count, self.attempt, rounds=rounds)
+        # What a person has started again has all its hours.
+        since = None if self.attempt.cleared else min(moments, default=None)
+        return (yield from timed(place, fallback, self.path, since))
 
     def _launch(self, place: Place) -> Performance[Outputs | Launched]:
         """Start or find a job, and ask for it once; the outputs where nothing is waited for."""
@@ -312,7 +322,9 @@ class _Calling:
             watch = yield from self._watch(asked, Created({}), Place())
             verdict = yield from unfollowed(watch, until, error)
             raise RunError(verdict.error, verdict.cause) from error
-        return Standing(judged(asked.call, response, asked.subject, fallback))
+        created = at(response, ("CreationTime",))
+        end = judged(asked.call, response, asked.subject, fallback)
+        return Standing(end, created if isinstance(created, str) else None)
 
     def _watch(self, asked: Job, created: Created, place: Place) -> Performance[Watch]:
         until = _until(asked.call)

@@ -244,9 +244,14 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """Ask for the seconds of AWS that earlier performances of a step have waited for capacity."""
+    """Ask for the seconds of AWS that earlier performances of a step have waited for capacity.
+
+    ``since`` is the moment at which the step's first job was created, in ISO 8601, where a job
+    tells: at least the time from then on has passed.
+    """
 
     path: str
+    since: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ class Standing:
     """A job that exists: how it ended, ``None`` while it runs."""
 
     verdict: Verdict | None
+    created: str | None = None
+    """The moment of its creation, in ISO 8601."""
 
 
 Jobs: TypeAlias = Callable[[int, int], Job]
@@ -95,14 +97,17 @@ def refused(job: Job, pattern: ErrorPattern, message: str) -> str:
     return wording.filled(wording.LACKING, label=job.label, words=words)
 
 
-def timed(place: Place, fallback: Fallback | None, path: str = "") -> Performance[Place]:
+def timed(
+    place: Place, fallback: Fallback | None, path: str = "", since: str | None = None
+) -> Performance[Place]:
     """Note the moment that a round begins, where its time matters.
 
-    ``path`` is the step's where another process may have waited before.
+    ``path`` is the step's where another process may have waited before, ``since`` when that one
+    created the first job.
     """
     if fallback is None or not fallback.waits:
         return place
-    waited = cast(float, (yield Waited(path))) if path else place.waited
+    waited = cast(float, (yield Waited(path, since))) if path else place.waited
     return replace(place, since=cast(float, (yield Deadline())), waited=waited)
 
 

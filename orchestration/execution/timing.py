@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import random
 import time
@@ -41,6 +42,17 @@ def pause_length(effect: Pause, now: float, *, time_scale: float | None = None) 
     share = _jitter.uniform(0.5, 1.0) if effect.jitter else 1.0
     length = pause(effect.seconds * share, time_scale=time_scale)
     return length if effect.deadline is None else max(0.0, min(length, effect.deadline - now))
+
+
+def elapsed(since: str | None, now: float, *, time_scale: float | None = None) -> float:
+    """Return the seconds of AWS since a moment in ISO 8601; 0 where it is not known.
+
+    ``now`` is in seconds since 1970.
+    """
+    length = scale() if time_scale is None else time_scale
+    if since is None or length <= 0:
+        return 0.0
+    return max(0.0, (now - datetime.datetime.fromisoformat(since).timestamp()) / length)
 
 
 def limit(seconds: float, *, time_scale: float | None = None) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ class ScriptedAws:
     objects: dict[str, Any] = field(default_factory=dict)
     faults: list[tuple[str, int, str, bool]] = field(default_factory=list)
     """Operation, HTTP status, code, and whether the call takes effect; each happens once."""
+    created: dict[str, float] = field(default_factory=dict)
+    """When jobs were created; the others just now."""
     tags: dict[str, Any] = field(default_factory=dict)
     """The tags of jobs, by their names."""
     file_systems: dict[str, list[str]] = field(default_factory=dict)
@@ -63,6 +66,7 @@ class ScriptedAws:
     def clear(self) -> None:
         self.watcher = None
         script = (self.jobs, self.statuses, self.objects, self.file_systems, self.tokens, self.tags)
+        self.created.clear()
         for kept in (self.calls, self.looks, self.faults, self.reasons, self.refusals, *script):
             kept.clear()
 
@@ -115,7 +119,7 @@ class ScriptedAws:
             "TrainingJobStatus": status,
             "FailureReason": self.reasons.get(name, "AlgorithmError: boom"),
             "ModelArtifacts": {"S3ModelArtifacts": f"s3://bucket/{name}/model.tar.gz"},
-            "CreationTime": 1_700_000_000.25,
+            "CreationTime": self.created.get(name, time.time()),
             "FinalMetricDataList": [
                 {"MetricName": "accuracy", "Value": 0.75, "Timestamp": 1_700_000_000}
             ],

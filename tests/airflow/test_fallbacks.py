@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from dataclasses import replace
 from typing import Any, cast
 
@@ -292,6 +293,16 @@ def test_a_worker_that_is_killed_while_it_waits_pays_once(
     aws.statuses["base-2"] = ["InProgress", "Completed"]
     assert attempt(WAITS, try_number=2)["arn"].endswith("/base-2")
     assert aws.jobs.keys() == {"base", "base-2"}
+
+
+def test_a_retry_counts_the_hours_from_the_first_job(attempt: Attempt, aws: ScriptedAws) -> None:
+    machines = (P5, "ml.p4d.24xlarge", "ml.g5.48xlarge")
+    aws.refusals |= dict.fromkeys(machines, QUOTA)
+    no_capacity(aws, "base")
+    aws.created["base"] = time.time() - 3600
+    with pytest.raises(AirflowFailException, match="in 1 h of waiting"):
+        attempt(WAITS, try_number=2)
+    assert created(aws) == ["base", "base-b", "base-c"]
 
 
 def test_a_task_that_is_ended_while_it_waits_asks_for_nothing_else(

@@ -33,6 +33,7 @@ from orchestration.execution.effects import (
     Waited,
     Watch,
 )
+from orchestration.execution.timing import elapsed
 from orchestration.execution.verdicts import followed, stopped
 from orchestration.expressions import Json
 
@@ -104,8 +105,8 @@ class ScriptedEdge:
                 earlier = path in self.acquiring
                 self.acquiring.add(path)
                 return earlier
-            case Waited(path):
-                return self.waited.get(path, 0.0)
+            case Waited(path, since):
+                return max(self.waited.get(path, 0.0), elapsed(since, self.now, time_scale=1))
             case Resume(path):
                 return self.pending.get(path)
             case Finished(path, outputs, _):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -39,6 +40,10 @@ def waiting(wait_s: float = 3600, pause_s: float = 900) -> Call:
     return replace(call, fallback=fallback)
 
 
+def moment(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat()
+
+
 @dataclass
 class SageMaker:
     """Jobs that run for 100 seconds, or find out in 60 that there are no machines."""
@@ -68,7 +73,7 @@ class SageMaker:
             "TrainingJobStatus": status,
             "FailureReason": CAPACITY,
             "ModelArtifacts": {"S3ModelArtifacts": "s3://b/m"},
-            "CreationTime": "t",
+            "CreationTime": moment(began),
             "FinalMetricDataList": [],
         }
 
@@ -177,6 +182,23 @@ def test_a_process_that_goes_on_waits_for_what_is_left_of_the_hours() -> None:
     with pytest.raises(RunError, match="in 1 h of waiting"):
         aws.run(waiting(wait_s=3600))
     assert aws.edge.now == 600
+
+
+def test_a_worker_that_lost_all_counts_the_hours_from_the_first_job() -> None:
+    aws = SageMaker(lambda *_: "2", {"base": (0.0, False)}, Attempt(first=False))
+    aws.edge.now = 3000
+    with pytest.raises(RunError, match="in 1 h of waiting"):
+        aws.run(waiting(wait_s=3600))
+    assert 3600 <= aws.edge.now < 3700
+
+
+def test_a_person_who_starts_again_gives_all_the_hours_again() -> None:
+    again = Attempt(first=False, cleared=True, first_since_cleared=True)
+    aws = SageMaker(lambda *_: "2", {"base": (0.0, False)}, again)
+    aws.edge.now = 3000
+    with pytest.raises(RunError, match="in 1 h of waiting"):
+        aws.run(waiting(wait_s=3600))
+    assert aws.edge.now >= 6600
 
 
 def test_an_abort_in_the_pause_sends_nothing_more() -> None:
