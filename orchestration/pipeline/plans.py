@@ -191,10 +191,21 @@ def _request(name: str, stage: Mapping[str, Any]) -> Auto:
     from orchestration.stages.training.automatic import Auto
 
     try:
-        return Auto.model_validate(stage["strategy"])
+        return Auto.model_validate({**_framework(stage), **stage["strategy"]})
     except ValidationError as error:
         problems = (replace(problem, stage=name) for problem in problems_of(error))
         raise PipelineError(problem.within("strategy") for problem in problems) from error
+
+
+def _framework(stage: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the planner must know of the stage's container, if it is known before a run."""
+    named, image = stage.get("framework"), stage.get("image")
+    if isinstance(image, str):
+        return {"framework": {"image": image}}
+    facts = (named.get("name"), named.get("version")) if isinstance(named, dict) else ()
+    if facts and facts[0] in ("pytorch", "tensorflow", "mxnet") and isinstance(facts[1], str):
+        return {"framework": {"name": facts[0], "version": facts[1]}}
+    return {}
 
 
 def _pinned(asked: str, config: Path | None, plan: Plan) -> Pinned:

@@ -234,3 +234,11 @@ def test_a_plan_that_is_none_is_told_with_the_way_out(tmp_path: Path, broken: An
     lock_path(path).unlink()
     pin(path)
     Pipeline.load(path)
+
+
+def test_the_stages_own_container_rules_machines_out(tmp_path: Path) -> None:
+    data = described(instances={"types": ["ml.p6-b200.48xlarge"], "counts": [1]})
+    data["stages"]["train"]["framework"]["version"] = "2.5.1"
+    answer = planned(written(tmp_path, data))[0]["train"]
+    assert answer.chosen is None
+    assert "CUDA 12.8" in " ".join(answer.missing)
