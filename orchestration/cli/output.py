@@ -102,7 +102,7 @@ def require(modules: Mapping[str, str], *, what: str) -> None:
     if extras:
         raise OrchestrationError(
             f"{what} needs packages that are not installed; run "
-            f"`{sys.executable} -m pip install 'orchestration[{','.join(extras)}]'`"
+            f"`{sys.executable} -m pip install 'sagemaker-orchestration[{','.join(extras)}]'`"
         )
 
 

@@ -171,7 +171,7 @@ def _own_session(region: str | None) -> Clients:
         import boto3
     except ModuleNotFoundError as error:
         raise DeployError(
-            "deploying needs boto3; install it with pip install 'orchestration[aws]'"
+            "deploying needs boto3; install it with pip install 'sagemaker-orchestration[aws]'"
         ) from error
     session: Clients = boto3.Session(region_name=region)
     return session

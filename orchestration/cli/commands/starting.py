@@ -177,7 +177,7 @@ def _surround(template: Template, directory: Path, name: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(re.sub(r"@([A-Z]+)@", lambda match: values[match[1]], text), "utf-8")
     (directory / RUN_FILE).write_text(_run_file(template, name), "utf-8")
-    needed = [f"orchestration[airflow,aws,local]>={__version__}", *template.packages]
+    needed = [f"sagemaker-orchestration[airflow,aws,local]>={__version__}", *template.packages]
     (directory / "requirements.txt").write_text("\n".join((*needed, "")), "utf-8")
 
 

@@ -47,7 +47,7 @@ PYTORCH = Toolkit(
     "PyTorch",
     "sagemaker_pytorch_container",
     "ORCHESTRATION_LOCAL_PYTORCH_PYTHON",
-    "pip install 'orchestration[demo]'",
+    "pip install 'sagemaker-orchestration[demo]'",
 )
 TENSORFLOW = Toolkit(
     "TensorFlow",
