@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
 from orchestration.airflow.clients import Clients
-from orchestration.airflow.job_logs import last_lines
 from orchestration.airflow.journal import Journal
 from orchestration.execution.driving import Suspended, driven
 from orchestration.execution.effects import (
@@ -34,6 +33,7 @@ from orchestration.execution.effects import (
     Waited,
     Watch,
 )
+from orchestration.execution.reading.job_logs import last_lines
 from orchestration.execution.timing import allowed, elapsed, pause, pause_length
 from orchestration.execution.verdicts import followed, stopped
 from orchestration.graph import JOB_FAILED

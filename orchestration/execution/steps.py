@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, assert_never, cast
 
 from orchestration.errors import ExpressionError, RunError
-from orchestration.execution import reports, wording
+from orchestration.execution import wording
 from orchestration.execution.calls import called
 from orchestration.execution.effects import (
     Aborted,
@@ -31,6 +31,7 @@ from orchestration.execution.effects import (
 )
 from orchestration.execution.outputs import checked_results
 from orchestration.execution.places import Attempt
+from orchestration.execution.reading import reports
 from orchestration.execution.scope import Scope, kept_values
 from orchestration.execution.sending import passes
 from orchestration.expressions import Json, Tree, evaluate

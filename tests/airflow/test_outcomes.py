@@ -89,6 +89,7 @@ class TaskInstance(SimpleNamespace):
     """What the operator asks of Airflow's."""
 
     max_tries = 2
+    map_index = -1
 
     def get_task_states(self, **which: Any) -> dict[str, dict[str, str]]:
         return {run_id: self.states for run_id in which["run_ids"]}

@@ -52,6 +52,25 @@ def test_the_first_one_trains_evaluates_and_deploys(
     assert stages == dict.fromkeys(("staging", "train", "evaluate", "deploy"), "succeeded")
 
 
+@pytest.mark.toolkit
+@pytest.mark.slow
+@pytest.mark.parametrize("on", ["direct", "step-functions"])
+def test_a_script_that_fails_shows_its_traceback(
+    on: str, orchestrate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert orchestrate("init", tmp_path / "broken").status == 0
+    script = tmp_path / "broken" / "src" / "train.py"
+    script.write_text(script.read_text().replace("model.fit(", "model.fitt("))
+    monkeypatch.chdir(tmp_path / "broken")
+    said = orchestrate("run", "--on", on, "--time-scale", "0.002")
+    assert said.status == 1
+    lines = [line for line in said.err.splitlines() if line.startswith("train: ")]
+    assert "train: Traceback (most recent call last):" in lines
+    assert any("model.fitt(features, left)" in line for line in lines)
+    assert "AttributeError: " in said.err
+    assert f"error: broken failed on {on}: JobFailed: " in said.err
+
+
 def test_the_makefile_checks_locks_and_makes_data(tmp_path: Path, orchestrate: Command) -> None:
     folder = tmp_path / "made"
     assert orchestrate("init", folder).status == 0

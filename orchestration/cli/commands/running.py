@@ -112,6 +112,9 @@ def tell_failure(report: RunReport) -> None:
     if report.log:
         note("the last lines of Airflow's log:")
         note("\n".join(report.log.splitlines()[-_LOG_LINES:]))
+    for stage in report.stages:
+        for line in stage.log:
+            note(f"{stage.name}: {line}")
     note(f"error: {report.pipeline} failed on {report.on}: {report.error}: {report.cause}")
 
 

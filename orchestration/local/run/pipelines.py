@@ -19,6 +19,7 @@ from orchestration.expressions.evaluate import run_token
 from orchestration.graph import ParameterValue, Workflow, job_name_fields
 from orchestration.local.account.protocol import ACCOUNT_ID
 from orchestration.local.run import direct_runs, executions, report
+from orchestration.local.run.failed_logs import with_logs
 from orchestration.local.run.preparation import prepare
 from orchestration.local.run.report import Followed, On, RunReport
 from orchestration.local.server.embedded import DEFAULT_REGION, EmbeddedAws
@@ -115,12 +116,15 @@ class _Attempt:
             cause=followed.cause,
             started=started,
             ended=_now(),
-            stages=report.stages(
-                stage_names,
-                followed,
-                calls,
-                self.aws.state(),
-                job_name_fields(self.workflow.graph),
+            stages=with_logs(
+                report.stages(
+                    stage_names,
+                    followed,
+                    calls,
+                    self.aws.state(),
+                    job_name_fields(self.workflow.graph),
+                ),
+                self.aws,
             ),
             outputs=followed.outputs,
             calls=calls,

@@ -52,6 +52,8 @@ class StageReport:
     metrics: Mapping[str, float] = field(default_factory=dict)
     """The last values of the metrics of its training job, or of the best one of a search; and the
     numbers among the stage's outputs."""
+    log: tuple[str, ...] = ()
+    """The last lines of the log of a job that failed."""
 
     @property
     def duration_s(self) -> float | None:
@@ -119,6 +121,7 @@ def _stage_json(stage: StageReport) -> dict[str, Any]:
         "duration_s": None if seconds is None else round(seconds, 3),
         "job_names": list(stage.job_names),
         "metrics": dict(stage.metrics),
+        "log": list(stage.log),
     }
 
 

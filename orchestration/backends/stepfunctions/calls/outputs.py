@@ -17,7 +17,7 @@ from orchestration.backends.stepfunctions.integrations import spelling
 from orchestration.backends.stepfunctions.names import Scope, variable
 from orchestration.backends.stepfunctions.wording import Words, worded
 from orchestration.execution import wording
-from orchestration.execution.reports import NOT_FINITE
+from orchestration.execution.reading.reports import NOT_FINITE
 from orchestration.expressions import Json
 from orchestration.graph import Operation, Output
 

@@ -1,4 +1,4 @@
-"""A report as states: read, looked at in the order of :mod:`orchestration.execution.reports`.
+"""A report as states: read, looked at as in :mod:`orchestration.execution.reading.reports`.
 
 https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
 """
@@ -17,7 +17,7 @@ from orchestration.backends.stepfunctions.names import Scope, state, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
 from orchestration.backends.stepfunctions.wording import MESSAGE, Raw, worded
 from orchestration.execution import wording
-from orchestration.execution.reports import NOT_FINITE, RANGE, UNLISTED
+from orchestration.execution.reading.reports import NOT_FINITE, RANGE, UNLISTED
 from orchestration.expressions import Json
 from orchestration.graph import Operation, Output, Read, Retry
 from orchestration.refs import Expression

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestration.airflow.job_logs import MOST_LINES, last_lines
 from orchestration.execution.effects import Request, ServiceError
+from orchestration.execution.reading.job_logs import MOST_LINES, last_lines
 from orchestration.expressions import Json
 
 POLL = Request("sagemaker", "DescribeTrainingJob", {"TrainingJobName": "digits"})

@@ -1,0 +1,1 @@
+"""What jobs leave to be read: the reports that they write, and their logs."""
