@@ -67,6 +67,8 @@ def element(name: str = "loop.job") -> Call:
 
 def test_every_kind_in_one_workflow(run: Run, aws: ScriptedAws) -> None:
     aws.statuses["train-job"] = ["InProgress", "InProgress", "Completed"]
+    token = run_token("hand_built/test_every_kind_in_one_workflow")
+    aws.created[f"train-job-{token}"] = 1_700_000_000.25
     aws.objects["s3://bucket/ü x/report.json"] = {"loss": 0.25, "rows": [{"a": 1, "b": 2}]}
     train = training("train.job", HyperParameters=LITERALS)
     it = workflow(
@@ -122,7 +124,6 @@ def test_every_kind_in_one_workflow(run: Run, aws: ScriptedAws) -> None:
     progress: list[TaskState] = []
     ended = run(it, progress, bucket="bucket")
     assert ended.state == "success", (ended.error, ended.cause)
-    token = run_token("hand_built/test_every_kind_in_one_workflow")
     arn = "arn:aws:sagemaker:us-east-1:1:training-job/element-{}-" + token
     assert ended.outputs == {
         "artifacts": f"s3://bucket/train-job-{token}/model.tar.gz",

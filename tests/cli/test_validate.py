@@ -250,7 +250,7 @@ def test_a_scheduled_pipeline_whose_parameters_have_values_has_no_warning(
 
 def test_a_missing_extra_is_named_where_even_its_package_is_missing() -> None:
     modules = {"surely_not_installed.sdk": "airflow", "json": "local"}
-    with pytest.raises(OrchestrationError, match=r"'orchestration\[airflow\]'"):
+    with pytest.raises(OrchestrationError, match=r"'sagemaker-orchestration\[airflow\]'"):
         require(modules, what="running pipelines on this machine")
 
 
