@@ -15,9 +15,13 @@ from orchestration.cli.app import app
 from orchestration.execution import wording
 from orchestration.graph import Require, all_steps
 from orchestration.local import EmbeddedAws
+from tests.guides import shown
 
 ROOT = Path(__file__).parents[2]
-PAGES = {path: path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))}
+PAGES = {
+    path: path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+}
 README = PAGES[ROOT / "README.md"]
 SLIPS = {
     "    channels: {training: {ref: staging.location}}": (
@@ -35,6 +39,10 @@ def blocks(language: str) -> list[str]:
         for page in PAGES.values()
         for text in re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
     ]
+
+
+def page(name: str) -> Path:
+    return ROOT / "docs" / f"{name}.md"
 
 
 def block(language: str, what: str = "") -> str:
@@ -67,9 +75,14 @@ def test_the_pipeline_is_valid_and_short(example: Path) -> None:
     assert len(example.read_text().splitlines()) < 30
 
 
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) < 200
+
+
 def test_the_python_builds_a_pipeline() -> None:
+    [text] = shown(page("python"), "python")
     names: dict[str, object] = {}
-    exec(compile(block("python", "Pipeline("), "README.md", "exec"), names)
+    exec(compile(text, "python.md", "exec"), names)
     assert isinstance(names["pipeline"], Pipeline)
 
 
@@ -84,11 +97,11 @@ def test_the_direct_run_starts_as_shown(here: Path, monkeypatch: pytest.MonkeyPa
         )
         monkeypatch.setenv("AWS_CONFIG_FILE", str(here / "aws"))
         with pytest.raises(RunError, match="the source of stage staging holds no object"):
-            exec(compile(block("python", "orchestration.run("), "README.md", "exec"), {})
+            exec(compile(block("python", "orchestration.run("), "direct.md", "exec"), {})
 
 
 def test_the_rendered_state_is_real(example: Path) -> None:
-    shown = textwrap.indent(block("json"), "    ")
+    shown = textwrap.indent(block("json", '"train-job"'), "    ")
     assert shown in said("render", "step-functions", str(example))
 
 
@@ -129,7 +142,8 @@ def test_every_strategy_is_in_the_table() -> None:
     from orchestration.strategies import Strategy
 
     kinds = {model.model_fields["kind"].default for model in models_in(Strategy)}
-    table = README[README.index("| strategy |") :].split("\n\n")[0]
+    guide = PAGES[page("distributed_training")]
+    table = guide[guide.index("| strategy |") :].split("\n\n")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == kinds
 
 
@@ -175,7 +189,7 @@ def test_every_page_is_linked_to_from_the_readme() -> None:
 def test_every_test_that_is_named_exists() -> None:
     folders = (ROOT / "tests" / "conformance", ROOT / "tests" / "execution")
     written = "".join(p.read_text() for folder in folders for p in folder.glob("test_*.py"))
-    named = re.findall(r"`(test_\w+)`", README)
+    named = re.findall(r"`(test_\w+)`", "".join(PAGES.values()))
     assert named
     assert [name for name in named if f"def {name}(" not in written] == []
 
@@ -188,5 +202,5 @@ def test_every_error_is_explained() -> None:
     anywhere |= {wording.REPORT_NOT_USABLE, wording.INVALID_INPUT}
     anywhere |= {wording.JOB_FAILED, wording.NO_CAPACITY, wording.TIMED_OUT, "Aborted"}
     anywhere |= {"RegionMismatch"}
-    rows = re.findall(r"^\| (`[A-Z]\w+`(?:, `[A-Z]\w+`)*) \|", README, re.MULTILINE)
+    rows = re.findall(r"^\| (`[A-Z]\w+`(?:, `[A-Z]\w+`)*) \|", PAGES[page("errors")], re.MULTILINE)
     assert errors | anywhere <= set(re.findall(r"`(\w+)`", " ".join(rows)))
