@@ -1,1 +1,1 @@
-"""What jobs leave to be read: the reports that they write, and their logs."""
+"""Results of jobs to read: the reports that they write, and their logs."""

@@ -1,4 +1,4 @@
-"""What the jobs of failed stages have said last."""
+"""The last lines that the jobs of failed stages have logged."""
 
 from __future__ import annotations
 
