@@ -51,6 +51,16 @@ class Named:
 
         return Pipeline.load(self.path, stages=stage_modules(self.path.parent))
 
+    def load_with_code_as_it_is(self) -> Pipeline:
+        """Load the pipeline with what its folders hold now, whatever its lock file says of them."""
+        if self.path is None or not self.stale():
+            return self.load()
+        from orchestration.pipeline import Pipeline
+        from orchestration.pipeline.files import lock
+
+        stages = stage_modules(self.path.parent)
+        return Pipeline.load(self.path, stages=stages, lock=lock(self.path))
+
     def stale(self) -> list[str]:
         """List the folders of code that changed since the lock file was written."""
         if self.path is None:

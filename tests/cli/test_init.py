@@ -65,7 +65,7 @@ def test_a_script_that_fails_shows_its_traceback(
     said = orchestrate("run", "--on", on, "--time-scale", "0.002")
     assert said.status == 1
     lines = [line for line in said.err.splitlines() if line.startswith("train: ")]
-    assert "train: Traceback (most recent call last):" in lines
+    assert "train: Traceback (most recent call last):" in lines, said.err
     assert any("model.fitt(features, left)" in line for line in lines)
     assert "AttributeError: " in said.err
     assert f"error: broken failed on {on}: JobFailed: " in said.err

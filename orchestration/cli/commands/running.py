@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestration.cli import run_file, values
-from orchestration.cli.commands.rendering import Driver, locked
+from orchestration.cli.commands.rendering import Driver
 from orchestration.cli.naming import named
 from orchestration.cli.output import FAILED, console, document, note, require
 from orchestration.cli.progress import following
@@ -49,7 +49,7 @@ def run(
 ) -> None:
     """Run a pipeline, show its report, and exit with 1 if it failed."""
     which = named(pipeline or run_file.pipeline_here())
-    loaded = which.load()
+    loaded = which.load_with_code_as_it_is()
     specs = loaded.parameter_specs()
     written = run_file.beside(which.path)
     if written:
@@ -59,7 +59,8 @@ def run(
     )
     files = {**written.uploads, **values.uploads(uploads)}
     require_driver(driver)
-    locked(which)
+    for key in which.stale():
+        note(f"{key} changed since it was locked; this run takes it as it is now")
     from orchestration.local.run import run as run_locally
 
     title = f"{loaded.name} on {driver.value}"
@@ -109,7 +110,7 @@ def tell_failure(report: RunReport) -> None:
     """Print the reason of a failed run on standard error."""
     if report.state != "failed":
         return
-    if report.log:
+    if report.log and not any(stage.log for stage in report.stages):
         note("the last lines of Airflow's log:")
         note("\n".join(report.log.splitlines()[-_LOG_LINES:]))
     for stage in report.stages:
