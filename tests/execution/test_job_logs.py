@@ -27,7 +27,24 @@ def test_the_last_lines_of_every_host_are_told() -> None:
         "digits/algo-2: nan",
     ]
     assert sent[0].parameters["logStreamNamePrefix"] == "digits/"
-    assert {request.parameters["limit"] for request in sent[1:]} == {MOST_LINES}
+
+
+def test_a_long_traceback_is_told_whole() -> None:
+    before, after = [f"step {n}" for n in range(90)], [f"  frame {n}" for n in range(40)]
+    traceback = ["Traceback (most recent call last):", *after, "ValueError: nan"]
+    for lines, shown in (
+        ([*before, *traceback, "bye"], [*traceback, "bye"]),
+        (before, before[-MOST_LINES:]),
+        ([*before, *traceback, *before], [*traceback, *before]),
+        (before[:3], before[:3]),
+    ):
+
+        def send(request: Request, lines: list[str] = lines) -> Json:
+            if request.operation == "DescribeLogStreams":
+                return {"logStreams": [{"logStreamName": "digits/algo-1"}]}
+            return {"events": [{"message": line} for line in lines]}
+
+        assert list(last_lines(POLL, send))[1:] == shown
 
 
 def test_what_cannot_be_read_is_no_error() -> None:

@@ -25,6 +25,9 @@ _GROUPS: Final[Mapping[str, tuple[str, str, str]]] = {
 MOST_STREAMS: Final = 4
 """A job has a stream for each host; the first few tell what went wrong with most."""
 MOST_LINES: Final = 20
+"""The lines shown of a stream, more where a traceback is longer."""
+_READ_LINES: Final = 200
+_TRACEBACK: Final = "Traceback (most recent call last):"
 
 
 def last_lines(poll: Request, send: Callable[[Request], Json]) -> Iterator[str]:
@@ -48,10 +51,16 @@ def last_lines(poll: Request, send: Callable[[Request], Json]) -> Iterator[str]:
                 "logGroupName": group,
                 "logStreamName": stream["logStreamName"],
             }
-            events = send(Request("logs", "GetLogEvents", {**asked, "limit": MOST_LINES}))
-            yield from (str(event["message"]).rstrip() for event in _list(events, "events"))
+            events = send(Request("logs", "GetLogEvents", {**asked, "limit": _READ_LINES}))
+            yield from _end([str(event["message"]).rstrip() for event in _list(events, "events")])
     except ServiceError as error:
         yield f"the log of {name} ({group}) cannot be read: {error}"
+
+
+def _end(lines: list[str]) -> list[str]:
+    """Return the last lines, from the last traceback on where that begins earlier."""
+    traceback = next((at for at in range(len(lines))[::-1] if _TRACEBACK in lines[at]), len(lines))
+    return lines[min(traceback, max(0, len(lines) - MOST_LINES)) :]
 
 
 def _list(response: Json, key: str) -> list[Any]:

@@ -22,7 +22,7 @@ _CHANGED = threading.Condition()
 
 
 def events(arn: str, region: str, after: int, timeout_s: float) -> list[JsonObject]:
-    """Return the events after the first `after`: their types, times and states.
+    """Return the events after the first `after`: their ids, types, times and states.
 
     Waits for up to `timeout_s` if there is none yet.
     """
@@ -44,6 +44,8 @@ def _history(execution: Any) -> list[Any]:
 def _summary(event: Any) -> JsonObject:
     details = event.get("stateEnteredEventDetails") or event.get("stateExitedEventDetails") or {}
     return {
+        "id": event["id"],
+        "previous_id": event["previousEventId"],
         "type": event["type"].value,
         "timestamp": event["timestamp"],
         "state": details.get("name"),

@@ -6,9 +6,8 @@ import datetime
 import json
 import re
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from orchestration.direct.progress import OnProgress, Progress, StepRun, StepState
@@ -117,6 +116,9 @@ def _followed(
             if not new or new[-1]["type"].startswith("Execution")
             else _RUNNING
         )
+        if described["status"] != "RUNNING":
+            # What was written between the two answers belongs to the end.
+            events += aws.events(execution, after=len(events))
         steps = _steps(events, names, failed=_failed(described))
         for step in steps.values():
             if seen.get(step.step) != step.state:
@@ -152,9 +154,9 @@ class _Visits:
     """The entries into a step's states and exits from them."""
 
     inside: int = 0
+    has_failed: bool = False
     started: datetime.datetime | None = None
     ended: datetime.datetime | None = None
-    failures: Counter[str] = field(default_factory=Counter)
 
 
 def _steps(
@@ -162,10 +164,15 @@ def _steps(
 ) -> dict[str, StepRun]:
     """Return the steps that were entered, in the order of their starts."""
     visits: dict[str, _Visits] = {}
+    steps_by_event: dict[int, str] = {}
     for event in events:
+        if event["type"] == "FailStateEntered" and event["previous_id"] in steps_by_event:
+            # Many steps go to one Fail state; the one that was left for it has failed.
+            visits[steps_by_event[event["previous_id"]]].has_failed = True
         step = None if event["state"] is None else _step_of(event["state"], names)
         if step is None:
             continue
+        steps_by_event[event["id"]] = step
         moment = datetime.datetime.fromisoformat(event["timestamp"])
         at = visits.setdefault(step, _Visits())
         if event["type"].endswith("Entered"):
@@ -186,6 +193,8 @@ def _steps(
 
 
 def _state(at: _Visits, *, failed: bool) -> StepState:
+    if failed and at.has_failed:
+        return "failed"
     if at.inside <= 0:
         return "succeeded"
     return "failed" if failed else "running"
