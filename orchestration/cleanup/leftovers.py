@@ -19,7 +19,8 @@ MACHINE: Final = "orchestration:machine"
 """The tag with the ARN of the state machine whose execution created the resource."""
 KEEP: Final = "orchestration:keep-for-h"
 """The tag with the hours for which a file system outlives its run."""
-
+TRIAL: Final = "orchestration:trial"
+"""The tag of a temporary endpoint and of its configuration: the endpoint that is to be updated."""
 
 _WORDS: Final = re.compile(r"\B(?=[A-Z])")
 
@@ -70,7 +71,8 @@ JOB_KINDS: Final[Mapping[tuple[str, str], JobKind]] = {
 _FILE_SYSTEM: Final = ("fsx", "CreateFileSystem")
 _TRANSFER: Final = ("datasync", "CreateTask")
 _COPY: Final = ("s3control", "CreateJob")
-_ACQUIRED: Final = (_FILE_SYSTEM, _TRANSFER)
+_TRIAL: Final = ("sagemaker", "CreateEndpoint")
+_ACQUIRED: Final = (_FILE_SYSTEM, _TRANSFER, _TRIAL)
 """Creations by a guard of what has tags."""
 
 
@@ -100,12 +102,15 @@ class Leftovers:
     """The beginnings of the names of DataSync's tasks, the same in every run."""
     copies: tuple[str, ...] = ()
     """The beginnings of the descriptions of jobs of S3 Batch Operations, the same in every run."""
+    trials: tuple[str, ...] = ()
+    """The beginnings of the names of temporary endpoints, the same in every run."""
     unknown: tuple[str, ...] = ()
     """The steps that start or acquire something that can't be found again by names and tags."""
 
     def __bool__(self) -> bool:
         """Return whether there may be anything to stop or to delete."""
-        return bool(self.jobs or self.file_systems or self.transfers or self.copies)
+        named = (self.jobs, self.transfers, self.copies, self.trials)
+        return self.file_systems or any(named)
 
 
 def leftovers(graph: Graph) -> Leftovers:
@@ -118,6 +123,7 @@ def leftovers(graph: Graph) -> Leftovers:
     unknown: dict[str, None] = {}
     acquired = [step.acquire for step in all_steps(graph) if isinstance(step, Guarded)]
     transfers = dict.fromkeys(_named(acquired, _TRANSFER, "Name"))
+    trials = dict.fromkeys(_named(filter(_is_tried, acquired), _TRIAL, "EndpointName"))
     calls = [step for step in all_steps(graph) if isinstance(step, Call)]
     copies = dict.fromkeys(_named(calls, _COPY, "Description"))
     found = {_TRANSFER[0]: transfers, _COPY[0]: copies}
@@ -133,11 +139,14 @@ def leftovers(graph: Graph) -> Leftovers:
             prefixes.setdefault(kind, {})[prefix] = None
     kinds = {call.name: (call.operation.service, call.operation.name) for call in acquired}
     unknown |= {name: None for name, kind in kinds.items() if kind not in _ACQUIRED}
+    endpoints = [call for call in acquired if kinds[call.name] == _TRIAL]
+    unknown |= {call.name: None for call in endpoints if not _is_tried(call)}
     return Leftovers(
         jobs=tuple(Jobs(kind=kind, prefixes=tuple(of)) for kind, of in prefixes.items()),
         file_systems=_FILE_SYSTEM in kinds.values(),
         transfers=tuple(transfers),
         copies=tuple(copies),
+        trials=tuple(trials),
         unknown=tuple(unknown),
     )
 
@@ -149,6 +158,14 @@ def _named(calls: Iterable[Call], kind: tuple[str, str], field: str) -> Iterator
             prefix = _prefix(call.operation.request.get(field))
             if prefix is not None:
                 yield prefix
+
+
+def _is_tried(endpoint: Call) -> bool:
+    """Return whether an endpoint says of itself that it is temporary."""
+    tags = endpoint.operation.request.get("Tags")
+    return isinstance(tags, list) and any(
+        isinstance(tag, Mapping) and tag.get("Key") == TRIAL for tag in tags
+    )
 
 
 def _started(graph: Graph) -> Iterator[tuple[str, Operation, str | None]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestration.backends import companion
-from orchestration.cleanup import PIPELINE, Leftovers, leftovers
+from orchestration.cleanup import PIPELINE, TRIAL, Leftovers, leftovers
 from orchestration.deploy.account import Account
 from orchestration.deploy.permissions import Statement, document
 from orchestration.deploy.resources import Companion, CompanionNames, Rule, StateMachine, Target
@@ -94,6 +94,8 @@ def _policy(pipeline: str, left: Leftovers, account: Account) -> dict[str, Any]:
         statements += _transfers(pipeline, account)
     if left.copies:
         statements += _copies(pipeline, account)
+    if left.trials:
+        statements += _trials(pipeline, left.trials, account)
     return document(*statements)
 
 
@@ -120,6 +122,25 @@ def _copies(pipeline: str, account: Account) -> list[Statement]:
         Statement("FindLeftovers", _set("s3:ListJobs"), _set("*")),
         Statement("ReadCopies", _set("s3:GetJobTagging"), jobs),
         Statement("CancelCopies", _set("s3:UpdateJobStatus"), jobs, own),
+    ]
+
+
+def _trials(pipeline: str, prefixes: tuple[str, ...], account: Account) -> list[Statement]:
+    # SageMaker writes names in its ARNs in lower case, and IAM is case-sensitive.
+    names = {f"{prefix}*" for prefix in prefixes} | {f"{prefix}*".lower() for prefix in prefixes}
+    endpoints = frozenset(account.arn("sagemaker", f"endpoint/{name}") for name in names)
+    configs = frozenset(account.arn("sagemaker", f"endpoint-config/{name}") for name in names)
+    own = (
+        ("StringEquals", f"aws:ResourceTag/{PIPELINE}", _set(pipeline)),
+        ("StringLike", f"aws:ResourceTag/{TRIAL}", _set("*")),
+    )
+    seen = _set("sagemaker:ListEndpointConfigs")
+    return [
+        Statement("FindLeftovers", seen, _set("*")),
+        Statement("ReadTrials", _set("sagemaker:ListTags"), configs),
+        Statement("SeeTrials", _set("sagemaker:DescribeEndpoint"), endpoints),
+        Statement("EndTrials", _set("sagemaker:DeleteEndpoint"), endpoints, own),
+        Statement("ForgetTrials", _set("sagemaker:DeleteEndpointConfig"), configs, own),
     ]
 
 

@@ -7,11 +7,18 @@ from pathlib import Path
 
 import botocore.session
 
-from orchestration import DataStaging, Pipeline, S3Destination, parameter
+from orchestration import (
+    DataStaging,
+    Deployment,
+    EndpointUpdate,
+    Pipeline,
+    S3Destination,
+    parameter,
+)
 from orchestration.backends import companion
 from orchestration.cleanup import JobKind, leftovers
 from orchestration.cleanup.leftovers import JOB_KINDS
-from orchestration.graph import Call, Graph, Operation, all_steps
+from orchestration.graph import Call, Graph, Guarded, Operation, all_steps
 from tests.deploy import pipelines
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +61,36 @@ def test_what_can_not_be_found_is_named() -> None:
     rendered = companion.render(replace(workflow, graph=Graph((*workflow.graph.steps, strange))))
     assert rendered is not None
     assert str(rendered["Comment"]).endswith("It can't find what these steps start: train.job.")
+
+
+def trial() -> Guarded:
+    deploy = Deployment(
+        name="deploy",
+        model_data="s3://bucket/model",
+        image="111122223333.dkr.ecr.us-east-1.amazonaws.com/a:1",
+        instance_type="ml.m5.large",
+        update=EndpointUpdate.model_validate({"trial": [{"request": 1}]}),
+    )
+    [guarded] = [
+        step
+        for step in all_steps(pipelines.copying(stages=(deploy,)).lower().graph)
+        if isinstance(step, Guarded)
+    ]
+    return guarded
+
+
+def test_a_trial_is_found_by_the_beginning_of_its_endpoints_name() -> None:
+    left = leftovers(Graph((trial(),)))
+    assert (left.trials, left.unknown) == (("copying-deploy-",), ())
+
+
+def test_an_endpoint_that_is_not_marked_as_temporary_is_never_deleted() -> None:
+    guarded = trial()
+    operation = guarded.acquire.operation
+    request = {**operation.request, "Tags": []}
+    create = replace(guarded.acquire, operation=replace(operation, request=request))
+    left = leftovers(Graph((replace(guarded, acquire=create),)))
+    assert (left.trials, left.unknown) == ((), ("deploy.trial_endpoint",))
 
 
 def test_every_kind_of_job_is_listed_and_stopped_by_operations_that_exist() -> None:

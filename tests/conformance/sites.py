@@ -103,6 +103,9 @@ class Site:
         """Return the states of DataSync's tasks, or of their executions."""
         return [each["Status"] for each in self.aws.state()["datasync"][kind]]
 
+    def endpoints(self) -> set[str]:
+        return set(self.aws.state()["sagemaker"]["Endpoints"])
+
     def trains(self, times: int = 1) -> None:
         wait(lambda: list(self.jobs().values()).count("InProgress") == times)
 

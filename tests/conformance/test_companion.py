@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from orchestration import Pipeline, join, parameter
+from orchestration import Deployment, EndpointUpdate, Pipeline, join, parameter
 from orchestration.expressions.evaluate import run_token
 from orchestration.local import Fault
 from orchestration.local.run.executions import role
@@ -343,6 +343,69 @@ def test_a_transfer_that_can_not_be_ended_fails_the_companion(folder: Path) -> N
         assert described["error"] == "NotReleased"
         assert "synced-staging-" in described["cause"]
         assert "not authorized" in described["cause"]
+
+
+SLOW_MODEL = """
+import time
+
+def model_fn(folder):
+    time.sleep(2)
+
+def predict_fn(data, model):
+    time.sleep(60)
+"""
+SERVING = "tried-deploy-0123456789ab"
+"""The name of an endpoint that looks like that of a trial."""
+
+
+def tried() -> Pipeline:
+    """A deployment that is tried before it gets traffic."""
+    deploy = Deployment(
+        name="deploy",
+        model_data=join(parameter("data"), "/model"),
+        image=pipelines.IMAGE,
+        instance_type="ml.c5.xlarge",
+        update=EndpointUpdate.model_validate({"baking_s": 0, "trial": [{"request": 1}]}),
+    )
+    return pipelines.pipeline("tried", deploy)
+
+
+def serve(site: Site, model: str, run: str) -> None:
+    """Make an endpoint that an earlier run of the same state machine would have made."""
+    client = site.aws.client("sagemaker")
+    tags = {"machine": site.deployment.state_machine_arn, "run": run, "pipeline": "tried"}
+    marks = [{"Key": f"orchestration:{key}", "Value": value} for key, value in tags.items()]
+    shape = {"InstanceType": "ml.c5.xlarge", "InitialInstanceCount": 1}
+    client.create_endpoint_config(
+        EndpointConfigName=SERVING,
+        ProductionVariants=[{"VariantName": "main", "ModelName": model, **shape}],
+        Tags=marks,
+    )
+    client.create_endpoint(EndpointName=SERVING, EndpointConfigName=SERVING, Tags=marks)
+
+
+def test_an_execution_that_is_stopped_during_a_trial_leaves_only_what_serves(
+    tmp_path: Path,
+) -> None:
+    code = tmp_path / "model" / "code"
+    code.mkdir(parents=True)
+    (code / "inference.py").write_text(SLOW_MODEL)
+    with deployed(tried(), tmp_path) as site:
+        site.deaf()
+        stopped, running = site.start(), site.start()
+        wait(lambda: len(site.endpoints()) == 2)
+        [model] = site.aws.state()["sagemaker"]["Models"]
+        serve(site, model, run_token(stopped))
+        site.stop(stopped)
+        assert site.sweep() == "SUCCEEDED"
+        assert site.endpoints() == {SERVING, f"tried-deploy-{run_token(running)}"}
+        site.stop(running)
+        for _ in range(2):
+            assert site.sweep() == "SUCCEEDED"
+        assert site.endpoints() == {SERVING}
+        assert set(site.aws.state()["sagemaker"]["EndpointConfigs"]) == {SERVING, model}
+        deletions = site.calls("DeleteEndpoint", "DeleteEndpointConfig", "DeleteModel")
+        assert deletions == ["DeleteEndpoint", "DeleteEndpointConfig"] * 2
 
 
 def keep(site: Site, arn: str, hours: str) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from orchestration.backends.companion import copies, file_systems, jobs, transfers
+from orchestration.backends.companion import copies, file_systems, jobs, transfers, trials
 from orchestration.backends.companion.writing import (
     NEXT_PAGE,
     State,
@@ -45,6 +45,8 @@ def render(workflow: Workflow) -> dict[str, Json] | None:
     following = next(iter(found), following)
     found = copies.finding(left, following) | found
     following = next(iter(found), following)
+    found = trials.finding(left, following) | found
+    following = next(iter(found), following)
     found = file_systems.finding(left, workflow.name, following) | found
     counted = [f"$count(${kind})" for kind in ("jobs", "systems", *_others(left))]
     states = {
@@ -67,7 +69,7 @@ def render(workflow: Workflow) -> dict[str, Json] | None:
 
 def _others(left: Leftovers) -> tuple[str, ...]:
     """Return the variables with what only few pipelines leave."""
-    kinds = {"transfers": left.transfers, "copies": left.copies}
+    kinds = {"transfers": left.transfers, "copies": left.copies, "trials": left.trials}
     return tuple(kind for kind, prefixes in kinds.items() if prefixes)
 
 
@@ -120,7 +122,7 @@ def _running(released: dict[str, State]) -> dict[str, State]:
 
 def _released(left: Leftovers) -> dict[str, State]:
     released = jobs.releasing(left) | transfers.releasing(left)
-    released |= copies.releasing(left) | file_systems.releasing(left)
+    released |= copies.releasing(left) | trials.releasing(left) | file_systems.releasing(left)
     steps = list(released.items())
     names = [*(name for name, _ in steps[1:]), "AllReleased"]
     return {

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from orchestration.checks.responses import path_to
+from orchestration.cleanup import TRIAL
 from orchestration.expressions import All, Compare, Result, Tree, join
 from orchestration.expressions.scalars import text
 from orchestration.graph import (
@@ -68,6 +69,12 @@ class Trial:
         """The name of the temporary endpoint, which belongs to the run."""
         return self.made.context.resource_name(self.made.stage.name)
 
+    @property
+    def _tags(self) -> list[Tree]:
+        # Whoever cleans up after the run can tell it from an endpoint that serves.
+        own = {"Key": TRIAL, "Value": self.made.endpoint}
+        return [*self.made.context.tag_list(self.made.stage.name), own]
+
     def _name(self, step: str) -> str:
         return f"{self.made.stage.name}.{step}"
 
@@ -81,7 +88,7 @@ class Trial:
         request: dict[str, Tree] = {
             "EndpointConfigName": self._temporary,
             "ProductionVariants": [variant],
-            "Tags": self.made.context.tag_list(self.made.stage.name),
+            "Tags": self._tags,
         }
         return Call(
             name=self._name("trial_config"),
@@ -91,11 +98,11 @@ class Trial:
         )
 
     def _endpoint(self) -> Call:
-        stage, named = self.made.stage, {"EndpointName": self._temporary}
+        named = {"EndpointName": self._temporary}
         request: dict[str, Tree] = {
             **named,
             "EndpointConfigName": self._temporary,
-            "Tags": self.made.context.tag_list(stage.name),
+            "Tags": self._tags,
         }
         return Call(
             name=self._name("trial_endpoint"),
