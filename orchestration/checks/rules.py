@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 from orchestration.checks.fallbacks import fallbacks
 from orchestration.checks.references import outputs_of, references
@@ -31,6 +32,10 @@ from orchestration.graph import (
 )
 
 STEP_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*(\.[a-z][a-z0-9]*(_[a-z0-9]+)*)*")
+_WAITS: Final = (
+    "waits for what it acquires, which nothing would release if the wait failed; wait in the body, "
+    "by a call of the poll itself, and let the clean-up read only what the creating call gives"
+)
 
 
 def names(workflow: Workflow) -> Iterator[Problem]:
@@ -173,6 +178,13 @@ def shapes(workflow: Workflow) -> Iterator[Problem]:
                 pass
 
 
+def guards(workflow: Workflow) -> Iterator[Problem]:
+    """Nothing is acquired that a failure leaves: what is waited for is waited for in the body."""
+    for step in all_steps(workflow.graph):
+        if isinstance(step, Guarded) and step.acquire.until is not None:
+            yield Problem("", _WAITS, step=step.acquire.name)
+
+
 RULES: tuple[Callable[[Workflow], Iterator[Problem]], ...] = (
     names,
     acyclic,
@@ -184,6 +196,7 @@ RULES: tuple[Callable[[Workflow], Iterator[Problem]], ...] = (
     adoption,
     fallbacks,
     shapes,
+    guards,
 )
 
 

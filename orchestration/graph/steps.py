@@ -138,6 +138,7 @@ class Guarded:
 
     name: str
     acquire: Call
+    """One request, without ``until``; the wait for what it creates begins the body."""
     body: Graph
     cleanup: Graph
     swept: bool = False

@@ -25,6 +25,7 @@ from orchestration.pipeline.afterwards.concluding import Conclusion, Reads
 from orchestration.pipeline.description import ROLE, Description
 from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.placing import timing
+from orchestration.pipeline.placing.acquiring import waiting_inside
 from orchestration.pipeline.placing.lowered import Lowered
 from orchestration.pipeline.placing.placement import Placement, Settled, leaves
 from orchestration.pipeline.problems import problems
@@ -260,7 +261,7 @@ def _once(stage: Stage, context: Context) -> tuple[Fragment, list[Problem]]:
     if stage.retry is not None:
         steps, obstacles = stage.retry.applied(whole.steps)
         whole, wrong = replace(whole, steps=steps), [*obstacles, *wrong]
-    return whole, [replace(problem, stage=stage.name) for problem in wrong]
+    return waiting_inside(whole), [replace(problem, stage=stage.name) for problem in wrong]
 
 
 def _unread(stage: str, fragment: Fragment) -> Iterator[str]:

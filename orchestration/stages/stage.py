@@ -57,6 +57,8 @@ class Guard:
     """Something that lives from before the stage's first reader until after its last."""
 
     acquire: Call
+    """The call that creates it. If it waits, the pipeline waits inside of the guard, so that what
+    does not become ready is released as well."""
     cleanup: Graph
     swept: bool = False
     """True if the clean-up leaves it to a sweep, which only Step Functions has."""

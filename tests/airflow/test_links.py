@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from airflow.serialization.serialized_objects import DagSerialization
 
@@ -116,8 +114,7 @@ def test_the_task_that_creates_a_file_system_leaves_its_link(
     monkeypatch.setattr(
         TaskInstance, "xcom_push", lambda _, key, value: pushed.update({key: value})
     )
-    create = replace(file_system("data", Graph()).acquire, until=None)
-    attempt(create)
+    attempt(file_system("data", Graph()).acquire)
     assert str(pushed["link_file_system"]).endswith("#file-system-details/fs-0123456789abcdef0")
 
 

@@ -22,6 +22,7 @@ from orchestration.graph import (
     Step,
     Until,
     Workflow,
+    upstream,
 )
 
 
@@ -132,9 +133,8 @@ def file_system(name: str, body: Graph) -> Guarded:
                 },
             ),
             outputs={"id": Output(("FileSystem", "FileSystemId"))},
-            until=_lifecycle(identity, success={"AVAILABLE"}, failure={"FAILED"}),
         ),
-        body=body,
+        body=_after(_available(f"{acquire}_ready", identity), body),
         cleanup=Graph(
             (
                 Call(
@@ -147,6 +147,17 @@ def file_system(name: str, body: Graph) -> Guarded:
             )
         ),
     )
+
+
+def _available(name: str, identity: Tree) -> Call:
+    until = _lifecycle(identity, success={"AVAILABLE"}, failure={"FAILED"})
+    return Call(name=name, operation=until.poll, until=until)
+
+
+def _after(first: Call, body: Graph) -> Graph:
+    before = upstream(body)
+    later = (s if before[s.name] else replace(s, after=(*s.after, first.name)) for s in body.steps)
+    return Graph((first, *later))
 
 
 def _lifecycle(

@@ -503,7 +503,7 @@ def test_a_job_that_failed_says_the_same_polled_or_not(
 
 def test_what_was_acquired_is_released_and_results_stay(execute: Execute) -> None:
     made = workflow(
-        guarded("share", Graph((put("work", Result("share.create", "mount_name")),))),
+        guarded("share", Graph((put("work", Result("share.create_ready", "mount_name")),))),
         put("end", Result("work", "etag"), after=("share",)),
         parameters=(TOKEN,),
     )

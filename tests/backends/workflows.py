@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from orchestration.expressions import Field, Item, Result, Tree, join, parameter
@@ -20,6 +21,7 @@ from orchestration.graph import (
     Step,
     Until,
     Workflow,
+    upstream,
 )
 from orchestration.refs import Expression
 
@@ -133,7 +135,13 @@ TOKEN = ParameterSpec(name="token", default="t1")
 
 def guarded(name: str, body: Graph, **more: Any) -> Guarded:
     """A file system around a body."""
-    acquire = file_system(f"{name}.create")
+    made = file_system(f"{name}.create")
+    until = made.until
+    assert until is not None
+    ready = Call(name=f"{made.name}_ready", operation=until.poll, until=until)
+    before = upstream(body)
+    later = (s if before[s.name] else replace(s, after=(*s.after, ready.name)) for s in body.steps)
+    acquire, body = replace(made, until=None), Graph((ready, *later))
     cleanup = Graph((deletion(f"{name}.delete", Result(f"{name}.create", "identifier")),))
     return Guarded(name=name, acquire=acquire, body=body, cleanup=cleanup, **more)
 

@@ -146,6 +146,7 @@ SHAPES: list[tuple[Step, str, str]] = [
     (each(), "l", "the loop's body is empty"),
     (Choose(name="b", condition=YES, then=Graph(), otherwise=Graph()), "b", "both branches"),
     (Guarded(name="b", acquire=get("d"), body=Graph(), cleanup=Graph()), "b", "clean-up is empty"),
+    (guard(until=poll()), "g.acquire", "nothing would release if the wait failed"),
     (Parallel(name="b", branches=()), "b", "there is no branch"),
     (
         replace(get("b"), adopt=Adopt(exists=ErrorPattern("X"))),

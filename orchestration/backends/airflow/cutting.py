@@ -16,7 +16,6 @@ from orchestration.backends.airflow.around import Around
 from orchestration.backends.airflow.draft import Draft, has_job, stage_of
 from orchestration.errors import Problem
 from orchestration.execution import wording
-from orchestration.expressions import Result, Tree, substitute
 from orchestration.graph import (
     Call,
     Choose,
@@ -25,15 +24,12 @@ from orchestration.graph import (
     ForEach,
     Graph,
     Guarded,
-    Operation,
     Parallel,
     Step,
     all_steps,
     ordered,
-    rewrite,
     upstream,
 )
-from orchestration.refs import Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +213,7 @@ class Cutter:
         if step.swept:
             message = wording.filled(wording.UNSWEPT, driver="on Airflow")
             self.problems.append(Problem(step.name, message))
-        acquire, step = _waited_for_inside(step)
+        acquire = step.acquire
         setup = self._add(
             Draft(
                 stage=stage_of(acquire),
@@ -265,38 +261,6 @@ class Cutter:
         # It succeeds after a body that failed, so that it stands for none of these tasks.
         ended.ancestors = 0
         return (*exits, *self.graph(step.conclusion, replace(place, entry=(ended,))))
-
-
-def _waited_for_inside(step: Guarded) -> tuple[Call, Guarded]:
-    """Move the waiting for what is acquired to the beginning of the body."""
-    acquire, until = step.acquire, step.acquire.until
-    if until is None:
-        return acquire, step
-    name = f"{acquire.name}_ready"
-    asked = Operation(until.poll.service, until.poll.name, until.poll.request)
-    ready = Call(
-        name=name,
-        operation=asked,
-        until=replace(until, stop=None),
-        retry=acquire.retry,
-        within=acquire.within,
-    )
-
-    def moved(node: Expression[object]) -> Tree:
-        if isinstance(node, Result) and node.step == acquire.name and node.output in until.outputs:
-            return Result(name, node.output)
-        return node
-
-    def tree(old: Tree) -> Tree:
-        return substitute(old, moved)
-
-    roots = [s for s in step.body.steps if not upstream(step.body)[s.name]]
-    body = tuple(
-        replace(rewritten, after=(*rewritten.after, name)) if inner in roots else rewritten
-        for inner in step.body.steps
-        for rewritten in [rewrite(inner, tree)]
-    )
-    return replace(acquire, until=None, within=None), replace(step, body=Graph((ready, *body)))
 
 
 def _union(parts: Iterable[Iterable[Draft]]) -> tuple[Draft, ...]:
