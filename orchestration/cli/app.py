@@ -7,10 +7,20 @@ from typing import Annotated
 
 import typer
 
-from orchestration.cli import answers
+from orchestration.cli import answers, deploying
 from orchestration.cli.commands.rendering import Artefact, Backend, Driver, Format
 from orchestration.cli.naming import use_stages
-from orchestration.cli.options import Json, No, Profile, Region, RunId, Uploads, Yes
+from orchestration.cli.options import (
+    Json,
+    No,
+    Parameters,
+    Pipeline,
+    Profile,
+    Region,
+    RunId,
+    Uploads,
+    Yes,
+)
 from orchestration.cli.output import Commands, say
 from orchestration.cli.questions import Replies
 
@@ -26,15 +36,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="YAML file or module:attribute.")]
 Target = Annotated[
     Artefact, typer.Argument(metavar="step-functions|companion|airflow", show_default=False)
-]
-Parameters = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--parameter", "-p", metavar="NAME=VALUE", help="Value of a parameter; repeatable."
-    ),
 ]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write or compare.")
@@ -309,90 +312,8 @@ def demo(as_json: Json = False) -> None:
     show(as_json=as_json)
 
 
-@app.command()
-def deploy(
-    target: Annotated[Backend, typer.Argument(metavar="step-functions", show_default=False)],
-    pipeline: Pipeline,
-    parameters: Parameters = None,
-    unrestricted: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Parameter that may have any value; repeatable."),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the changes.")] = False,
-    sweep_every_h: Annotated[
-        int, typer.Option(min=1, metavar="HOURS", help="How often leftovers are looked for.")
-    ] = 1,
-    role: Annotated[
-        str | None,
-        typer.Option(metavar="ARN", help="Role of your own; none is made. --dry-run: its needs."),
-    ] = None,
-    region: Region = None,
-    profile: Profile = None,
-    as_json: Json = False,
-) -> None:
-    """Deploy it to AWS Step Functions.
-
-    Uploads the code and creates the state machine, its schedule, its role with the permissions that
-    the steps need, and the companion that cleans up after executions that were ended from outside.
-    Deploying again changes only what differs.
-    """
-    if target is not Backend.STEP_FUNCTIONS:
-        raise typer.BadParameter(
-            "Airflow finds DAGs in files: put one with orchestration.airflow.dag() into its DAGs "
-            "folder, and its code into S3 with `orchestrate upload`",
-            param_hint="airflow",
-        )
-    from orchestration.cli.commands import deployment
-
-    deployment.deploy(
-        pipeline,
-        parameters or (),
-        unrestricted or (),
-        sweep_every_h=sweep_every_h,
-        role=role,
-        region=region,
-        profile=profile,
-        dry_run=dry_run,
-        as_json=as_json,
-    )
-
-
-@app.command()
-def rerun(
-    execution: Annotated[
-        str, typer.Argument(metavar="EXECUTION", help="Its ARN, or the end of it, MACHINE:NAME.")
-    ],
-    region: Region = None,
-    profile: Profile = None,
-    as_json: Json = False,
-) -> None:
-    """Start a failed execution again.
-
-    As the next attempt at the same run: jobs that finished are adopted, failed ones are started
-    anew under their names with `-2`, `-3` and so on. The state machine's companion cleans up first.
-    """
-    from orchestration.cli.commands import deployment
-
-    deployment.rerun(execution, region=region, profile=profile, as_json=as_json)
-
-
-@app.command()
-def upload(
-    pipeline: Pipeline,
-    parameters: Parameters = None,
-    region: Region = None,
-    profile: Profile = None,
-    as_json: Json = False,
-) -> None:
-    """Upload its code to S3.
-
-    To the pipeline's workspace, where jobs look for it. Needed for Airflow only: `deploy
-    step-functions` uploads by itself.
-    """
-    from orchestration.cli.commands import deployment
-
-    deployment.upload(pipeline, parameters or (), region=region, profile=profile, as_json=as_json)
-
-
+app.command()(deploying.deploy)
+app.command()(deploying.rerun)
+app.command()(deploying.upload)
 app.command()(answers.approve)
 app.command()(answers.reject)

@@ -30,3 +30,13 @@ Uploads = Annotated[
     list[str] | None,
     typer.Option("--upload", metavar="LOCAL=S3URI", help="File or folder to put into S3."),
 ]
+Agreed = Annotated[bool, typer.Option("--yes", "-y", help="Change the account without asking.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show the changes.")]
+Full = Annotated[bool, typer.Option("--full", help="Show changes as whole diffs of JSON.")]
+Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="YAML file or module:attribute.")]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameter", "-p", metavar="NAME=VALUE", help="Value of a parameter; repeatable."
+    ),
+]

@@ -116,8 +116,14 @@ def _is_installed(module: str) -> bool:
 
 
 def colored_diff(lines: Sequence[str], write: Callable[[str], None] = say) -> None:
-    """Format a unified diff, in colours on a terminal."""
-    colors = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
+    """Format a diff, in colours on a terminal; lines may be indented."""
+    colors = {
+        "+": typer.colors.GREEN,
+        "-": typer.colors.RED,
+        "~": typer.colors.YELLOW,
+        "@": typer.colors.CYAN,
+    }
     for line in lines:
         text = line.rstrip("\n")
-        write(typer.style(text, fg=colors[text[0]]) if text[:1] in colors else text)
+        sign = text.lstrip()[:1]
+        write(typer.style(text, fg=colors[sign]) if sign in colors else text)

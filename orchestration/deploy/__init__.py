@@ -12,8 +12,8 @@ overwritten.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from orchestration.deploy import other_accounts, own_role
@@ -21,6 +21,7 @@ from orchestration.deploy.account import Account, Clients, refusal
 from orchestration.deploy.applying import Sleep, apply
 from orchestration.deploy.comparing import difference
 from orchestration.deploy.composing import desired, names_of
+from orchestration.deploy.differences import readable
 from orchestration.deploy.events import notices, triggers
 from orchestration.deploy.executions import Rerun, rerun
 from orchestration.deploy.reading import current
@@ -53,6 +54,7 @@ __all__ = [
     "Deployment",
     "Desired",
     "Names",
+    "Plan",
     "Rerun",
     "Resource",
     "Role",
@@ -67,6 +69,8 @@ __all__ = [
     "desired",
     "difference",
     "names_of",
+    "plan",
+    "readable",
     "rerun",
     "step_functions",
     "upload",
@@ -100,6 +104,7 @@ def step_functions(
     role_name: str | None = None,
     role_arn: str | None = None,
     sweep_every_h: int = 1,
+    adopt: bool = False,
     dry_run: bool = False,
     sleep: Sleep = time.sleep,
 ) -> Deployment:
@@ -113,8 +118,58 @@ def step_functions(
     region. With ``role_arn``, a role of your own, none is made: state machines, schedules and rules
     use that one, which must exist, trust them, and have the permissions in ``desired.role``. The
     pipeline's ``step_functions.role`` is such a role, too. Every ``sweep_every_h`` hours the
-    companion looks for what ended executions have left.
+    companion looks for what ended executions have left. ``adopt`` takes over resources of these
+    names that no pipeline owns.
     """
+    planned = plan(
+        pipeline,
+        session=session,
+        parameters=parameters,
+        unrestricted=unrestricted,
+        role_name=role_name,
+        role_arn=role_arn,
+        sweep_every_h=sweep_every_h,
+        adopt=adopt,
+    )
+    return planned.deployment if dry_run else planned.apply(sleep=sleep)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A deployment that has been compared with the account and not been made yet."""
+
+    deployment: Deployment
+    session: Clients
+    obstacles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Problems for which AWS would run or tell nothing, by what that would mean."""
+
+    def apply(
+        self, *, sleep: Sleep = time.sleep, on_change: Callable[[Change], None] = lambda _: None
+    ) -> Deployment:
+        """Make the changes."""
+        self.check()
+        apply(self.deployment.changes, self.session, sleep=sleep, on_change=on_change)
+        return self.deployment
+
+    def check(self) -> None:
+        """Raise a :class:`~orchestration.errors.DeployError` if there are obstacles."""
+        for headline, problems in self.obstacles.items():
+            if problems:
+                raise refusal(headline, problems)
+
+
+def plan(
+    pipeline: Pipeline,
+    *,
+    session: Clients | None = None,
+    parameters: Mapping[str, Json] | None = None,
+    unrestricted: Collection[str] = (),
+    role_name: str | None = None,
+    role_arn: str | None = None,
+    sweep_every_h: int = 1,
+    adopt: bool = False,
+) -> Plan:
+    """Compare a pipeline with the account, as :func:`step_functions` does, and change nothing."""
     if session is None:
         session = _own_session(pipeline.region)
     account = Account.of(session)
@@ -133,18 +188,17 @@ def step_functions(
     if own is not None:
         wanted = own_role.under(wanted, own, account)
         ready = own_role.readiness(wanted, now, session)
-    changes = difference(wanted, now)
+    changes = difference(wanted, now, adopt=adopt)
     checks = _checks(pipeline, wanted, session, account, ready)
-    if not dry_run:
-        for headline, obstacles in checks.items():
-            if obstacles.problems:
-                raise refusal(headline, obstacles.problems)
-        apply(changes, session, sleep=sleep)
     warnings = (
         *(text for each in checks.values() for text in (*each.problems, *each.warnings)),
         *other_accounts.warnings(wanted),
     )
-    return Deployment(account=account, desired=wanted, changes=changes, warnings=warnings)
+    return Plan(
+        deployment=Deployment(account=account, desired=wanted, changes=changes, warnings=warnings),
+        session=session,
+        obstacles={headline: each.problems for headline, each in checks.items()},
+    )
 
 
 def _checks(

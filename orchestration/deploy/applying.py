@@ -27,8 +27,14 @@ _PAUSES_S = (1, 2, 4, 8, 15, 15, 15)
 Sleep = Callable[[float], None]
 
 
-def apply(changes: Iterable[Change], session: Clients, *, sleep: Sleep = time.sleep) -> None:
-    """Make changes, in order.
+def apply(
+    changes: Iterable[Change],
+    session: Clients,
+    *,
+    sleep: Sleep = time.sleep,
+    on_change: Callable[[Change], None] = lambda _: None,
+) -> None:
+    """Make changes, in order, and report each to ``on_change``.
 
     A :class:`~orchestration.errors.DeployError` names the change that AWS refused; those before it
     are made, and deploying again continues from there.
@@ -43,6 +49,7 @@ def apply(changes: Iterable[Change], session: Clients, *, sleep: Sleep = time.sl
                 f"AWS refused to {change.summary}: {error}; the changes before it are made, so "
                 "deploy again once that is fixed"
             ) from error
+        on_change(change)
 
 
 def _apply(change: Change, session: Clients, sleep: Sleep) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar, cast
 
@@ -22,15 +22,16 @@ from orchestration.deploy.resources import (
 _Tagged = TypeVar("_Tagged", bound=Role | StateMachine)
 
 
-def difference(desired: Desired, current: Current) -> tuple[Change, ...]:
+def difference(desired: Desired, current: Current, *, adopt: bool = False) -> tuple[Change, ...]:
     """List the changes that bring an account to the desired state, in the order to make them.
 
     A resource of the same name that was not deployed for this pipeline is a
-    :class:`~orchestration.errors.DeployError`, and so is a schedule with another target.
+    :class:`~orchestration.errors.DeployError`, and so is a schedule with another target. With
+    ``adopt``, resources that no pipeline owns are taken over; those of another pipeline never.
     """
     if desired.own_role:
         current = without_roles(current)
-    if problems := list(_strangers(desired, current)):
+    if problems := list(_strangers(desired, current, adopt=adopt)):
         raise refusal(f"pipeline {desired.pipeline} can't be deployed", problems)
     return tuple(_changes(desired, current))
 
@@ -141,25 +142,39 @@ def _tagged(before: _Tagged | None, after: _Tagged) -> Iterator[Change]:
         yield Change(before, after)
 
 
-def _strangers(desired: Desired, current: Current) -> Iterator[str]:
+def _foreign(
+    resources: Iterable[StateMachine | Role | None], pipeline: str, *, adopt: bool
+) -> Iterator[str]:
+    """Yield the resources that are not this pipeline's; what nobody owns may be adopted."""
+    for resource in resources:
+        if resource is None or owned(resource.tags, pipeline):
+            continue
+        owner = resource.tags.get(OWNER)
+        if owner is None and adopt:
+            continue
+        kind = "state machine" if isinstance(resource, StateMachine) else "role"
+        whose = f"that of {owner}; choose another name"
+        if owner is None:
+            whose = f"deploy with --adopt to take it over, or tag it {OWNER}={pipeline}"
+        yield f"{kind} {resource.name} exists and is not this pipeline's: {whose}"
+
+
+def _strangers(desired: Desired, current: Current, *, adopt: bool) -> Iterator[str]:
     name = desired.pipeline
-    way_out = f"tag it {OWNER}={name} if it is this pipeline's, or choose another name"
     machine = current.machine
-    if machine is not None and not owned(machine.tags, name):
-        yield f"state machine {machine.name} exists and is not this pipeline's; {way_out}"
     if machine is not None and current.machine_type != "STANDARD":
         yield (
             f"state machine {machine.name} is of the type {current.machine_type}, which can't be "
             "changed; delete it, or choose another name"
         )
     companion = _own_companion(desired, current)
-    if companion.machine is not None and not owned(companion.machine.tags, name):
-        yield f"state machine {companion.machine.name} exists and is not this pipeline's; {way_out}"
     copying = (now for now, wanted in _copying(desired, current) if wanted is not None)
     trigger, trigger_role = (
         (None, None) if desired.trigger is None else (current.trigger, current.trigger_role)
     )
-    roles = (
+    resources = (
+        machine,
+        companion.machine,
         current.role,
         current.schedule_role,
         trigger_role,
@@ -167,9 +182,7 @@ def _strangers(desired: Desired, current: Current) -> Iterator[str]:
         companion.role,
         companion.starter,
     )
-    for role in roles:
-        if role is not None and not owned(role.tags, name):
-            yield f"role {role.name} exists and is not this pipeline's; {way_out}"
+    yield from _foreign(resources, name, adopt=adopt)
     for kind, started, target in (
         ("schedule", current.schedule, desired.machine),
         ("rule", trigger, desired.machine),

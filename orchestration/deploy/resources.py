@@ -274,7 +274,7 @@ class Change:
     @property
     def aspects(self) -> tuple[str, ...]:
         """The parts that differ."""
-        before, after = _aspects(self.before), _aspects(self.after)
+        before, after = aspects(self.before), aspects(self.after)
         return tuple(
             aspect
             for aspect in dict.fromkeys([*before, *after])
@@ -293,8 +293,8 @@ class Change:
         title = f"{self.resource} {self.name}"
         return "\n".join(
             unified_diff(
-                _lines(_aspects(self.before)),
-                _lines(_aspects(self.after)),
+                _lines(aspects(self.before)),
+                _lines(aspects(self.after)),
                 f"{title} (now)",
                 f"{title} (then)",
                 lineterm="",
@@ -307,7 +307,8 @@ def owned(tags: Mapping[str, str], pipeline: str) -> bool:
     return tags.get(OWNER) == pipeline
 
 
-def _aspects(resource: Resource | None) -> dict[str, Any]:
+def aspects(resource: Resource | None) -> dict[str, Any]:
+    """Return the parts of a resource for comparing and showing; none has none."""
     if resource is None:
         return {}
     if isinstance(resource, SourceFolder):

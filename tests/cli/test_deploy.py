@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -33,13 +34,59 @@ def test_deploying_twice_changes_nothing_the_second_time(
     assert planned.status == 0
     assert "would create state machine training" in planned.out
     assert "training" not in account.state()["stepfunctions"]
-    done = orchestrate(*command, "--json").document
+    done = orchestrate(*command, "--json", "--yes").document
     assert "create state machine training" in done["changes"]
     assert done["state_machine_arn"].endswith(":stateMachine:training")
     assert "training" in account.state()["stepfunctions"]
     again = orchestrate(*command)
-    assert again.err == "nothing to change\n"
+    assert again.err == "account 123456789012, region us-east-1\nnothing to change\n"
     assert again.out == f"{done['state_machine_arn']}\n"
+
+
+def test_changes_are_shown_by_state_and_statement_and_need_a_yes(
+    account: EmbeddedAws, orchestrate: Command, training: Path
+) -> None:
+    text = training.read_text().replace("name: training", "name: asked")
+    training.write_text(text)
+    command = ("deploy", "step-functions", training, *PARAMETERS)
+    refused = orchestrate(*command)
+    assert refused.status == 2
+    assert "pass --yes" in refused.err
+    assert "asked" not in account.state()["stepfunctions"]
+    made = orchestrate(*command, "--yes")
+    assert "      + TrainingJobs: sagemaker:AddTags, sagemaker:CreateTrainingJob" in made.out
+    assert "did create state machine asked" in made.out
+    training.write_text(text.replace("ml.c5.xlarge", "ml.c5.2xlarge") + "description: Larger.\n")
+    shown = orchestrate(*command, "--dry-run")
+    assert "would update state machine asked: definition\n    definition\n" in shown.out
+    assert '      ~ Comment: "' in shown.out
+    assert 'InstanceType: "ml.c5.xlarge" -> "ml.c5.2xlarge"' in shown.out
+    [change] = orchestrate(*command, "--yes", "--json").document["differences"]
+    assert (change["change"], change["resource"]) == ("update", "state machine")
+    assert "definition" in change["difference"]
+
+
+def test_a_machine_without_an_owner_is_adopted_on_request_only(
+    account: EmbeddedAws, orchestrate: Command, training: Path
+) -> None:
+    training.write_text(training.read_text().replace("name: training", "name: adopted"))
+    states = account.client("stepfunctions")
+    machine = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}
+    role = "arn:aws:iam::123456789012:role/somebody"
+    arn = states.create_state_machine(name="adopted", definition=json.dumps(machine), roleArn=role)[
+        "stateMachineArn"
+    ]
+    command = ("deploy", "step-functions", training, *PARAMETERS, "--yes")
+    refused = orchestrate(*command)
+    assert (refused.status, "deploy with --adopt to take it over" in refused.err) == (1, True)
+    shown = orchestrate(*command, "--adopt", "--dry-run").out
+    assert "- state A (Succeed)" in shown
+    assert orchestrate(*command, "--adopt").status == 0
+    owner = {"key": "orchestration:pipeline", "value": "adopted"}
+    assert owner in states.list_tags_for_resource(resourceArn=arn)["tags"]
+    states.tag_resource(resourceArn=arn, tags=[{**owner, "value": "another"}])
+    refused = orchestrate(*command, "--adopt")
+    assert (refused.status, "that of another" in refused.err) == (1, True)
 
 
 def test_the_needs_of_a_role_that_the_pipeline_names_are_shown(
@@ -52,7 +99,7 @@ def test_the_needs_of_a_role_that_the_pipeline_names_are_shown(
     assert f"role {arn} needs:" in said.err
     assert '"sagemaker:CreateTrainingJob"' in said.out
     assert f"warning: role {arn} does not exist" in said.err
-    refused = orchestrate("deploy", "step-functions", training, *PARAMETERS)
+    refused = orchestrate("deploy", "step-functions", training, *PARAMETERS, "--yes")
     assert (refused.status, "does not exist" in refused.err) == (1, True)
 
 

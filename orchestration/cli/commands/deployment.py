@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestration.cli import values
+from orchestration.cli.commands.changing import Consent, difference, show, show_place
 from orchestration.cli.commands.rendering import locked
 from orchestration.cli.naming import named
-from orchestration.cli.output import colored_diff, document, note, require, say
+from orchestration.cli.output import document, note, require, say
 from orchestration.errors import DeployError
 
 if TYPE_CHECKING:
-    from orchestration.deploy import Change, Deployment
+    from orchestration.deploy import Deployment
 
 _MODULES = {"boto3": "aws"}
 
@@ -27,8 +28,9 @@ def deploy(
     role: str | None,
     region: str | None,
     profile: str | None,
-    dry_run: bool,
-    as_json: bool,
+    adopt: bool,
+    consent: Consent,
+    full: bool,
 ) -> None:
     """Deploy the pipeline to the account, or show what that would change."""
     which = named(pipeline)
@@ -38,41 +40,56 @@ def deploy(
     chosen = values.parameters(specs, parameters, filled=every)
     require(_MODULES, what="deploying")
     locked(which)
-    from orchestration.deploy import step_functions
+    from orchestration.deploy import plan
 
-    deployment = step_functions(
+    planned = plan(
         loaded,
         session=session_of(region or loaded.region, profile),
         parameters=chosen,
         unrestricted=unrestricted,
         role_arn=role,
         sweep_every_h=sweep_every_h,
-        dry_run=dry_run,
+        adopt=adopt,
     )
-    if as_json:
-        changes = [change.summary for change in deployment.changes]
-        document(
-            {
-                "account": deployment.account.id,
-                "region": deployment.account.region,
-                "state_machine_arn": deployment.state_machine_arn,
-                "dry_run": dry_run,
-                "changes": changes,
-                "warnings": list(deployment.warnings),
-                **({"role": _needs(deployment)} if deployment.desired.own_role else {}),
-            }
-        )
-        return
+    deployment = planned.deployment
+    if not consent.as_json:
+        _announce(deployment, dry_run=consent.dry_run, full=full)
+    if not consent.dry_run:
+        planned.check()
+        if deployment.changes:
+            consent.ask(f"Make these {len(deployment.changes)} changes")
+            planned.apply(on_change=lambda change: consent.report(f"did {change.summary}"))
+    if consent.as_json:
+        document(_as_json(deployment, dry_run=consent.dry_run))
+    else:
+        say(deployment.state_machine_arn)
+
+
+def _announce(deployment: Deployment, *, dry_run: bool, full: bool) -> None:
+    """Show where a deployment goes and what it would change."""
+    show_place(deployment.account)
     if deployment.desired.own_role and dry_run:
         note(f"role {deployment.desired.role.arn} needs:")
         say(json.dumps(_needs(deployment), indent=2))
     for change in deployment.changes:
-        _show(change, dry_run=dry_run)
+        show(change, full=full)
     if not deployment.changes:
         note("nothing to change")
     for text in deployment.warnings:
         note(f"warning: {text}")
-    say(deployment.state_machine_arn)
+
+
+def _as_json(deployment: Deployment, *, dry_run: bool) -> dict[str, Any]:
+    return {
+        "account": deployment.account.id,
+        "region": deployment.account.region,
+        "state_machine_arn": deployment.state_machine_arn,
+        "dry_run": dry_run,
+        "changes": [change.summary for change in deployment.changes],
+        "differences": [difference(change) for change in deployment.changes],
+        "warnings": list(deployment.warnings),
+        **({"role": _needs(deployment)} if deployment.desired.own_role else {}),
+    }
 
 
 def _needs(deployment: Deployment) -> dict[str, Any]:
@@ -143,8 +160,3 @@ def session_of(region: str | None, profile: str | None) -> Any:
             "the region is missing; give the pipeline one, use --region, or set AWS_REGION"
         )
     return session
-
-
-def _show(change: Change, *, dry_run: bool) -> None:
-    say(f"would {change.summary}" if dry_run else f"did {change.summary}")
-    colored_diff([f"    {line}" for line in change.detail.splitlines()])

@@ -1,0 +1,111 @@
+"""The commands that change an account, and their options; their code is imported when they run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from orchestration.cli.commands.rendering import Backend
+from orchestration.cli.options import (
+    Agreed,
+    DryRun,
+    Full,
+    Json,
+    Parameters,
+    Pipeline,
+    Profile,
+    Region,
+)
+
+
+def deploy(
+    target: Annotated[Backend, typer.Argument(metavar="step-functions", show_default=False)],
+    pipeline: Pipeline,
+    parameters: Parameters = None,
+    unrestricted: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Parameter that may have any value; repeatable."),
+    ] = None,
+    dry_run: DryRun = False,
+    yes: Agreed = False,
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Take over what has these names and no owner.")
+    ] = False,
+    full: Full = False,
+    sweep_every_h: Annotated[
+        int, typer.Option(min=1, metavar="HOURS", help="How often leftovers are looked for.")
+    ] = 1,
+    role: Annotated[
+        str | None,
+        typer.Option(metavar="ARN", help="Role of your own; none is made. --dry-run: its needs."),
+    ] = None,
+    region: Region = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Deploy it to AWS Step Functions.
+
+    Uploads the code and creates the state machine, its schedule, its role with the permissions that
+    the steps need, and the companion that cleans up after executions that were ended from outside.
+    Deploying again changes only what differs. Shows account, region and differences, and asks
+    first; without a terminal it needs `--yes`.
+
+    Example: `orchestrate deploy step-functions digits.yaml -p bucket=my-bucket --dry-run`
+    """
+    if target is not Backend.STEP_FUNCTIONS:
+        raise typer.BadParameter(
+            "Airflow finds DAGs in files: put one with orchestration.airflow.dag() into its DAGs "
+            "folder, and its code into S3 with `orchestrate upload`",
+            param_hint="airflow",
+        )
+    from orchestration.cli.commands import deployment
+    from orchestration.cli.commands.changing import Consent
+
+    deployment.deploy(
+        pipeline,
+        parameters or (),
+        unrestricted or (),
+        sweep_every_h=sweep_every_h,
+        role=role,
+        region=region,
+        profile=profile,
+        adopt=adopt,
+        consent=Consent(yes=yes, dry_run=dry_run, as_json=as_json),
+        full=full,
+    )
+
+
+def rerun(
+    execution: Annotated[
+        str, typer.Argument(metavar="EXECUTION", help="Its ARN, or the end of it, MACHINE:NAME.")
+    ],
+    region: Region = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Start a failed execution again.
+
+    As the next attempt at the same run: jobs that finished are adopted, failed ones are started
+    anew under their names with `-2`, `-3` and so on. The state machine's companion cleans up first.
+    """
+    from orchestration.cli.commands import deployment
+
+    deployment.rerun(execution, region=region, profile=profile, as_json=as_json)
+
+
+def upload(
+    pipeline: Pipeline,
+    parameters: Parameters = None,
+    region: Region = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Upload its code to S3.
+
+    To the pipeline's workspace, where jobs look for it. Needed for Airflow only: `deploy
+    step-functions` uploads by itself.
+    """
+    from orchestration.cli.commands import deployment
+
+    deployment.upload(pipeline, parameters or (), region=region, profile=profile, as_json=as_json)
