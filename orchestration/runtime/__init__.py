@@ -46,6 +46,7 @@ from .folders import Folders
 from .learning_rate import Schedule, scaled_by_root, scaled_linearly
 from .lightning import lightning_environment
 from .machines import InstanceGroup
+from .measuring import StepMeter, measured_steps
 from .preparing import prepare_once
 from .ranks import Cluster, cluster
 from .saved import Best, Checkpoint
@@ -64,6 +65,7 @@ __all__ = [
     "PreparationError",
     "PreparationTimeout",
     "Schedule",
+    "StepMeter",
     "StopSignal",
     "Stopped",
     "accumulation",
@@ -74,6 +76,7 @@ __all__ = [
     "graceful_stop",
     "iterations_per_epoch",
     "lightning_environment",
+    "measured_steps",
     "prepare_once",
     "reported_failures",
     "scaled_by_root",

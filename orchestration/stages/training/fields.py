@@ -15,6 +15,7 @@ from orchestration.stages.training.channels import Channel, InputMode
 from orchestration.stages.training.cluster import Candidate, Cluster, ManagedSpot
 from orchestration.stages.training.container import Framework
 from orchestration.stages.training.observability import Debugger, Experiment, Profiler, TensorBoard
+from orchestration.stages.training.runtime_metrics import RUNTIME_METRICS
 from orchestration.stages.values import Extra, Model, Seconds, Source, StandIn, Text, Value, Vpc
 from orchestration.strategies import NoStrategy, Strategy
 
@@ -103,7 +104,8 @@ class TrainingFields(Stage):
     @property
     def defined_metrics(self) -> Mapping[str, str]:
         """The regular expressions that SageMaker reads metrics by."""
-        return self.metrics
+        measured = self.source is not None and self.source.runtime
+        return {**RUNTIME_METRICS, **self.metrics} if measured else self.metrics
 
     def checkpoints_uri(self, context: Context) -> Text:
         """Return the S3 URI of the checkpoints."""

@@ -138,9 +138,9 @@ def _algorithm(
         else {"AlgorithmName": job.algorithm}
     )
     algorithm["TrainingInputMode"] = job.input_mode
-    if job.metrics:
+    if defined := job.defined_metrics:
         algorithm["MetricDefinitions"] = [
-            {"Name": name, "Regex": regex} for name, regex in job.metrics.items()
+            {"Name": name, "Regex": regex} for name, regex in defined.items()
         ]
     if job.metrics_time_series:
         algorithm["EnableSageMakerMetricsTimeSeries"] = True
