@@ -13,7 +13,7 @@ from orchestration.catalog.instances import (
     is_scarce,
     training_types,
 )
-from orchestration.catalog.prices import Price, price, prices
+from orchestration.catalog.prices import Price, best_known_region, price, prices
 from orchestration.catalog.tables import Source, sources
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Price",
     "Source",
     "accelerators",
+    "best_known_region",
     "instance",
     "instances",
     "is_scarce",

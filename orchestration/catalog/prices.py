@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -43,7 +44,14 @@ def price(instance_type: str, region: str | None = None) -> Price | None:
         return known
     remark = f"the price in {known.region}; {region} may differ"
     note = f"{known.note}; {remark}" if known.note else remark
-    return replace(known, estimate=True, note=note)
+    return replace(known, region=region, estimate=True, note=note)
+
+
+@cache
+def best_known_region() -> str:
+    """Return the region of most listed prices: the one to plan for if nobody names any."""
+    listed = Counter(price.region for price in prices().values() if not price.estimate)
+    return max(listed, key=lambda region: (listed[region], region))
 
 
 def _price(row: Mapping[str, str]) -> Price:

@@ -177,7 +177,7 @@ def plan(
         Path | None, typer.Option(metavar="FILE", help="HTML page to write, with figures.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Show everything that was rejected.")
+        bool, typer.Option("--all", help="Also show other plans, and everything that was rejected.")
     ] = False,
     as_json: Json = False,
 ) -> None:

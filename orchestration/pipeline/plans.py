@@ -165,7 +165,8 @@ def plans(data: Mapping[str, Any]) -> dict[str, Plans]:
     """Return the plan of each stage that asks for one; a :class:`PipelineError` if one is wrong."""
     from orchestration.planning.search.find import find_plans
 
-    requests = {name: _request(name, stage) for name, stage in automatic(data)}
+    region = data.get("region")
+    requests = {name: _request(name, stage, region) for name, stage in automatic(data)}
     return {
         name: find_plans(request.task(), request.space(), request.goal())
         for name, request in requests.items()
@@ -184,17 +185,27 @@ def _searched(stage: Mapping[str, Any]) -> int | None:
     return jobs if isinstance(jobs, int) else None
 
 
-def _request(name: str, stage: Mapping[str, Any]) -> Auto:
+def _request(name: str, stage: Mapping[str, Any], region: object) -> Auto:
     from pydantic import ValidationError
 
     from orchestration.planning.search.request import problems_of
     from orchestration.stages.training.automatic import Auto
 
     try:
-        return Auto.model_validate({**_framework(stage), **stage["strategy"]})
+        return Auto.model_validate({**_framework(stage), **_in_region(stage["strategy"], region)})
     except ValidationError as error:
         problems = (replace(problem, stage=name) for problem in problems_of(error))
         raise PipelineError(problem.within("strategy") for problem in problems) from error
+
+
+def _in_region(strategy: Mapping[str, Any], region: object) -> dict[str, Any]:
+    """Return a request whose prices are those of the pipeline's region, unless it names one."""
+    from orchestration.strategies.images.table import suffixes
+
+    instances = strategy.get("instances") or {}
+    if region not in suffixes() or not isinstance(instances, Mapping):
+        return dict(strategy)
+    return {**strategy, "instances": {"region": region, **instances}}
 
 
 def _framework(stage: Mapping[str, Any]) -> dict[str, Any]:

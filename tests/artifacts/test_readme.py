@@ -128,10 +128,9 @@ def test_the_batch_of_a_distributed_job_is_told_as_shown() -> None:
 @pytest.mark.usefixtures("here")
 def test_the_plan_is_told_as_shown_and_can_be_loaded() -> None:
     command, _, shown = block("console", "chat.yaml --update").partition("\n")
-    out = [
-        line.rstrip() for line in said(*command.removeprefix("$ orchestrate ").split()).splitlines()
-    ]
-    assert [line for line in shown.splitlines() if line not in out] == []
+    out = said(*command.removeprefix("$ orchestrate ").split())
+    # The page shows a terminal, which wraps lines.
+    assert " ".join(shown.split()) in " ".join(out.split())
     [stage] = Pipeline.load("chat.yaml").stages
     assert isinstance(stage, TrainingJob)
     assert set(stage.hyperparameters) == {"epochs", "batch_size", "accumulation", "zero_stage"}

@@ -136,7 +136,8 @@ def test_a_price_in_another_region_is_an_estimate() -> None:
     assert there is not None
     assert not here.estimate
     assert there.estimate
-    assert "eu-west-1" in there.note
+    assert there.region == "eu-west-1"
+    assert here.region in there.note
     assert there.usd_per_hour == here.usd_per_hour
 
 

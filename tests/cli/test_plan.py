@@ -44,12 +44,24 @@ def test_a_plan_is_shown_with_reasons(
     request_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(request_file)
+    shown = capsys.readouterr()
+    assert shown.out.startswith("tiny: cheapest\ntake ")
+    for name in ("why not", "depends on", "prices"):
+        assert f"\n{name} " in shown.out
+    assert "four of five" in shown.out
+    assert "more: --all" in shown.err
+
+
+def test_everything_is_shown_on_demand(
+    request_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request_file.write_text(REQUEST.replace("types: [ml.g5.*, ml.p4d.24xlarge], ", ""))
+    run(request_file, everything=True)
     shown = capsys.readouterr().out
-    assert "tiny: cheapest" in shown
     assert "memory (GiB): weights" in shown
     assert "Not beaten in both time and cost" in shown
     assert "Rejected" in shown
-    assert "four in five" in shown
+    assert "ml.m5" in shown
 
 
 def test_json_is_one_document(request_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -193,9 +205,13 @@ def test_what_can_not_be_pinned_or_chosen(
         run(path)
 
 
-def test_all_rejections_on_demand(request_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    request_file.write_text(REQUEST.replace("types: [ml.g5.*, ml.p4d.24xlarge], ", ""))
-    run(request_file)
-    assert "see --all" in capsys.readouterr().out
-    run(request_file, everything=True)
-    assert "see --all" not in capsys.readouterr().out
+def test_a_pipeline_s_plans_have_the_prices_of_its_region(
+    request_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = in_a_pipeline(request_file)
+    path.write_text(path.read_text() + "region: eu-west-1\n")
+    run(path, as_json=True)
+    answer = json.loads(capsys.readouterr().out)["train"]
+    assert answer["region"] == "eu-west-1"
+    assert {price["region"] for price in answer["prices"].values()} == {"eu-west-1"}
+    assert answer["chosen"]["price"]["estimate"]

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from orchestration.planning.search.answers.plans import Plan, Plans
     from orchestration.planning.search.request import PlanRequest
 
-_MOST = 25
-"""Rejections shown on a terminal; ``--all`` and ``--json`` show the rest."""
-
 
 def plan(
     path: Path,
@@ -53,8 +50,12 @@ def plan(
     else:
         searches = _searches(path) if pins is not None else {}
         for name, plans in answers.items():
-            _show(plans, name, everything=everything)
+            _show(plans, name)
             _show_search(plans, name, searches.get(name))
+            if everything:
+                _show_everything(plans)
+        if not everything:
+            note("more: --all, --report plan.html, --json")
     if any(plans.chosen is None for plans in answers.values()):
         raise typer.Exit(FAILED)
     if update or pins is not None:
@@ -153,17 +154,24 @@ def _with_config(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {**data, "model": {**named, **model, "config": content}}
 
 
-def _show(plans: Plans, stage: str, *, everything: bool) -> None:
+def _show(plans: Plans, stage: str) -> None:
+    from orchestration.planning.telling.screen import screen
+
+    title = f"{stage}: {plans.task.model.name}" if stage else plans.task.model.name
+    here = console()
+    # Elsewhere than on a terminal each fact stays in one line, for grep.
+    width = max(60, min(here.width, 100)) if here.is_terminal else None
+    for line in screen(plans, title, width):
+        say(line)
+
+
+def _show_everything(plans: Plans) -> None:
     from orchestration.planning.search.answers.rejections import rejected
     from orchestration.planning.telling.summary import answer, memory_parts, time_parts
 
-    screen, of = console(), f"{stage}: " if stage else ""
-    if plans.chosen is None:
-        say(f"{of}no plan is {plans.objective}:")
-        for line in plans.missing:
-            say(f"  {line}")
-    else:
-        say(f"{of}{plans.task.model.name}: {plans.objective}\n")
+    screen = console()
+    if plans.chosen is not None:
+        say("")
         screen.print(_facts(answer(plans)))
         parts = memory_parts(plans.chosen)
         say("memory (GiB): " + ", ".join(f"{name} {gib:.1f}" for name, gib in parts if gib))
@@ -176,12 +184,8 @@ def _show(plans: Plans, stage: str, *, everything: bool) -> None:
         screen.print(_plans("Not beaten in both time and cost", plans.front))
         if plans.alternatives:
             screen.print(_plans("Other layouts on the same instances", plans.alternatives))
-    reasons = rejected(plans)
-    shown = reasons if everything else reasons[:_MOST]
-    screen.print(_table("Rejected", ("what", "reason", "why"),
-                        [(each.what, each.reason, each.detail) for each in shown]))  # fmt: skip
-    if len(shown) < len(reasons):
-        say(f"and {len(reasons) - len(shown)} more; see --all")
+    reasons = [(each.what, each.reason, each.detail) for each in rejected(plans)]
+    screen.print(_table("Rejected", ("what", "reason", "why"), reasons))
 
 
 def _searches(path: Path) -> dict[str, int]:

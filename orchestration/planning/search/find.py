@@ -8,7 +8,7 @@ from dataclasses import replace
 from orchestration.catalog import Instance
 from orchestration.planning.cost.estimates import memory_room
 from orchestration.planning.search.amounts import duration, money
-from orchestration.planning.search.answers.comparison import beaten, by_instance, front
+from orchestration.planning.search.answers.comparison import beaten, by_instance, figures, front
 from orchestration.planning.search.answers.plans import Plan, Plans, Reason, Rejected
 from orchestration.planning.search.answers.shortfall import missing
 from orchestration.planning.search.assessment import broken_limit, longest_s, plan_of
@@ -109,6 +109,8 @@ class _Search:
             listed=min(listed, key=self.rank, default=None) if estimated else None,
             missing=(),
             considered=self.considered,
+            region=self.space.priced_in,
+            prices=self.space.known_prices(),
         )
 
     def rank(self, plan: Plan) -> tuple[object, ...]:
@@ -169,11 +171,9 @@ class _Search:
             t <= site.time_s and c <= site.cost_usd and d <= site.doubts for t, c, d in self.front
         ):
             detail = f"takes {duration(site.time_s)} or more, even without communication"
-            figures = {"time_s": site.time_s}
             if site.usd_per_s is not None:
                 detail += f", and {money(site.cost_usd)}"
-                figures["cost_usd"] = site.cost_usd
-            self.reject(site.name, cluster.count, "not the best", detail, figures=figures)
+            self.reject(site.name, cluster.count, "not the best", detail, figures=site.figures)
             return
         longest = longest_s(self.space, self.objective, site.usd_per_s)
         candidate = None
@@ -184,14 +184,16 @@ class _Search:
         if candidate is None and holds:
             least = max(site.time_s, longest.seconds)
             detail = f"takes {duration(least)} or more, {longest.detail}"
-            self.reject(site.name, cluster.count, longest.reason, detail)
+            self.reject(site.name, cluster.count, longest.reason, detail, figures=site.figures)
             return
         if candidate is None:
             self.reject_misfit(cluster)
             return
         plan = self.plan(cluster, candidate)
         if (limit := broken_limit(plan, self.space, self.objective)) is not None:
-            self.reject(site.name, cluster.count, *limit, layout=str(plan.layout))
+            self.reject(
+                site.name, cluster.count, *limit, layout=str(plan.layout), figures=figures(plan)
+            )
             return
         cost = float("inf") if plan.cost_usd is None else plan.cost_usd.expected
         self.front.append((plan.time_s.expected, cost, site.doubts))

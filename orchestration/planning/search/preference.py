@@ -90,6 +90,16 @@ def _is_as_good(plan: Plan, best: Plan, objective: Objective) -> bool:
     return ours.expected <= theirs.high and other.expected <= _LONGEST * others.expected
 
 
+def missing_facts(task: Task, plan: Plan) -> str:
+    """Return what somebody could find out to make a plan as sure as others."""
+    facts = []
+    if not is_measured(task, plan.configuration.machine.accelerator):
+        facts.append("a measurement")
+    if plan.price is not None and plan.price.estimate:
+        facts.append("a listed price")
+    return " and ".join(facts)
+
+
 def why_doubtful(task: Task, plan: Plan) -> str:
     """Return what is not known about a plan, as a clause."""
     reasons = []

@@ -38,6 +38,12 @@ class Site:
         return float("inf") if self.usd_per_s is None else self.time_s * self.usd_per_s
 
     @property
+    def figures(self) -> dict[str, float]:
+        """The lower bounds, as a rejection shows them."""
+        cost = {} if self.usd_per_s is None else {"least_cost_usd": self.cost_usd}
+        return {"least_time_s": self.time_s, **cost}
+
+    @property
     def order(self) -> tuple[float, float, str, int]:
         """Sort key: promising sites first, so that their plans rule out others."""
         return (self.cost_usd * self.time_s, self.time_s, self.name, self.cluster.count)

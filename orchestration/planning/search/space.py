@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
 
-from orchestration.catalog import Instance, Price, instances, price
+from orchestration.catalog import Instance, Price, best_known_region, instances, price
 from orchestration.planning.model.configuration import Offload, Recompute
 
 LONGEST_RUN_S: Final = 28 * 24 * 3600
@@ -27,6 +27,7 @@ class Space:
     quotas: Mapping[str, int] = field(default_factory=dict)
     """Largest number of instances by type; ``*`` stands for any text."""
     region: str | None = None
+    """Region of all prices; ``None``: the one of most listed prices."""
     spot: bool = False
     spot_saving: float = 0.0
     """Fraction of the on-demand price that spot saves; no table has it, for it changes hourly."""
@@ -60,7 +61,17 @@ class Space:
         """Return the on-demand price of an instance; ``None``: unknown."""
         if self.prices is not None:
             return self.prices.get(name)
-        return price(name, self.region)
+        return price(name, self.priced_in)
+
+    @property
+    def priced_in(self) -> str:
+        """The region of all prices."""
+        return self.region or best_known_region()
+
+    def known_prices(self) -> dict[str, Price]:
+        """Return the prices of the allowed instance types, as far as they are known."""
+        every = {instance.name: self.price(instance.name) for instance in self.allowed()}
+        return {name: price for name, price in every.items() if price is not None}
 
     def usd_per_s(self, name: str) -> float | None:
         """Return an instance's price per second, less what spot saves; ``None``: unknown."""

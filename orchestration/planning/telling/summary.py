@@ -7,9 +7,10 @@ from dataclasses import fields
 from typing import Final
 
 from orchestration.catalog import instance, is_scarce
-from orchestration.planning.search.amounts import duration, money
+from orchestration.planning.search.amounts import duration, hourly, money
 from orchestration.planning.search.answers.plans import Plan, Plans, Range
 from orchestration.planning.search.preference import why_doubtful
+from orchestration.planning.telling.changes import short
 
 HEADINGS: Final = ("instances", "layout", "strategy", "batch", "memory", "MFU", "time", "cost")
 
@@ -37,20 +38,14 @@ def answer(plans: Plans) -> list[tuple[str, str]]:
         text = f"{simpler.layout} ({simpler.strategy.kind}) is simpler and about as fast"
         lines.append(("note", f"{text} ({slower:+.1%} time)"))
     if (listed := plans.listed) is not None:
-        lines.append(("note", f"the price is an estimate; at a listed price, {_short(listed)}"))
+        lines.append(("note", f"the price is an estimate; at a listed price, {short(listed)}"))
     if (best := plans.passed_over) is not None:
         unknown = why_doubtful(plans.task, best)
-        lines.append(("note", f"{_short(best)} is within the uncertainty, but {unknown}"))
+        lines.append(("note", f"{short(best)} is within the uncertainty, but {unknown}"))
     if plans.chosen is not None and is_scarce(plans.chosen.instance_type):
         name = plans.chosen.instance_type
         lines.append(("note", f"{name} is often out of stock (a prior); ask for quota, or reserve"))
     return lines
-
-
-def _short(plan: Plan) -> str:
-    cost = "" if plan.cost_usd is None else f" and {money(plan.cost_usd.expected)}"
-    time = duration(plan.time_s.expected)
-    return f"{plan.instance_count} x {plan.instance_type} ({time}{cost})"
 
 
 def facts(plan: Plan) -> list[tuple[str, str]]:
@@ -129,7 +124,7 @@ def _cost(plan: Plan) -> str:
     price = plan.price
     kind = "estimated" if price.estimate else "listed"
     date = price.date or "undated"
-    rate = f"{money(price.usd_per_hour)}/h {kind}, {price.region}, {date}"
+    rate = f"{hourly(price.usd_per_hour)} {kind}, {price.region}, {date}"
     return f"{_range(plan.cost_usd, money)} at {rate}" + (f"; {price.note}" if price.note else "")
 
 

@@ -16,7 +16,7 @@ from orchestration.planning.search.objective import (
     ("objective", "text"),
     [
         (FASTEST, "fastest"),
-        (by_deadline(7200), "cheapest within 2.0 h"),
+        (by_deadline(7200), "cheapest within 2 h"),
         (within_budget(500), "fastest for at most $500"),
     ],
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
+from orchestration.planning.search.amounts import DEARER, SLOWER, compared
 from orchestration.planning.search.answers.plans import Plan, Rejected
 
 
@@ -25,35 +25,27 @@ def _time_then_cost(plan: Plan) -> tuple[float, float, str, int]:
     return (plan.time_s.expected, cost, plan.instance_type, plan.instance_count)
 
 
-def _compared(ratio: float, more: str, less: str, times: str) -> str:
-    """Format a ratio as people say it: ``12% slower``, ``takes 8 times as long``."""
-    if ratio >= _TWICE:
-        return times.format(f"{ratio:.2g}" if ratio < 10 else f"{ratio:.0f}")
-    share, word = (ratio - 1, more) if ratio >= 1 else (1 - ratio, less)
-    return f"less than 1% {word}" if share < 0.01 else f"{share:.0%} {word}"
-
-
-_TWICE: Final = 1.995
-
-
 def beaten(plan: Plan, chosen: Plan, unknown: str = "") -> Rejected:
     """Return why a plan within all limits was not chosen: also what is `unknown` about it."""
     ratio = plan.time_s.expected / chosen.time_s.expected
-    parts = [_compared(ratio, "slower", "faster", "takes {} times as long")]
-    figures = {"time_s": plan.time_s.expected}
-    if plan.cost_usd is not None:
-        figures["cost_usd"] = plan.cost_usd.expected
-        if chosen.cost_usd is not None:
-            ratio = plan.cost_usd.expected / chosen.cost_usd.expected
-            parts.append(_compared(ratio, "more expensive", "cheaper", "costs {} times as much"))
+    parts = [compared(ratio, *SLOWER)]
+    if plan.cost_usd is not None and chosen.cost_usd is not None:
+        ratio = plan.cost_usd.expected / chosen.cost_usd.expected
+        parts.append(compared(ratio, *DEARER))
     return Rejected(
         instance_type=plan.instance_type,
         instance_count=plan.instance_count,
         layout=str(plan.layout),
         reason="not the best",
-        detail=" and ".join(parts) + (f", but {unknown}" if unknown else ""),
-        figures=figures,
+        detail=", ".join(parts) + (f"; but {unknown}" if unknown else ""),
+        figures=figures(plan),
     )
+
+
+def figures(plan: Plan) -> dict[str, float]:
+    """Return the time and, if the price is known, the cost of a plan."""
+    cost = {} if plan.cost_usd is None else {"cost_usd": plan.cost_usd.expected}
+    return {"time_s": plan.time_s.expected, **cost}
 
 
 def by_instance(rejection: Rejected) -> tuple[str, int, str]:

@@ -164,6 +164,10 @@ class Plans:
     """If there is no plan: what is missing, by how much, and what would help."""
     considered: int
     """Number of configurations that were predicted."""
+    region: str
+    """The region of all prices."""
+    prices: Mapping[str, Price]
+    """Prices of the instance types that were searched, as far as they are known."""
 
     @property
     def simpler(self) -> Plan | None:
@@ -193,6 +197,8 @@ class Plans:
             "rejected": [rejection.data() for rejection in self.rejected],
             "missing": list(self.missing),
             "considered": self.considered,
+            "region": self.region,
+            "prices": {name: _values(price) for name, price in self.prices.items()},
         }
 
 

@@ -69,7 +69,7 @@ def _same_instances(rejection: Rejected, plan: Plan) -> bool:
 
 def _distance(rejection: Rejected) -> float:
     """Return how far a rejection is from a plan, comparable among those of one reason."""
-    for name in ("cost_usd", "need_gib", "time_s"):
+    for name in ("cost_usd", "least_cost_usd", "need_gib", "time_s", "least_time_s"):
         if name in rejection.figures:
             return rejection.figures[name]
     return float(rejection.instance_count or 0)
