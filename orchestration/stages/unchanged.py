@@ -144,9 +144,10 @@ def _countable(name: str, listed: str, source: Source) -> Require:
     """Return the requirement that a listing holds something, and has come to its end."""
     count = Result(listed, "count")
     cause = join(
-        f"the source of stage {source.stage} holds no object, or more than "
-        f"{source.most * MOST_OBJECTS}, the "
-        "most that a fingerprint is taken of; objects seen: ",
+        f"stage {source.stage} expected 1 to {source.most * MOST_OBJECTS} objects, the most that "
+        "a fingerprint is taken of, below ",
+        source.uri,
+        "; saw ",
         count,
     )
     more = Result(listed, "more")

@@ -96,7 +96,7 @@ def test_the_direct_run_starts_as_shown(here: Path, monkeypatch: pytest.MonkeyPa
             f"endpoint_url = {aws.endpoint_url}\n"
         )
         monkeypatch.setenv("AWS_CONFIG_FILE", str(here / "aws"))
-        with pytest.raises(RunError, match="the source of stage staging holds no object"):
+        with pytest.raises(RunError, match="stage staging expected 1 to 500 objects"):
             exec(compile(block("python", "orchestration.run("), "direct.md", "exec"), {})
 
 

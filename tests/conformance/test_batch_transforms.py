@@ -141,8 +141,7 @@ def test_a_missing_model_and_missing_data_fail_the_run_before_any_job(
     report = run(made("empty", scored("nothing")), aws=aws, on="step-functions")
     assert (report.state, report.error) == ("failed", "DataNotUsable")
     assert str(report.cause) == (
-        "there are no objects below s3://processing/data/nothing/, or more than 100000; "
-        "objects seen: 0"
+        "stage score expected 1 to 100000 objects below s3://processing/data/nothing/; saw 0"
     )
 
 

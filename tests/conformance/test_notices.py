@@ -158,7 +158,7 @@ def test_a_failure_is_told_with_its_reason(drive: Drive, listener: Listener) -> 
         "state": "FAILED",
     }
     assert message["detail"]["error"] == "SourceNotUsable"
-    assert message["detail"]["cause"].endswith("objects seen: 0; the largest has 0 bytes")
+    assert message["detail"]["cause"].endswith("saw 0, the largest of 0 bytes")
     assert message["detail"].get("stage") in (None, "staging")
 
 

@@ -41,7 +41,7 @@ def test_a_run_returns_what_the_pipeline_shows(account: Account, pipeline: Pipel
 
 
 def test_a_failed_run_is_raised_with_its_error(account: Account, pipeline: Pipeline) -> None:
-    with pytest.raises(RunError, match="holds no object") as caught:
+    with pytest.raises(RunError, match="below s3://incoming/none") as caught:
         run(pipeline, account, parameters={**PARAMETERS, "data": "s3://incoming/none"})
     assert caught.value.error == "SourceNotUsable"
 

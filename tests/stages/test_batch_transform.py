@@ -179,7 +179,7 @@ def test_more_objects_than_are_counted_are_refused_before_the_job(
 ) -> None:
     holds, cause = verdict("usable", True, list={"files": files, "more": more})
     assert holds is usable
-    assert cause.endswith(f"below s3://bucket/rows/, or more than 100000; objects seen: {files}")
+    assert cause.endswith(f"expected 1 to 100000 objects below s3://bucket/rows/; saw {files}")
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def steps(
     objects = Result(f"{name}.list", "objects")
     copy = _copied(name, source, target, options, decrypts)
     return (
-        _some(name, objects),
+        _some(name, source, objects),
         ForEach(
             name=f"{name}.copy",
             items=objects,
@@ -64,13 +64,14 @@ def outputs(name: str) -> dict[str, Tree]:
     }
 
 
-def _some(name: str, objects: Result) -> Require:
+def _some(name: str, source: Text, objects: Result) -> Require:
     count, largest = apply(Function.COUNT, objects), apply(Function.LARGEST, objects, "Size")
     cause = join(
-        f"the source of stage {name} holds no object, more than {MOST_OBJECTS}, or one of more "
-        "than 5 GiB, which copy_by: datasync can copy; objects seen: ",
+        f"stage {name} expected 1 to {MOST_OBJECTS} objects of at most 5 GiB each below ",
+        source,
+        " (copy_by: datasync copies others); saw ",
         count,
-        "; the largest has ",
+        ", the largest of ",
         largest,
         " bytes",
     )

@@ -179,9 +179,9 @@ class CheckpointEvaluation(EvaluationFields):
     def _some(self) -> Require:
         count = apply(Function.COUNT, self._selected())
         cause = join(
-            f"between 1 and {self.max_checkpoints} checkpoints are wanted below ",
+            f"stage {self.name} expected 1 to {self.max_checkpoints} checkpoints below ",
             known(self.checkpoints),
-            f", named {self.checkpoint_prefix}*; found ",
+            f", named {self.checkpoint_prefix}*; saw ",
             count,
         )
         more = Result(f"{self.name}.list", "truncated")

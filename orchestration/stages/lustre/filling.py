@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from orchestration.expressions import Compare, Result, Tree
+from orchestration.expressions import Compare, Result, Tree, join
 from orchestration.graph import Call, Require, Step
 from orchestration.refs import Expression
 from orchestration.stages.copying.comparing import by_listing
@@ -84,5 +84,5 @@ class Filling:
             name=self._name("usable"),
             condition=Compare("gt", self._count("files"), 0),
             error="SourceNotUsable",
-            cause=f"the source of stage {self.stage} holds no object",
+            cause=join(f"stage {self.stage} expected objects below ", self.source, "; saw 0"),
         )

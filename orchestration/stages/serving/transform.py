@@ -137,8 +137,8 @@ class BatchTransform(TransformFields):
     def _usable(self) -> Require:
         files, more = (Result(f"{self.name}.list", output) for output in ("files", "more"))
         cause = join(
-            *("there are no objects below ", self.data, "/, or more than "),
-            *(f"{_PAGES * MOST_OBJECTS}; objects seen: ", files),
+            f"stage {self.name} expected 1 to {_PAGES * MOST_OBJECTS} objects below ",
+            *(self.data, "/; saw ", files),
         )
         return not_empty(f"{self.name}.usable", files, more, error="DataNotUsable", cause=cause)
 
