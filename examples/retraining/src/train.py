@@ -18,10 +18,10 @@ import table
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--C", type=float, default=1.0)
-    options, _ = parser.parse_known_args()
+    parser.add_argument("--smoothing", type=float, default=1.0)
+    options = parser.parse_args()
     features, left = table.read(Path(os.environ["SM_CHANNEL_TRAIN"]))
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=options.C))
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=1 / options.smoothing))
     model.fit(features, left)
     print(f"train:auc={roc_auc_score(left, model.predict_proba(features)[:, 1]):.4f}")
     target = Path(os.environ["SM_MODEL_DIR"])
