@@ -10,8 +10,8 @@ from typing import Any, assert_never
 
 from orchestration.backends import stepfunctions
 from orchestration.deploy.account import Clients
-from orchestration.deploy.reading import GROUP, POLICY
-from orchestration.deploy.resources import Change, Role, Rule, Schedule, StateMachine
+from orchestration.deploy.reading import POLICY
+from orchestration.deploy.resources import GROUP, Change, Role, Rule, Schedule, StateMachine
 from orchestration.deploy.sources import SourceFolder, send
 from orchestration.errors import DeployError
 

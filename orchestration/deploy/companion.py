@@ -37,13 +37,15 @@ def desired(
     watched = account.arn("states", f"stateMachine:{workflow.name}")
     maker = Maker(account=account, tags=tags)
     policy = _policy(workflow.name, leftovers(workflow.graph), account)
-    role = maker.role(called.role, policy, "states.amazonaws.com")
+    role = maker.machine(called.role, policy, called.machine_arn)
     starter = maker.starter(
         called.starter,
         "StartCompanion",
         called.machine_arn,
-        "events.amazonaws.com",
-        "scheduler.amazonaws.com",
+        {
+            "events.amazonaws.com": account.arn("events", f"rule/{called.name}"),
+            "scheduler.amazonaws.com": maker.schedules,
+        },
     )
     every = "rate(1 hour)" if sweep_every_h == 1 else f"rate({sweep_every_h} hours)"
     return Companion(

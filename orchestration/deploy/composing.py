@@ -64,7 +64,7 @@ def desired(
         runs,
         synchronous=permissions.synchronous(definition),
     )
-    role = maker.role(names.role, policy, "states.amazonaws.com")
+    role = maker.machine(names.role, policy, names.machine_arn)
     starter, scheduled = _scheduled(workflow, names, chosen, maker)
     triggered = triggers.desired(workflow, names, chosen, maker)
     return Desired(
@@ -163,7 +163,10 @@ def _scheduled(
     if workflow.schedule is None:
         return None, None
     starter = maker.starter(
-        names.schedule_role, "StartRuns", names.machine_arn, "scheduler.amazonaws.com"
+        names.schedule_role,
+        "StartRuns",
+        names.machine_arn,
+        {"scheduler.amazonaws.com": maker.schedules},
     )
     run = f"{workflow.name}/{_SCHEDULED_TIME}"
     started = schedule(

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestration.deploy.account import Account, Clients
-from orchestration.deploy.permissions import trust
 from orchestration.deploy.resources import Companion, Current, Desired, Role, Rule, owned
 from orchestration.errors import DeployError
 
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
 
 _ARN: Final = re.compile(r"arn:(?P<partition>[\w-]+):iam::(?P<account>\d{12}):role/(?P<name>\S+)")
-_STATES, _SCHEDULER, _EVENTS = (
-    f"{name}.amazonaws.com" for name in ("states", "scheduler", "events")
-)
 
 
 def named(pipeline: Pipeline, arn: str | None) -> str | None:
@@ -35,16 +31,12 @@ def under(desired: Desired, arn: str, account: Account) -> Desired:
     companion, schedule, trigger = desired.companion, desired.schedule, desired.trigger
     roles = [desired.role, desired.schedule_role, desired.trigger_role]
     roles += [companion.role, companion.starter]
-    services = [_STATES]
-    if schedule is not None or companion.sweep is not None:
-        services.append(_SCHEDULER)
-    if companion.rule is not None or trigger is not None:
-        services.append(_EVENTS)
+    made = [role for role in roles if role is not None]
     role = Role(
         name=_name(arn, account),
         arn=arn,
-        trust=trust(account, *services),
-        policy=_together([role.policy for role in roles if role is not None]),
+        trust=_trusts(made),
+        policy=_together([role.policy for role in made]),
     )
     return replace(
         desired,
@@ -97,6 +89,14 @@ def _together(policies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"Version": "2012-10-17", "Statement": statements}
 
 
+def _trusts(roles: Sequence[Role]) -> dict[str, Any]:
+    """Return one trust that admits whoever is admitted by several, each statement once."""
+    statements: list[Any] = []
+    for role in roles:
+        statements += [each for each in role.trust["Statement"] if each not in statements]
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
 def without_roles(current: Current) -> Current:
     """Leave out the roles that an earlier deployment made: none is changed or deleted."""
     companion = replace(current.companion, role=None, starter=None)
@@ -131,7 +131,7 @@ def readiness(desired: Desired, current: Current, session: Clients) -> Readiness
     admitted = set(_admitted(document["AssumeRolePolicyDocument"]))
     problems = tuple(
         f"role {role.arn} does not trust {service}; let its trust policy allow sts:AssumeRole to it"
-        for service in _services(role.trust)
+        for service in dict.fromkeys(_services(role.trust))
         if service not in admitted
     )
     return Readiness(problems, left)

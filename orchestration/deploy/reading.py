@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestration.deploy.account import Clients
 from orchestration.deploy.resources import (
+    GROUP,
     Companion,
     CompanionNames,
     Current,
@@ -24,8 +25,6 @@ from orchestration.notices import Template
 
 POLICY = "orchestration"
 """The name of a role's inline policy."""
-GROUP = "default"
-"""The group of schedules."""
 
 
 def current(session: Clients, names: Names) -> Current:

@@ -13,6 +13,9 @@ from orchestration.deploy.sources import SourceFolder
 from orchestration.errors import DeployError
 from orchestration.notices import Template
 
+GROUP = "default"
+"""The group of schedules."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from orchestration.deploy.account import Account
 from orchestration.deploy.permissions import Statement, document, trust
-from orchestration.deploy.resources import Role, Schedule
+from orchestration.deploy.resources import GROUP, Role, Schedule
 
 # What could not be started is started late, but not so late that it overlaps the next one.
 _RETRY: Final = {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 10}
@@ -21,22 +21,32 @@ class Maker:
     account: Account
     tags: Mapping[str, str]
 
-    def role(
-        self, name: str, policy: Mapping[str, Any], *services: str, sources: str | None = None
-    ) -> Role:
-        """Return the role that services assume under a policy, for some ``sources`` only."""
+    def role(self, name: str, policy: Mapping[str, Any], services: Mapping[str, str]) -> Role:
+        """Return the role that services assume, each for the sources that match its pattern."""
         return Role(
             name=name,
             arn=self.account.role_arn(name),
-            trust=trust(self.account, *services, sources=sources),
+            trust=trust(self.account, services),
             policy=policy,
             tags=self.tags,
         )
 
-    def starter(self, name: str, sid: str, machine_arn: str, *services: str) -> Role:
+    def machine(self, name: str, policy: Mapping[str, Any], machine_arn: str) -> Role:
+        """Return the role that a state machine runs under, and no other one."""
+        return self.role(name, policy, {"states.amazonaws.com": machine_arn})
+
+    def starter(self, name: str, sid: str, machine_arn: str, services: Mapping[str, str]) -> Role:
         """Return the role with which services start a state machine, and do nothing else."""
         starts = Statement(sid, frozenset(["states:StartExecution"]), frozenset([machine_arn]))
-        return self.role(name, document(starts), *services)
+        return self.role(name, document(starts), services)
+
+    @property
+    def schedules(self) -> str:
+        """The ARN for which EventBridge Scheduler assumes a role: a group's, never a schedule's.
+
+        https://docs.aws.amazon.com/scheduler/latest/UserGuide/cross-service-confused-deputy-prevention.html
+        """
+        return self.account.arn("scheduler", f"schedule-group/{GROUP}")
 
 
 def ends(machine_arn: str, states: Iterable[str]) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def desired(workflow: Workflow, maker: Maker, runs: Runs) -> Role | None:
     if policy is None:
         return None
     sources = account.arn("datasync", "*")
-    return maker.role(called, policy, "datasync.amazonaws.com", sources=sources)
+    return maker.role(called, policy, {"datasync.amazonaws.com": sources})
 
 
 def _statements(

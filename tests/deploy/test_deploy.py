@@ -340,7 +340,10 @@ def test_the_role_trusts_step_functions_of_its_own_account_only(account: Account
     role = account.aws.client("iam").get_role(RoleName=done.desired.role.name)["Role"]
     [trust] = role["AssumeRolePolicyDocument"]["Statement"]
     assert trust["Principal"] == {"Service": "states.amazonaws.com"}
-    assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": "123456789012"}}
+    assert trust["Condition"] == {
+        "StringEquals": {"aws:SourceAccount": "123456789012"},
+        "ArnLike": {"aws:SourceArn": done.state_machine_arn},
+    }
 
 
 def test_missing_values_are_all_named_before_anything_is_asked_of_aws(account: Account) -> None:

@@ -81,7 +81,10 @@ def test_the_role_may_start_this_machine_and_do_nothing_else() -> None:
             "Resource": [MACHINE],
         }
     ]
-    assert "events.amazonaws.com" in json.dumps(role.trust)
+    [trust] = role.trust["Statement"]
+    assert trust["Principal"] == {"Service": "events.amazonaws.com"}
+    rule = "arn:aws:events:us-east-1:123456789012:rule/copying-trigger"
+    assert trust["Condition"]["ArnLike"] == {"aws:SourceArn": rule}
 
 
 def test_triggered_runs_may_read_what_events_can_name_and_no_more() -> None:

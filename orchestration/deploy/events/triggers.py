@@ -54,7 +54,10 @@ def desired(
     if spec is None:
         return Triggered()
     role = maker.starter(
-        names.trigger_role, "StartTriggeredRuns", names.machine_arn, "events.amazonaws.com"
+        names.trigger_role,
+        "StartTriggeredRuns",
+        names.machine_arn,
+        {"events.amazonaws.com": maker.account.arn("events", f"rule/{names.trigger}")},
     )
     target = Target(
         id="runs",

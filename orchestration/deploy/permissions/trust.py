@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from orchestration.deploy.account import Account
 
 
-def trust(account: Account, *services: str, sources: str | None = None) -> dict[str, Any]:
-    """Let services assume a role, for resources of this account only.
+def trust(account: Account, services: Mapping[str, str]) -> dict[str, Any]:
+    """Let services assume a role, each for resources of this account only.
 
-    ``sources`` is a pattern of the ARNs for which they may.
+    ``services`` are patterns of the ARNs for which each may, by the service's principal:
+    ``{"states.amazonaws.com": "arn:aws:states:us-east-1:111122223333:stateMachine:digits"}``.
 
     https://docs.aws.amazon.com/IAM/latest/UserGuide/confused-deputy.html
     """
-    principal = services[0] if len(services) == 1 else list(services)
-    condition: dict[str, Any] = {"StringEquals": {"aws:SourceAccount": account.id}}
-    if sources is not None:
-        condition["ArnLike"] = {"aws:SourceArn": sources}
     return {
         "Version": "2012-10-17",
         "Statement": [
             {
                 "Effect": "Allow",
-                "Principal": {"Service": principal},
+                "Principal": {"Service": service},
                 "Action": "sts:AssumeRole",
-                "Condition": condition,
+                "Condition": {
+                    "StringEquals": {"aws:SourceAccount": account.id},
+                    "ArnLike": {"aws:SourceArn": sources},
+                },
             }
+            for service, sources in services.items()
         ],
     }
