@@ -107,8 +107,10 @@ def _any_item(permission: Permission) -> Permission:
 
 def _impossible(fragment: Fragment) -> Iterator[str]:
     """Yield why a stage can't run once for each element."""
-    if fragment.guard is not None or any(isinstance(s, Guarded) for s in fragment.steps):
+    if fragment.guard is not None:
         yield "a stage that creates a file system for others can't have it; give it to the readers"
+    elif any(isinstance(step, Guarded) for step in fragment.steps):
+        yield "the stage creates what it deletes at its end; write one stage for each element"
     elif fragment.look is not None:
         yield "a stage with unless_unchanged can't have it"
     elif any(isinstance(step, ForEach) for step in all_steps(Graph(fragment.steps))):

@@ -13,6 +13,7 @@ from orchestration.pipeline.afterwards.sections import SECTIONS
 from orchestration.pipeline.description import PIPELINE_NAME, REGION, Description
 from orchestration.pipeline.documentation import documented
 from orchestration.refs import STAGE_NAME
+from orchestration.stages import Stage
 from orchestration.stages.kinds import Kinds
 
 if TYPE_CHECKING:
@@ -119,6 +120,23 @@ class _Models:
         """Return the fields that may stand at a location."""
         return sorted({name for model in self.at(location) for name in model.model_fields})
 
+    def elsewhere(self, location: Location) -> str:
+        """Return the place that a stage's unknown field belongs to, where there is one."""
+        *parents, name = location
+        stages = [model for model in self.at(tuple(parents)) if issubclass(model, Stage)]
+        if not stages:
+            return ""
+        if name in Description.model_fields:
+            return f"; it is a field of the whole pipeline: write {name} beside stages"
+        places = dict.fromkeys(
+            f"{field}.{name}{_of_kind(inner)}"
+            for model in stages
+            for field, content in model.model_fields.items()
+            for inner in models_in(content.annotation)
+            if name in inner.model_fields
+        )
+        return f" here; there is {', '.join(list(places)[:3])}" if places else ""
+
     def purpose(self, location: Location) -> str:
         """Return the beginning of a field's documentation."""
         *parents, name = location
@@ -133,6 +151,11 @@ def _kind(model: type[BaseModel]) -> object:
     return model.model_fields["kind"].default if "kind" in model.model_fields else None
 
 
+def _of_kind(model: type[BaseModel]) -> str:
+    kind = _kind(model)
+    return "" if kind is None else f" (of kind {kind})"
+
+
 def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
@@ -142,7 +165,9 @@ def _message(item: Any, models: _Models) -> str:
     kind, given, context = str(item["type"]), item["input"], item.get("ctx", {})
     match kind:
         case "extra_forbidden":
-            return f"is unknown{near(str(item['loc'][-1]), models.keys(item['loc'][:-1]))}"
+            name = str(item["loc"][-1])
+            elsewhere = models.elsewhere(item["loc"])
+            return f"is unknown{elsewhere or near(name, models.keys(item['loc'][:-1]))}"
         case "missing":
             purpose = models.purpose(item["loc"])
             return f"is required: {purpose}" if purpose else "is required"
