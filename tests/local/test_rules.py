@@ -47,8 +47,11 @@ def account() -> Iterator[EmbeddedAws]:
         s3.create_bucket(
             Bucket=jobs.ELSEWHERE, CreateBucketConfiguration={"LocationConstraint": "eu-west-1"}
         )
+        theirs = aws.client("s3", account="999988887777")
+        theirs.create_bucket(Bucket=jobs.THEIRS)
         for bucket in (BUCKET, jobs.ELSEWHERE):
             s3.put_object(Bucket=bucket, Key="data/file", Body=b"x")
+        theirs.put_object(Bucket=jobs.THEIRS, Key="data/file", Body=b"x")
         yield aws
 
 

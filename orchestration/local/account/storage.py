@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +12,39 @@ from orchestration.local.account.protocol import ACCOUNT_ID, ServiceError
 
 
 @dataclass(frozen=True)
+class Caller:
+    """Whoever reads and writes objects, and from where."""
+
+    principal: str = ACCOUNT_ID
+    """The ARN of a role, or an account: buckets of others need a policy that admits it."""
+    region: str | None = None
+    """The only region whose buckets it reaches; None for any."""
+
+
+@dataclass(frozen=True)
 class Location:
-    """A bucket and a key or prefix in it."""
+    """A bucket and a key or prefix in it, and who asks for it."""
 
     bucket: str
     key: str
+    caller: Caller = field(default=Caller(), compare=False)
 
     @classmethod
-    def parse(cls, uri: str) -> Location:
+    def parse(cls, uri: str, caller: Caller | None = None) -> Location:
         """Parse an `s3://bucket/key` URI."""
         if not uri.startswith("s3://"):
             raise ServiceError("ValidationException", f"'{uri}' is not an s3:// URI")
         bucket, _, key = uri[5:].partition("/")
-        return cls(bucket, key)
+        return cls(bucket, key, caller or Caller())
+
+    def at(self, key: str) -> Location:
+        """Return the location of another key in this bucket."""
+        return replace(self, key=key)
 
     def child(self, relative: str) -> Location:
         """Return the location of a key below this prefix."""
         prefix = self.key.rstrip("/")
-        return Location(self.bucket, f"{prefix}/{relative}" if prefix else relative)
+        return self.at(f"{prefix}/{relative}" if prefix else relative)
 
     def __str__(self) -> str:
         return f"s3://{self.bucket}/{self.key}"
@@ -48,7 +63,7 @@ def objects(prefix: Location) -> list[StoredObject]:
 
     A prefix without a trailing slash also matches keys that only begin with its text, as in S3.
     """
-    bucket = _bucket(prefix.bucket)
+    bucket = _reached(prefix, "s3:ListBucket")
     keys = [key for key in sorted(bucket.keys) if key.startswith(prefix.key)]
     directory = prefix.key if prefix.key.endswith("/") or not prefix.key else prefix.key + "/"
     return [
@@ -60,6 +75,7 @@ def objects(prefix: Location) -> list[StoredObject]:
 
 def read(location: Location) -> bytes:
     """Read an object."""
+    _reached(location, "s3:GetObject")
     stored = _backend().get_object(location.bucket, location.key)
     if stored is None:
         raise ServiceError("NoSuchKey", f"{location} does not exist", status=404)
@@ -67,8 +83,8 @@ def read(location: Location) -> bytes:
 
 
 def exists(location: Location) -> bool:
-    """Return whether an object exists."""
-    return bucket_exists(location.bucket) and location.key in _bucket(location.bucket).keys
+    """Return whether an object exists that may be read."""
+    return location.key in _reached(location, "s3:GetObject").keys
 
 
 def etag(location: Location) -> str | None:
@@ -99,12 +115,12 @@ def has_upload(bucket: str, identifier: str) -> bool:
 
 def has_objects(prefix: Location) -> bool:
     """Return whether there is an object at a prefix, a folder's own included, as S3 lists them."""
-    return any(key.startswith(prefix.key) for key in _bucket(prefix.bucket).keys)
+    return any(key.startswith(prefix.key) for key in _reached(prefix, "s3:ListBucket").keys)
 
 
 def write(location: Location, content: bytes) -> None:
     """Store an object."""
-    _bucket(location.bucket)
+    _reached(location, "s3:PutObject")
     _backend().put_object(location.bucket, location.key, content)
 
 
@@ -121,7 +137,7 @@ def download(prefix: Location, directory: Path, *, share: tuple[int, int] = (0, 
     index, count = share
     chosen = objects(prefix)[index::count]
     for stored in chosen:
-        place(Location(prefix.bucket, stored.key), directory, stored.relative)
+        place(prefix.at(stored.key), directory, stored.relative)
     return len(chosen)
 
 
@@ -191,3 +207,22 @@ def _bucket(name: str) -> Any:
     if not bucket_exists(name):
         raise ServiceError("NoSuchBucket", f"the bucket '{name}' does not exist", status=404)
     return _backend().buckets[name]
+
+
+def _reached(location: Location, action: str) -> Any:
+    """Return the bucket of a location; raise `ServiceError` if its caller may not do that there."""
+    name, caller = location.bucket, location.caller
+    if sharing.owner(name) is None:
+        raise ServiceError("NoSuchBucket", f"the bucket '{name}' does not exist", status=404)
+    bucket = _backend().get_bucket(name)
+    if caller.region not in (None, bucket.region_name):
+        raise ServiceError(
+            "BucketRegionError",
+            f"incorrect region, the bucket '{name}' is not in '{caller.region}'",
+            status=301,
+        )
+    # A listing is of the bucket, not of an object.
+    key = "" if action == "s3:ListBucket" else location.key
+    if not sharing.allows(name, action, key, caller.principal):
+        raise ServiceError("AccessDenied", f"Access Denied: {location}", status=403)
+    return bucket

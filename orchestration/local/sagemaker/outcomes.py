@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from orchestration.local.account.protocol import ServiceError
+
 
 class JobFailed(Exception):
     """The job ends as Failed; the exception's text is its FailureReason."""
@@ -18,3 +23,15 @@ class JobStopped(Exception):
         super().__init__(secondary_status)
         self.secondary_status = secondary_status
         self.reason = reason
+
+
+@contextmanager
+def uploading() -> Iterator[None]:
+    """Fail the job where S3 refuses its results.
+
+    The words are those of https://github.com/aws/amazon-sagemaker-examples/issues/3881.
+    """
+    try:
+        yield
+    except ServiceError as error:
+        raise JobFailed(f"ClientError: Artifact upload failed: {error}") from error

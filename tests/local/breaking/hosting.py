@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestration.local import EmbeddedAws
-from tests.local.breaking.jobs import ELSEWHERE, FOREIGN, NETWORK
+from tests.local.breaking.jobs import ELSEWHERE, FOREIGN, NETWORK, THEIRS
 from tests.local.conftest import BUCKET, IMAGE, ROLE, put, tar_gz, wait
 
 NOT_A_MODEL = "raise SystemExit('this model does not load')"
@@ -199,6 +199,10 @@ ALSO: dict[str, tuple[str, Callable[[EmbeddedAws], Any]]] = {
     "a model's role": (
         "role",
         _model(ExecutionRoleArn="arn:aws:iam::123456789012:role/no-such-role"),
+    ),
+    "model data of another account": (
+        "model data's region",
+        _model({"ModelDataUrl": f"s3://{THEIRS}/data/file"}),
     ),
     "both instances and serverless": (
         "instances or serverless",

@@ -20,6 +20,7 @@ from tests.local.conftest import (
 )
 
 ELSEWHERE = "bucket-in-ireland"
+THEIRS = "bucket-of-another-account"
 FOREIGN = "763104351884.dkr.ecr.eu-west-1.amazonaws.com/pytorch-training:2.9"
 NETWORK = {"Subnets": [SUBNET], "SecurityGroupIds": [GROUP]}
 _numbers = itertools.count()
@@ -96,17 +97,20 @@ def transform(aws: EmbeddedAws, **more: Any) -> str:
     name = f"transforming-{next(_numbers)}"
     sagemaker = aws.client("sagemaker")
     sagemaker.create_model(ModelName=name, PrimaryContainer={"Image": IMAGE}, ExecutionRoleArn=ROLE)
-    source = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": f"s3://{BUCKET}/data"}}
     request = {
         "TransformJobName": name,
         "ModelName": name,
-        "TransformInput": {"DataSource": source},
+        "TransformInput": _transformed(f"s3://{BUCKET}/data"),
         "TransformOutput": {"S3OutputPath": f"s3://{BUCKET}/predictions"},
         "TransformResources": {"InstanceType": "ml.m5.large", "InstanceCount": 1},
         **more,
     }
     sagemaker.create_transform_job(**request)
     return name
+
+
+def _transformed(uri: str) -> dict[str, Any]:
+    return {"DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": uri}}}
 
 
 def _transform(**more: Any) -> Callable[[EmbeddedAws], Any]:
@@ -283,6 +287,22 @@ ALSO: dict[str, tuple[str, Callable[[EmbeddedAws], Any]]] = {
     "a bucket of another region": (
         "objects in S3",
         _training(InputDataConfig=[channel(uri=f"s3://{ELSEWHERE}/data")]),
+    ),
+    "a bucket of another account": (
+        "objects in S3",
+        _training(InputDataConfig=[channel(uri=f"s3://{THEIRS}/data")]),
+    ),
+    "a transform of nothing": (
+        "objects in S3",
+        _transform(TransformInput=_transformed(f"s3://{BUCKET}/nothing/")),
+    ),
+    "a transform of a bucket of another region": (
+        "objects in S3",
+        _transform(TransformInput=_transformed(f"s3://{ELSEWHERE}/data")),
+    ),
+    "a transform of a bucket of another account": (
+        "objects in S3",
+        _transform(TransformInput=_transformed(f"s3://{THEIRS}/data")),
     ),
     "spot without a wait": ("spot needs wait", _training(**SPOT)),
 }

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from orchestration.local.account import storage
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, ServiceError
-from orchestration.local.account.storage import Location
-from orchestration.local.sagemaker.checks.surroundings import in_region, repeated
+from orchestration.local.sagemaker.checks.surroundings import check_objects, repeated
 from orchestration.local.sagemaker.rules import refusal
 
 SubnetsOf = Callable[[str], list[str]]
@@ -23,7 +21,9 @@ def check_channels(account: Account, request: JsonObject, subnets_of: SubnetsOf)
     _check_groups(request, channels)
     for channel in channels:
         _check_mode(channel, request)
-        _check_objects(account, channel, request)
+        source = channel["DataSource"].get("S3DataSource")
+        if source is not None:
+            check_objects(account, source["S3Uri"], request["RoleArn"])
         _check_mount(account, channel, request, subnets_of)
 
 
@@ -60,22 +60,6 @@ def _check_mode(channel: JsonObject, request: JsonObject) -> None:
         raise refusal("augmented manifests are piped", channel=channel["ChannelName"])
     if channel.get("CompressionType", "None") != "None":
         raise refusal("compressed data is piped", channel=channel["ChannelName"])
-
-
-def _check_objects(account: Account, channel: JsonObject, request: JsonObject) -> None:
-    source = channel["DataSource"].get("S3DataSource")
-    if source is None:
-        return
-    place = Location.parse(source["S3Uri"])
-    if in_region(account, place) and storage.has_objects(place):
-        return
-    raise refusal(
-        "objects in S3",
-        uri=source["S3Uri"],
-        region=account.region,
-        role=request["RoleArn"],
-        bucket=place.bucket,
-    )
 
 
 def _check_mount(

@@ -8,13 +8,13 @@ from typing import Any
 from orchestration.catalog import instance
 from orchestration.local.account import storage
 from orchestration.local.account.account import Account
-from orchestration.local.account.protocol import JsonObject
-from orchestration.local.account.storage import Location
+from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject, ServiceError
+from orchestration.local.account.storage import Caller, Location
 from orchestration.local.sagemaker.checks.surroundings import (
+    caller,
     check_image,
     check_network,
     check_role,
-    in_region,
     not_simulated,
     repeated,
 )
@@ -36,12 +36,17 @@ def check_model(account: Account, request: JsonObject) -> None:
     _check_data(account, request, container)
 
 
-def model_data(container: JsonObject) -> Location | None:
+def model_data(container: JsonObject, reader: Caller) -> Location | None:
     """Return the location of a container's model, or None."""
     if container.get("ModelDataUrl"):
-        return Location.parse(container["ModelDataUrl"])
+        return Location.parse(container["ModelDataUrl"], reader)
     source: Any = container.get("ModelDataSource", {}).get("S3DataSource")
-    return Location.parse(source["S3Uri"]) if source else None
+    return Location.parse(source["S3Uri"], reader) if source else None
+
+
+def model_reader(account: Account, request: JsonObject) -> Caller:
+    """Return who SageMaker is for S3 when it fetches a model, from the model's request."""
+    return caller(account, request.get("ExecutionRoleArn", ACCOUNT_ID))
 
 
 def check_variants(request: JsonObject) -> None:
@@ -71,14 +76,19 @@ def _check_data(account: Account, request: JsonObject, container: JsonObject) ->
     source = container.get("ModelDataSource", {}).get("S3DataSource", {})
     if source.get("S3DataType") == "S3Prefix" and not source["S3Uri"].endswith("/"):
         raise refusal("prefixes of models", uri=source["S3Uri"])
-    data = model_data(container)
+    data = model_data(container, model_reader(account, request))
     if data is None:
         return
-    if not storage.bucket_exists(data.bucket) or not storage.has_objects(data):
-        raise refusal("model data exists", uri=data)
-    if not in_region(account, data):
+    is_prefix = source.get("S3DataType") == "S3Prefix"
+    try:
+        there = storage.has_objects(data) if is_prefix else storage.exists(data)
+    except ServiceError as error:
+        if error.code == "NoSuchBucket":
+            raise refusal("model data exists", uri=data) from None
         role = request.get("ExecutionRoleArn", "")
-        raise refusal("model data's region", uri=data, role=role, region=account.region)
+        raise refusal("model data's region", uri=data, role=role, region=account.region) from None
+    if not there:
+        raise refusal("model data exists", uri=data)
 
 
 def _not_simulated(request: JsonObject, variants: list[JsonObject]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from orchestration.local.account import roles, storage
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, ServiceError
-from orchestration.local.account.storage import Location
+from orchestration.local.account.storage import Caller, Location
 from orchestration.local.sagemaker.rules import refusal
 
 _ECR = re.compile(r"\d{12}\.dkr\.ecr(?:-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com")
@@ -62,9 +62,22 @@ def repeated(names: Iterable[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 
-def in_region(account: Account, location: Location) -> bool:
-    """Return whether a bucket exists in the account's region."""
-    return storage.bucket_region(location.bucket) == account.region
+def caller(account: Account, role: str) -> Caller:
+    """Return who SageMaker is for S3: the role that it was given, in the region of the account."""
+    return Caller(role, account.region)
+
+
+def check_objects(account: Account, uri: str, role: str) -> None:
+    """Refuse S3 data that does not exist, is in another region, or may not be listed."""
+    place = Location.parse(uri, caller(account, role))
+    try:
+        there = storage.has_objects(place)
+    except ServiceError:
+        there = False
+    if not there:
+        raise refusal(
+            "objects in S3", uri=uri, region=account.region, role=role, bucket=place.bucket
+        )
 
 
 def not_simulated(what: Iterable[str]) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestration.checks import jsonpath
+from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject
-from orchestration.local.sagemaker.checks.surroundings import not_simulated
+from orchestration.local.sagemaker.checks.surroundings import check_objects, not_simulated
 from orchestration.local.sagemaker.rules import refusal
 
 _LARGEST_MB = 100
 
 
-def check_transform_request(request: JsonObject) -> None:
+def check_transform_request(account: Account, request: JsonObject, role: str) -> None:
     """Refuse what SageMaker refuses, and what the simulation cannot do."""
     split = request["TransformInput"].get("SplitType", "None")
     if request.get("BatchStrategy") == "MultiRecord" and split == "None":
@@ -28,6 +29,8 @@ def check_transform_request(request: JsonObject) -> None:
         except ValueError:
             raise refusal("filters are JSONPath", field=field, path=path) from None
     not_simulated(_not_simulated(request))
+    source = request["TransformInput"]["DataSource"]["S3DataSource"]
+    check_objects(account, source["S3Uri"], role)
 
 
 def _not_simulated(request: JsonObject) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestration.local.account import storage
-from orchestration.local.account.storage import Location
+from orchestration.local.account.storage import Caller, Location
 
 _Mark = tuple[int, int]
 
@@ -13,16 +13,16 @@ _Mark = tuple[int, int]
 class CheckpointSync:
     """A directory whose changed files are uploaded, each only once it is complete."""
 
-    def __init__(self, directory: Path, uri: str) -> None:
+    def __init__(self, directory: Path, uri: str, caller: Caller) -> None:
         self._directory = directory
-        self._prefix = Location.parse(uri)
+        self._prefix = Location.parse(uri, caller)
         self._uploaded: dict[Path, _Mark] = {}
         self._seen: dict[Path, _Mark] = {}
 
     def restore(self) -> int:
         """Download the checkpoints of an earlier job and return the number of files."""
         self._directory.mkdir(parents=True, exist_ok=True)
-        directory = Location(self._prefix.bucket, self._prefix.key.rstrip("/") + "/")
+        directory = self._prefix.at(self._prefix.key.rstrip("/") + "/")
         count = storage.download(directory, self._directory)
         self._uploaded = {path: _mark(path) for path in storage.files(self._directory)}
         return count

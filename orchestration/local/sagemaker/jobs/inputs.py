@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestration.local.account import storage
 from orchestration.local.account.protocol import ServiceError
-from orchestration.local.account.storage import Location
+from orchestration.local.account.storage import Caller, Location
 from orchestration.local.sagemaker.jobs.mounts import Mounts
 from orchestration.local.sagemaker.jobs.pipes import Pipe
 from orchestration.local.sagemaker.outcomes import JobFailed
@@ -30,7 +30,12 @@ def input_mode(channel: Mapping[str, Any], request: Mapping[str, Any]) -> str:
 
 
 def bring_channel(
-    channel: Mapping[str, Any], directory: Path, *, share: tuple[int, int], mounts: Mounts
+    channel: Mapping[str, Any],
+    directory: Path,
+    *,
+    share: tuple[int, int],
+    mounts: Mounts,
+    caller: Caller,
 ) -> None:
     """Put a channel's data into a directory of a host; `share` is (host index, host count).
 
@@ -43,12 +48,15 @@ def bring_channel(
         mounted = mounts.directory(source["FileSystemDataSource"])
         directory.symlink_to(mounted, target_is_directory=True)
     elif "S3DataSource" in source:
-        bring_objects(source["S3DataSource"], directory, share=share, what=f"channel '{name}'")
+        what = f"channel '{name}'"
+        bring_objects(source["S3DataSource"], directory, share=share, what=what, caller=caller)
     else:
         raise JobFailed(f"ClientError: channel '{name}' has no data source")
 
 
-def open_pipe(channel: Mapping[str, Any], directory: Path, *, share: tuple[int, int]) -> Pipe:
+def open_pipe(
+    channel: Mapping[str, Any], directory: Path, *, share: tuple[int, int], caller: Caller
+) -> Pipe:
     """Open a channel in Pipe mode, at `directory` with the number of the epoch."""
     name = channel["ChannelName"]
     source = channel["DataSource"].get("S3DataSource")
@@ -56,26 +64,35 @@ def open_pipe(channel: Mapping[str, Any], directory: Path, *, share: tuple[int, 
         raise JobFailed(f"ClientError: channel '{name}' has no S3DataSource, which Pipe mode needs")
     sharded = source.get("S3DataDistributionType") == "ShardedByS3Key"
     index, count = share if sharded else (0, 1)
-    prefix = Location.parse(source["S3Uri"])
+    prefix = Location.parse(source["S3Uri"], caller)
     try:
         if source.get("S3DataType") == "AugmentedManifestFile":
             objects = [prefix] if storage.exists(prefix) else []
         elif source.get("S3DataType") == "ManifestFile":
             objects = [location for location, _ in _manifest(prefix)]
         else:
-            objects = [Location(prefix.bucket, each.key) for each in storage.objects(prefix)]
+            objects = [prefix.at(each.key) for each in storage.objects(prefix)]
+        # What reads them is another thread, which cannot fail the job.
+        objects = [place for place in objects if storage.exists(place)]
     except ServiceError as error:
-        raise JobFailed(f"ClientError: Data download failed for '{name}': {error}") from error
+        raise JobFailed(
+            f"ClientError: Data download failed for channel '{name}': {error}"
+        ) from error
     if not objects:
         raise JobFailed(_no_objects(source, f"channel '{name}'"))
     return Pipe(channel, objects[index::count], directory)
 
 
 def bring_objects(
-    source: Mapping[str, Any], directory: Path, *, share: tuple[int, int], what: str
+    source: Mapping[str, Any],
+    directory: Path,
+    *,
+    share: tuple[int, int],
+    what: str,
+    caller: Caller,
 ) -> None:
     """Download the objects of an S3 data source."""
-    prefix = Location.parse(source["S3Uri"])
+    prefix = Location.parse(source["S3Uri"], caller)
     sharded = source.get("S3DataDistributionType") == "ShardedByS3Key"
     share = share if sharded else (0, 1)
     directory.mkdir(parents=True, exist_ok=True)
@@ -116,9 +133,9 @@ def _manifest(manifest: Location) -> list[tuple[Location, str]]:
     """
     try:
         first, *keys = json.loads(storage.read(manifest))
-        root = Location.parse(first["prefix"])
+        root = Location.parse(first["prefix"], manifest.caller)
         # The prefix is prepended as text: it may end with a slash or in the middle of a name.
-        return [(Location(root.bucket, root.key + key), key.lstrip("/")) for key in keys]
+        return [(root.at(root.key + key), key.lstrip("/")) for key in keys]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise JobFailed(
             f'ClientError: {manifest} is not a manifest: [{{"prefix": "s3://..."}}, "key", ...]'

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, ServiceError, now
+from orchestration.local.sagemaker.checks.surroundings import caller
 from orchestration.local.sagemaker.outcomes import JobFailed, JobStopped
 
 # SageMaker cuts FailureReason here.
@@ -20,9 +21,10 @@ class Job(ABC):
     kind = ""
     arn_word = ""
 
-    def __init__(self, account: Account, request: JsonObject) -> None:
+    def __init__(self, account: Account, request: JsonObject, role: str | None = None) -> None:
         self.account = account
         self.request = request
+        self.caller = caller(account, role or request["RoleArn"])
         self.name = str(request[f"{self.kind}JobName"])
         self.arn = account.arn("sagemaker", f"{self.arn_word}/{self.name.lower()}")
         self.directory = account.directory / self.arn_word / self.name

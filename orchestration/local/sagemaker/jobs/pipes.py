@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestration.local.account import storage
-from orchestration.local.account.storage import Location
+from orchestration.local.account.storage import Caller, Location
 
 _POLL_S = 0.05
 # https://mxnet.apache.org/versions/1.9.1/api/faq/recordio
@@ -93,7 +93,9 @@ class Pipe:
         if source.get("S3DataType") == "AugmentedManifestFile":
             lines = [line for place in self._objects for line in storage.read(place).splitlines()]
             for line in self._shuffled(lines, epoch):
-                yield from _attributes(json.loads(line), source["AttributeNames"])
+                yield from _attributes(
+                    json.loads(line), source["AttributeNames"], self._objects[0].caller
+                )
             return
         unpack = self._channel.get("CompressionType") == "Gzip"
         for place in self._shuffled(self._objects, epoch):
@@ -108,11 +110,11 @@ class Pipe:
         return random.Random(seed).sample(listed, len(listed))  # noqa: S311  (no secret)
 
 
-def _attributes(line: Mapping[str, Any], names: Sequence[str]) -> Iterator[bytes]:
+def _attributes(line: Mapping[str, Any], names: Sequence[str], caller: Caller) -> Iterator[bytes]:
     for name in names:
         value = line[name]
         if name.endswith("-ref"):
-            yield storage.read(Location.parse(value))
+            yield storage.read(Location.parse(value, caller))
         else:
             yield (value if isinstance(value, str) else json.dumps(value)).encode()
 

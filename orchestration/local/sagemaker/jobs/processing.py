@@ -23,7 +23,7 @@ from orchestration.local.sagemaker.jobs.inputs import bring_objects
 from orchestration.local.sagemaker.jobs.lifecycle import Job
 from orchestration.local.sagemaker.jobs.log_streams import LogStream
 from orchestration.local.sagemaker.jobs.runtime_limit import RuntimeLimit
-from orchestration.local.sagemaker.outcomes import JobFailed, JobStopped
+from orchestration.local.sagemaker.outcomes import JobFailed, JobStopped, uploading
 
 _POLL_S = 0.05
 _COPY_EVERY_S = 0.5
@@ -62,7 +62,8 @@ class ProcessingJob(Job):
         change = self._watch.change() if self._watch else None
         if change:
             raise JobFailed(f"AlgorithmError: {change}")
-        self._upload()
+        with uploading():
+            self._upload()
 
     def describe(self) -> JsonObject:
         """Return the members that only processing jobs have."""
@@ -96,13 +97,14 @@ class ProcessingJob(Job):
         for each in self._inputs():
             source = each["S3Input"]
             target = paths.local(source["LocalPath"])
-            bring_objects(source, target, share=share, what=f"input '{each['InputName']}'")
+            what = f"input '{each['InputName']}'"
+            bring_objects(source, target, share=share, what=what, caller=self.caller)
         for each in self._outputs():
             target = each["S3Output"]
             folder = paths.local(target["LocalPath"])
             folder.mkdir(parents=True, exist_ok=True)
             if target["S3UploadMode"] == "Continuous":
-                self._syncs.append(CheckpointSync(folder, target["S3Uri"]))
+                self._syncs.append(CheckpointSync(folder, target["S3Uri"], self.caller))
         config = {
             "processingjobconfig": self._job_config(),
             "resourceconfig": self._cluster.resource_config(host),
@@ -190,4 +192,4 @@ class ProcessingJob(Job):
                 continue  # It is there already.
             for host in self._cluster.hosts:
                 directory = self._paths(host).local(target["LocalPath"])
-                storage.upload(directory, Location.parse(target["S3Uri"]))
+                storage.upload(directory, Location.parse(target["S3Uri"], self.caller))

@@ -6,7 +6,7 @@ import json
 import math
 import time
 
-from orchestration.local.account import storage
+from orchestration.local.account import sharing, storage
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, now
 from orchestration.local.account.storage import Location
@@ -26,7 +26,7 @@ from orchestration.local.sagemaker.jobs.metrics import final_metrics
 from orchestration.local.sagemaker.jobs.mounts import Mounts
 from orchestration.local.sagemaker.jobs.pipes import Pipe
 from orchestration.local.sagemaker.jobs.runtime_limit import RuntimeLimit
-from orchestration.local.sagemaker.outcomes import Interrupted, JobFailed, JobStopped
+from orchestration.local.sagemaker.outcomes import Interrupted, JobFailed, JobStopped, uploading
 
 _POLL_S = 0.1
 _SYNC_EVERY_S = 0.5
@@ -100,7 +100,8 @@ class TrainingJob(Job):
         if stopped is None:
             self._check_opt_ml()
             self.enter("Uploading", "Uploading generated training model")
-        self._upload()
+        with uploading():
+            self._upload()
         if stopped:
             raise stopped
 
@@ -124,7 +125,7 @@ class TrainingJob(Job):
 
     def _check_buckets(self) -> None:
         output = Location.parse(self.request["OutputDataConfig"]["S3OutputPath"])
-        if not storage.bucket_exists(output.bucket):
+        if sharing.owner(output.bucket) is None:
             raise JobFailed(f"ClientError: the output bucket '{output.bucket}' does not exist")
 
     def _prepare(self) -> None:
@@ -143,12 +144,12 @@ class TrainingJob(Job):
     def _bring(self, channel: JsonObject, host: Host) -> None:
         target = host.directory / "input" / "data" / channel["ChannelName"]
         # Only the hosts that get a sharded channel share it.
-        sharing = [other for other in self._cluster.hosts if reaches(channel, other.group)]
-        share = (sharing.index(host), len(sharing))
+        hosts = [other for other in self._cluster.hosts if reaches(channel, other.group)]
+        share = (hosts.index(host), len(hosts))
         if input_mode(channel, self.request) == "Pipe":
-            self._pipes.append(open_pipe(channel, target, share=share))
+            self._pipes.append(open_pipe(channel, target, share=share, caller=self.caller))
         else:
-            bring_channel(channel, target, share=share, mounts=self._mounts)
+            bring_channel(channel, target, share=share, mounts=self._mounts, caller=self.caller)
 
     def _write_config(self, host: Host) -> None:
         paths = container_paths(host, self._running)
@@ -181,7 +182,7 @@ class TrainingJob(Job):
             local = container_paths(host, self._running).local(
                 config.get("LocalPath", _DEFAULT_CHECKPOINTS)
             )
-            sync = CheckpointSync(local, config["S3Uri"])
+            sync = CheckpointSync(local, config["S3Uri"], self.caller)
             sync.restore()
             self._syncs.append(sync)
 
@@ -239,7 +240,7 @@ class TrainingJob(Job):
             limit.check()
             if time.monotonic() > next_sync:
                 self._copy_out()
-                interruptions.check(self.account, self.name, self.request)
+                interruptions.check(self.account, self.name, self.request, self.caller)
                 next_sync = time.monotonic() + _SYNC_EVERY_S
         self._judge()
 
@@ -284,7 +285,7 @@ class TrainingJob(Job):
 
     def _upload(self) -> None:
         first = self._cluster.hosts[0].directory
-        root = Location.parse(self.request["OutputDataConfig"]["S3OutputPath"])
+        root = Location.parse(self.request["OutputDataConfig"]["S3OutputPath"], self.caller)
         output = root.child(f"{self.name}/output")
         model = output.child("model.tar.gz")
         compression = self.request["OutputDataConfig"].get("CompressionType", "GZIP")

@@ -13,14 +13,14 @@ from typing import Any
 
 from orchestration.local.account import storage
 from orchestration.local.account.account import Account
-from orchestration.local.account.protocol import JsonObject, now
+from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject, now
 from orchestration.local.account.storage import Location
 from orchestration.local.processes.children import read_log
 from orchestration.local.sagemaker.checks.transform import check_transform_request
 from orchestration.local.sagemaker.jobs.lifecycle import Job
 from orchestration.local.sagemaker.jobs.log_streams import LogStream
 from orchestration.local.sagemaker.jobs.records import Records
-from orchestration.local.sagemaker.outcomes import JobFailed, JobStopped
+from orchestration.local.sagemaker.outcomes import JobFailed, JobStopped, uploading
 from orchestration.local.sagemaker.serving.model_host import ModelHost, ModelHostFailed
 
 StartHost = Callable[[Account, str, JsonObject, Path], ModelHost]
@@ -36,15 +36,18 @@ class TransformJob(Job):
     def __init__(
         self, account: Account, request: JsonObject, model: JsonObject, start_host: StartHost
     ) -> None:
-        check_transform_request(request)
-        super().__init__(account, request)
+        # The job has no role of its own.
+        role = str(model.get("ExecutionRoleArn", ACCOUNT_ID))
+        check_transform_request(account, request, role)
+        super().__init__(account, request, role)
         self._model = model
         self._start_host = start_host
         self._records = Records(request)
 
     def run(self) -> None:
         """Serve the model, and write the answer to every object."""
-        data = Location.parse(self.request["TransformInput"]["DataSource"]["S3DataSource"]["S3Uri"])
+        source = self.request["TransformInput"]["DataSource"]["S3DataSource"]
+        data = Location.parse(source["S3Uri"], self.caller)
         objects = storage.objects(data)
         if not objects:
             raise JobFailed(f"ClientError: No S3 objects found under S3 URL {data}")
@@ -62,9 +65,10 @@ class TransformJob(Job):
         finally:
             host.stop()
             log.copy(final=True)
-        output = Location.parse(self.request["TransformOutput"]["S3OutputPath"])
-        for relative, content in written.items():
-            storage.write(output.child(f"{relative}.out"), content)
+        output = Location.parse(self.request["TransformOutput"]["S3OutputPath"], self.caller)
+        with uploading():
+            for relative, content in written.items():
+                storage.write(output.child(f"{relative}.out"), content)
 
     def describe(self) -> JsonObject:
         """Return the members that only transform jobs have: none."""
@@ -75,7 +79,7 @@ class TransformJob(Job):
         return read_log(self.directory / "log")
 
     def _transformed(self, host: ModelHost, data: Location, each: storage.StoredObject) -> bytes:
-        content = storage.read(Location(data.bucket, each.key))
+        content = storage.read(data.at(each.key))
         if self.request["TransformInput"].get("CompressionType") == "Gzip":
             content = gzip.decompress(content)
         return b"".join(

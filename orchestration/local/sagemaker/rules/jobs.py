@@ -99,7 +99,8 @@ JOBS: Final[Mapping[str, Rule]] = {
         'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure that '
         "the bucket exists in the selected region ({region}), that objects exist under that S3 "
         'prefix, and that the role "{role}" has "s3:ListBucket" permissions on bucket "{bucket}".',
-        "issue: https://github.com/aws/amazon-sagemaker-examples/issues/2489",
+        "issue: https://github.com/aws/amazon-sagemaker-examples/issues/2489 (training jobs), "
+        "2414 (transform jobs)",
     ),
     "augmented manifests are piped": Rule(
         _REFUSED,

@@ -10,10 +10,11 @@ from pathlib import Path
 from orchestration.local.account import storage
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import Answer, JsonObject, ServiceError
+from orchestration.local.account.storage import Caller, Location
 from orchestration.local.processes.children import ChildProcess, read_log
 from orchestration.local.processes.working_time import WorkingTime
 from orchestration.local.sagemaker import archive
-from orchestration.local.sagemaker.checks.hosting import model_data
+from orchestration.local.sagemaker.checks.hosting import model_data, model_reader
 from orchestration.local.sagemaker.hosts import host_opt_ml
 from orchestration.local.sagemaker.hosts.environment import job_environment
 
@@ -88,7 +89,7 @@ def start_model_host(
     container = model["PrimaryContainer"]
     model_dir = directory / "model"
     model_dir.mkdir(parents=True)
-    _fetch(container, model_dir)
+    _fetch(container, model_dir, model_reader(account, model))
     own = dict(container.get("Environment", {}))
     environment = job_environment(
         account,
@@ -116,8 +117,8 @@ def start_model_host(
     return host
 
 
-def _fetch(container: JsonObject, model_dir: Path) -> None:
-    location = model_data(container)
+def _fetch(container: JsonObject, model_dir: Path, reader: Caller) -> None:
+    location = model_data(container, reader)
     if location is None:
         return
     source = container.get("ModelDataSource", {}).get("S3DataSource", {})
@@ -129,6 +130,6 @@ def _fetch(container: JsonObject, model_dir: Path) -> None:
     code = code.strip('"')
     if code.startswith("s3://"):
         try:
-            archive.unpack(storage.read(storage.Location.parse(code)), model_dir / "code")
+            archive.unpack(storage.read(Location.parse(code, reader)), model_dir / "code")
         except ServiceError as error:
             raise ModelHostFailed(f"cannot fetch {code}: {error}") from error

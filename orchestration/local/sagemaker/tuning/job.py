@@ -29,7 +29,7 @@ class TuningJob(Job):
     def __init__(
         self, account: Account, request: JsonObject, launch: Callable[[JsonObject], Job]
     ) -> None:
-        super().__init__(account, request)
+        super().__init__(account, request, request["TrainingJobDefinition"]["RoleArn"])
         self._launch = launch
         self._config = request["HyperParameterTuningJobConfig"]
         self._objective = objective(request)
