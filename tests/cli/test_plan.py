@@ -114,7 +114,6 @@ def test_a_configuration_that_can_not_be_read(
 
 
 def test_a_report_is_written(request_file: Path) -> None:
-    pytest.importorskip("plotly")
     report = request_file.parent / "plan.html"
     run(request_file, report=report)
     assert report.read_text().startswith("<!doctype html>")

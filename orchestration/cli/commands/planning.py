@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from orchestration.cli.commands.rendering import lock_text
-from orchestration.cli.output import FAILED, console, document, note, require, say
+from orchestration.cli.output import FAILED, console, document, note, say
 from orchestration.errors import PipelineError, Problem, near
 
 if TYPE_CHECKING:
@@ -36,11 +36,9 @@ def plan(
     The file is a planning request, or a pipeline with stages whose strategy is ``auto``; with
     ``update`` their plans are pinned in its lock file.
     """
-    if report is not None:
-        require({"plotly": "plan"}, what="a report")
     answers, pins = _answers(path, stage)
     if report is not None:
-        _report(report, answers)
+        _report(report, answers, path)
     if as_json:
         document(
             {name: plans.data() for name, plans in answers.items()}
@@ -85,13 +83,15 @@ def _answers(path: Path, stage: str | None) -> tuple[dict[str, Plans], dict[str,
     return {name: plans[name] for name in ([stage] if stage else plans)}, pins
 
 
-def _report(report: Path, answers: Mapping[str, Plans]) -> None:
+def _report(report: Path, answers: Mapping[str, Plans], path: Path) -> None:
+    from orchestration.pipeline.yaml import load
     from orchestration.planning.telling.report import page
 
     if len(answers) > 1:
         raise typer.BadParameter(f"is about one of {', '.join(answers)}", param_hint="--stage")
-    [plans] = answers.values()
-    report.write_text(page(plans), encoding="utf-8")
+    [(stage, plans)] = answers.items()
+    title = f"{load(path).get('name', path.stem)}, {stage}" if stage else ""
+    report.write_text(page(plans, title), encoding="utf-8")
     note(f"wrote {report}")
 
 

@@ -1,41 +1,32 @@
 """A web page about a plan: its time, memory and cost, its alternatives, and the rejections.
 
-The page is one file and loads nothing from a server. Its charts need plotly, the extra ``plan``.
+The page is one file without scripts and loads nothing from a server.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from importlib import import_module
-from typing import Any
+from typing import Final
 
-from orchestration.planning.search.answers.plans import Plan, Plans, Range
+from orchestration.planning.search.amounts import duration, money
+from orchestration.planning.search.answers.plans import Plan, Plans
 from orchestration.planning.search.answers.rejections import rejected
-from orchestration.planning.telling.summary import (
-    HEADINGS,
-    answer,
-    memory_parts,
-    row,
-    time_parts,
-)
+from orchestration.planning.telling.axes import axis
+from orchestration.planning.telling.charts import Bar, Line, Point, bars, plot
+from orchestration.planning.telling.page_style import STYLE
+from orchestration.planning.telling.screen import entries
+from orchestration.planning.telling.summary import HEADINGS, memory_parts, row, time_parts
 
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; color: #222;
-  padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: .25rem .8rem .25rem 0; border-bottom: 1px solid #ddd;
-  vertical-align: top; }
-th { font-weight: 600; white-space: nowrap; }
-.missing { border-left: 4px solid #c33; padding-left: 1rem; }
-"""
+_MOST_BARS: Final = 5
+_Row = tuple[str, ...]
 
 
-def page(plans: Plans) -> str:
-    """Return the report as one HTML document."""
-    model = escape(plans.task.model.name)
-    body = [f"<h1>Training {model}: {escape(str(plans.objective))}</h1>"]
+def page(plans: Plans, title: str = "") -> str:
+    """Return the report as one HTML document; `title` names the pipeline and its stage."""
+    model = plans.task.model.name
+    named = f"{title}: {model}" if title else model
+    body = [f"<h1>{escape(named)}</h1>", f'<p class="aim">{escape(str(plans.objective))}</p>']
     if plans.chosen is None:
         body += [f'<p class="missing">{escape(line)}</p>' for line in plans.missing]
     else:
@@ -43,123 +34,159 @@ def page(plans: Plans) -> str:
     reasons = [(group.what, group.reason, group.detail) for group in rejected(plans)]
     body += ["<h2>Rejected</h2>", _table(("what", "reason", "why"), reasons)]
     return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f"<title>Plan: {model}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>Plan: {escape(named)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
         + "\n".join(body)
         + "\n</body>\n</html>\n"
     )
 
 
-def _chosen(plans: Plans, plan: Plan) -> list[str]:
-    return [
-        _facts(answer(plans)),
-        "<h2>Time and cost</h2>",
-        "<p>Every plan that no other beats in both.</p>",
-        _drawn(_pareto(plans, plan), first=True),
-        _table(HEADINGS, map(row, plans.front)),
-        "<h2>Memory of the fullest device</h2>",
-        _drawn(_memory(plan)),
-        "<h2>One step</h2>",
-        _drawn(_bars(time_parts(plan), "seconds")),
-        f"<h2>More or fewer {escape(plan.instance_type)}</h2>",
-        _drawn(_scaling(plans)),
-        "<h2>Other layouts on the same instances</h2>",
-        _table(HEADINGS, map(row, plans.alternatives)),
-    ]
+def _chosen(plans: Plans, plan: Plan) -> Iterator[str]:
+    yield _facts(entries(plans, plan))
+    shown = [each for each in plans.front if each.cost_usd is not None]
+    if plan.cost_usd is not None and plan not in shown:
+        shown.append(plan)
+    if shown:
+        yield "<h2>Time and cost</h2>"
+        yield "<p>Plans that no other beats in both, and the chosen one (orange).</p>"
+        yield _frontier(plans, shown, plan)
+        yield _numbered(shown, plan)
+    yield "<h2>Memory of the fullest device</h2>"
+    yield _memory(plans, plan)
+    yield "<h2>One step</h2>"
+    yield _step(plans, plan)
+    if len(plans.scaling) > 1:
+        yield f"<h2>More or fewer {escape(plan.instance_type)}</h2>"
+        yield _scaling(plans, plan)
+    if plans.alternatives:
+        yield "<h2>Other layouts on the same instances</h2>"
+        yield _table(HEADINGS, map(row, plans.alternatives))
 
 
-def _facts(lines: Iterable[tuple[str, str]]) -> str:
-    rows = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in lines)
-    return f"<table>{''.join(rows)}</table>"
+def _facts(facts: Iterable[tuple[str, Sequence[str]]]) -> str:
+    rows = (
+        f"<tr><th>{escape(name)}</th><td>{'<br>'.join(map(escape, lines))}</td></tr>"
+        for name, lines in facts
+    )
+    return f'<table class="facts">{"".join(rows)}</table>'
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _table(headings: Sequence[str], rows: Iterable[_Row], chosen: int | None = None) -> str:
     head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
-    lines = ("".join(f"<td>{escape(cell)}</td>" for cell in cells) for cells in rows)
-    return f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+    lines = []
+    for number, cells in enumerate(rows):
+        named = zip(headings, cells, strict=True)
+        text = "".join(f'<td data-name="{name}">{escape(cell)}</td>' for name, cell in named)
+        kind = ' class="chosen"' if number == chosen else ""
+        lines.append(f"<tr{kind}>{text}</tr>")
+    return f'<table class="wide"><tr>{head}</tr>{"".join(lines)}</table>'
 
 
-def _plotly() -> Any:
-    """Return the drawing library: an extra, without types."""
-    return import_module("plotly.graph_objects")
+def _numbered(shown: Sequence[Plan], chosen: Plan) -> str:
+    rows = [(str(number), *row(plan)) for number, plan in enumerate(shown, start=1)]
+    return _table(("no.", *HEADINGS), rows, shown.index(chosen) if chosen in shown else None)
 
 
-def _drawn(figure: Any, *, first: bool = False) -> str:
-    """Return a figure as HTML; the first includes the script that draws all of them."""
-    figure.update_layout(
-        template="plotly_white", height=360, margin={"l": 60, "r": 20, "t": 20, "b": 50}
-    )
-    html = figure.to_html(
-        full_html=False, include_plotlyjs=first, config={"displaylogo": False}, div_id=None
-    )
-    return str(html)
-
-
-def _pareto(plans: Plans, chosen: Plan) -> Any:
-    figure = _plotly().Figure()
-    front = [plan for plan in plans.front if plan.cost_usd is not None]
-    for name, plotted in (("not beaten", front), ("chosen", [chosen])):
-        priced = [(plan, plan.cost_usd) for plan in plotted if plan.cost_usd is not None]
-        figure.add_trace(
-            _plotly().Scatter(
-                x=[plan.time_s.expected / 3600 for plan, _ in priced],
-                y=[cost.expected for _, cost in priced],
-                error_x=_error_bars([plan.time_s.times(1 / 3600) for plan, _ in priced]),
-                text=[f"{plan.instance_count} x {plan.instance_type}" for plan, _ in priced],
-                name=name,
-                mode="markers" if name == "chosen" else "lines+markers",
-                marker={"size": 14 if name == "chosen" else 8},
-            )
+def _frontier(plans: Plans, shown: Sequence[Plan], chosen: Plan) -> str:
+    unit, seconds = _unit([plan.time_s.expected for plan in shown])
+    points = [
+        Point(
+            x=plan.time_s.expected / seconds,
+            y=_cost(plan),
+            low=plan.time_s.low / seconds,
+            high=plan.time_s.high / seconds,
+            number=str(number),
+            name=(
+                f"{plan.instance_count} x {plan.instance_type}",
+                f"{duration(plan.time_s.expected)}, {money(_cost(plan))}",
+            ),
+            special=plan is chosen,
         )
-    figure.update_xaxes(title="hours", type="log")
-    figure.update_yaxes(title="US dollars", type="log")
-    return figure
+        for number, plan in enumerate(shown, start=1)
+    ]
+    ends = [end for point in points for end in (point.low, point.high) if end]
+    aim = plans.objective
+    deadline = [] if aim.deadline_s is None else [aim.deadline_s / seconds]
+    budget = [] if aim.budget_usd is None else [aim.budget_usd]
+    x = axis(f"time of the training, {unit}", [*ends, *deadline], _plain)
+    y = axis("cost, US dollars", [*(point.y for point in points), *budget], _dollars)
+    front = [(point.x, point.y) for point in points if not point.special or chosen in plans.front]
+    lines = [
+        Line(front, "front"),
+        *(Line([(end, y.low), (end, y.high)], "bound", "deadline") for end in deadline),
+        *(Line([(x.low, end), (x.high, end)], "bound", "budget") for end in budget),
+    ]
+    return plot(points, lines, x, y)
 
 
-def _error_bars(ranges: Sequence[Range]) -> dict[str, object]:
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [value.high - value.expected for value in ranges],
-        "arrayminus": [value.expected - value.low for value in ranges],
-    }
+def _cost(plan: Plan) -> float:
+    return 0.0 if plan.cost_usd is None else plan.cost_usd.expected
 
 
-def _memory(plan: Plan) -> Any:
-    parts = [*memory_parts(plan), ("free", max(0.0, plan.headroom_gib))]
-    return _bars([(name, gib) for name, gib in parts if name != "slack"], "GiB")
+def _unit(times: Sequence[float]) -> tuple[str, float]:
+    """Return the unit that suits most of some times, and its seconds."""
+    middle = sorted(times)[len(times) // 2]
+    if middle < 5400:
+        return "minutes", 60.0
+    return ("hours", 3600.0) if middle < 3 * 86400 else ("days", 86400.0)
 
 
-def _bars(parts: Sequence[tuple[str, float]], unit: str) -> Any:
-    shown = [(name, value) for name, value in parts if value > 0]
-    bar = _plotly().Bar(
-        x=[value for _, value in shown],
-        y=[name for name, _ in shown],
-        orientation="h",
-        text=[f"{value:.3g}" for _, value in shown],
-    )
-    figure = _plotly().Figure(bar)
-    figure.update_xaxes(title=unit)
-    figure.update_yaxes(autorange="reversed")
-    return figure
+def _plain(value: float) -> str:
+    return f"{value:,.6g}"
 
 
-def _scaling(plans: Plans) -> Any:
-    counts = [plan.instance_count for plan in plans.scaling]
-    speeds = [1 / plan.time_s.expected for plan in plans.scaling]
-    ideal = [speeds[0] * count / counts[0] for count in counts] if counts else []
-    unit = speeds[0] / counts[0] if counts else 1.0
-    figure = _plotly().Figure()
-    for name, values in (("predicted", speeds), ("ideal", ideal)):
-        figure.add_trace(
-            _plotly().Scatter(
-                x=counts,
-                y=[value / unit for value in values],
-                name=name,
-                mode="lines+markers" if name == "predicted" else "lines",
-                line={"dash": "solid" if name == "predicted" else "dot"},
-            )
+def _dollars(value: float) -> str:
+    return f"${value / 1e6:,.6g} M" if value >= 1e6 else f"${value:,.6g}"
+
+
+def _compared(plans: Plans, chosen: Plan) -> list[Plan]:
+    """Return the chosen plan and the fastest of other layouts."""
+    return [chosen, *plans.alternatives][:_MOST_BARS]
+
+
+def _memory(plans: Plans, chosen: Plan) -> str:
+    whole = chosen.configuration.machine.device_memory_gib
+    usable = chosen.prediction.memory.need + chosen.headroom_gib
+    rows = [
+        Bar(
+            label=str(plan.layout),
+            total=f"{plan.prediction.memory.need:,.0f} of {usable:,.0f} GiB",
+            parts=[part for part in memory_parts(plan) if part[0] != "slack"],
         )
-    figure.update_xaxes(title="instances", type="log")
-    figure.update_yaxes(title="speed, in single instances", type="log")
-    return figure
+        for plan in _compared(plans, chosen)
+    ]
+    text = f"The dashed line is the limit: {usable:,.1f} of {whole:,.0f} GiB can be used."
+    return bars(rows, "GiB", usable, whole) + f"<p>{text}</p>"
+
+
+def _step(plans: Plans, chosen: Plan) -> str:
+    rows = [
+        Bar(
+            label=str(plan.layout),
+            total=duration(plan.prediction.step_time_s),
+            parts=time_parts(plan),
+        )
+        for plan in _compared(plans, chosen)
+    ]
+    return bars(rows, "s")
+
+
+def _scaling(plans: Plans, chosen: Plan) -> str:
+    first = plans.scaling[0]
+    unit = first.time_s.expected * first.instance_count
+    points = [
+        Point(
+            x=plan.instance_count,
+            y=unit / plan.time_s.expected,
+            number=str(plan.instance_count),
+            name=(str(plan.layout), duration(plan.time_s.expected)),
+            special=plan.instance_count == chosen.instance_count,
+        )
+        for plan in plans.scaling
+    ]
+    ideal = [(point.x, point.x) for point in points]
+    x = axis("instances", [point.x for point in points], _plain)
+    values = [value for point in points for value in (point.x, point.y)]
+    y = axis("speed, in single instances (dotted: without losses)", values, _plain)
+    return plot(points, [Line([(p.x, p.y) for p in points], "front"), Line(ideal, "ideal")], x, y)

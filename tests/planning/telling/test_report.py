@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import pytest
-
 from orchestration.planning.model.typical_shapes import transformer
 from orchestration.planning.search.find import find_plans
-from orchestration.planning.search.objective import by_deadline
+from orchestration.planning.search.objective import Objective, by_deadline
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Batch, Task
 from orchestration.planning.telling.report import page
-
-pytest.importorskip("plotly")
 
 MODEL = transformer(layers=12, hidden=768, heads=12, vocabulary=50257, name="<b>tiny</b> & co")
 TASK = Task(model=MODEL, sequence=1024, samples=100_000, batch=Batch(least=256, most=256))
@@ -44,10 +39,24 @@ def test_the_page_is_whole_and_asks_no_server() -> None:
     assert tags.loaded == []
 
 
-def test_the_page_draws_four_figures_with_one_script() -> None:
+def test_the_page_needs_no_script_and_is_small() -> None:
     text = page(find_plans(TASK, SPACE))
-    assert len(re.findall(r"Plotly\.newPlot\(", text)) >= 4
-    assert text.count("plotly.js v") == 1
+    assert "<script" not in text
+    assert len(text.encode()) < 100_000
+
+
+def test_the_page_names_the_pipeline_and_its_stage() -> None:
+    text = page(find_plans(TASK, SPACE), "a & b, train")
+    assert "<title>Plan: a &amp; b, train: &lt;b&gt;tiny" in text
+    assert "<h1>a &amp; b, train: &lt;b&gt;tiny" in text
+
+
+def test_a_deadline_and_a_budget_are_drawn_beside_the_plans() -> None:
+    limits = Objective(aim="cheapest", deadline_s=1e6, budget_usd=1e5)
+    text = page(find_plans(TASK, SPACE, limits))
+    assert ">deadline</text>" in text
+    assert ">budget</text>" in text
+    assert ">deadline<" not in page(find_plans(TASK, SPACE))
 
 
 def test_a_models_name_is_text() -> None:
@@ -60,7 +69,7 @@ def test_without_a_plan_the_page_says_what_is_missing() -> None:
     answer = find_plans(TASK, replace(SPACE, types=("ml.g5.xlarge",)), by_deadline(1))
     text = page(answer)
     assert "more than the deadline" in text
-    assert "Plotly" not in text
+    assert "<svg" not in text
 
 
 def test_the_chosen_plan_is_shown() -> None:
