@@ -72,7 +72,8 @@ _FILE_SYSTEM: Final = ("fsx", "CreateFileSystem")
 _TRANSFER: Final = ("datasync", "CreateTask")
 _COPY: Final = ("s3control", "CreateJob")
 _TRIAL: Final = ("sagemaker", "CreateEndpoint")
-_ACQUIRED: Final = (_FILE_SYSTEM, _TRANSFER, _TRIAL)
+_MARK: Final = ("sagemaker", "CreateEndpointConfig")
+_ACQUIRED: Final = (_FILE_SYSTEM, _TRANSFER, _TRIAL, _MARK)
 """Creations by a guard of what has tags."""
 
 
@@ -103,7 +104,8 @@ class Leftovers:
     copies: tuple[str, ...] = ()
     """The beginnings of the descriptions of jobs of S3 Batch Operations, the same in every run."""
     trials: tuple[str, ...] = ()
-    """The beginnings of the names of temporary endpoints, the same in every run."""
+    """The beginnings of the names of temporary endpoints and of configurations that stand for a
+    check which is not over, the same in every run."""
     unknown: tuple[str, ...] = ()
     """The steps that start or acquire something that can't be found again by names and tags."""
 
@@ -123,7 +125,9 @@ def leftovers(graph: Graph) -> Leftovers:
     unknown: dict[str, None] = {}
     acquired = [step.acquire for step in all_steps(graph) if isinstance(step, Guarded)]
     transfers = dict.fromkeys(_named(acquired, _TRANSFER, "Name"))
-    trials = dict.fromkeys(_named(filter(_is_tried, acquired), _TRIAL, "EndpointName"))
+    tried = [call for call in acquired if _is_tried(call)]
+    trials = dict.fromkeys(_named(tried, _TRIAL, "EndpointName"))
+    trials |= dict.fromkeys(_named(tried, _MARK, "EndpointConfigName"))
     calls = [step for step in all_steps(graph) if isinstance(step, Call)]
     copies = dict.fromkeys(_named(calls, _COPY, "Description"))
     found = {_TRANSFER[0]: transfers, _COPY[0]: copies}
@@ -139,8 +143,8 @@ def leftovers(graph: Graph) -> Leftovers:
             prefixes.setdefault(kind, {})[prefix] = None
     kinds = {call.name: (call.operation.service, call.operation.name) for call in acquired}
     unknown |= {name: None for name, kind in kinds.items() if kind not in _ACQUIRED}
-    endpoints = [call for call in acquired if kinds[call.name] == _TRIAL]
-    unknown |= {call.name: None for call in endpoints if not _is_tried(call)}
+    endpoints = [call for call in acquired if kinds[call.name] in (_TRIAL, _MARK)]
+    unknown |= {call.name: None for call in endpoints if call not in tried}
     return Leftovers(
         jobs=tuple(Jobs(kind=kind, prefixes=tuple(of)) for kind, of in prefixes.items()),
         file_systems=_FILE_SYSTEM in kinds.values(),

@@ -14,6 +14,7 @@ from orchestration.pipeline import plans
 from orchestration.pipeline.afterwards.sections import all_stages
 from orchestration.pipeline.nesting.inlining import whole
 from orchestration.pipeline.unusable import of_path, unusable
+from orchestration.pipeline.yaml import data_of
 from orchestration.stages.packing import contents, digest
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def read(
     _place_stand_ins(data, path.parent)
     locked = _lock(path) if content is None else _locked(content)
     found = plans.settle(data, path.parent, locked.plans)
+    found += [problem for trial in _trials(data) for problem in trial.read(path.parent)]
     for code in _codes(data):
         wrong = list(_filled(code, path.parent, locked.sources))
         if wrong:
@@ -73,6 +75,45 @@ def _filled(code: _Code, directory: Path, digests: Mapping[str, str]) -> Iterato
             source["sha256"] = digests[code.key]
         elif place.exists():
             source["sha256"] = digest(place, **_packing(source))
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A trial of a deployment that names a file of cases."""
+
+    stage: str
+    trial: dict[str, Any]
+
+    @property
+    def given(self) -> str:
+        return str(self.trial["cases"])
+
+    def read(self, directory: Path) -> Iterator[Problem]:
+        """Put the cases of the file in the place of its name; yields what is wrong with it."""
+        given = self.given
+        message = of_path(given)
+        if not message:
+            try:
+                cases = data_of(directory / given)
+            except PipelineError as error:
+                message = "; ".join(f"{given}: {problem.message}" for problem in error.problems)
+            else:
+                if isinstance(cases, list):
+                    self.trial["cases"] = cases
+                    return
+                message = f"{given}: expected a list of cases"
+        # So that nothing else is said of them.
+        self.trial["cases"] = [{"request": None}]
+        yield Problem("update.trial.cases", message, stage=self.stage)
+
+
+def _trials(data: Mapping[str, Any]) -> Iterator[_Trial]:
+    """The trials of stages that name a file of cases."""
+    for name, stage in all_stages(data):
+        update = stage.get("update") if isinstance(stage, dict) else None
+        trial = update.get("trial") if isinstance(update, dict) else None
+        if isinstance(trial, dict) and isinstance(trial.get("cases"), str):
+            yield _Trial(str(name), trial)
 
 
 _PLACES: Final[tuple[Literal["directory", "archive"], ...]] = ("directory", "archive")
@@ -204,14 +245,22 @@ def _locked(content: Mapping[str, Any]) -> _Locked:
 def other_files(path: Path, content: Mapping[str, Any]) -> dict[str, str]:
     """Return the digests of the files that a YAML file names, with a lock file's content.
 
-    They are those of models and of nested pipelines.
+    They are those of models, of nested pipelines and of cases.
     """
     document = whole(path)
     nested = {
         Path(os.path.relpath(file, path.parent.resolve())).as_posix(): plans.digest(file)
         for file in document.files
     }
-    return {**nested, **plans.model_files(document.data, path.parent, _locked(content).plans)}
+    cases = {
+        Path(trial.given).as_posix(): plans.digest(path.parent / trial.given)
+        for trial in _trials(document.data)
+    }
+    return {
+        **nested,
+        **cases,
+        **plans.model_files(document.data, path.parent, _locked(content).plans),
+    }
 
 
 def _codes(data: Mapping[str, Any]) -> Iterator[_Code]:

@@ -42,6 +42,14 @@ _TAGS = {**dict.fromkeys((*_SCALARS, "str"), "scalar"), "map": "mapping", "seq":
 
 def load(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file, or a :class:`PipelineError` that names the line."""
+    data = data_of(path)
+    if not isinstance(data, dict):
+        raise _refused(path, "holds no mapping with name, workspace and stages")
+    return data
+
+
+def data_of(path: Path) -> Any:
+    """The data in a YAML file, or a :class:`PipelineError` that names the line."""
     import yaml
 
     text = _text(path)
@@ -51,8 +59,6 @@ def load(path: Path) -> dict[str, Any]:
         raise _refused(path, _where(error)) from error
     except (yaml.YAMLError, RecursionError) as error:
         raise _refused(path, f"is not YAML: {error}") from error
-    if not isinstance(data, dict):
-        raise _refused(path, "holds no mapping with name, workspace and stages")
     if _expanded(data) > _MOST_VALUES:
         raise _refused(path, f"stands for more than {_MOST_VALUES} values; write fewer aliases")
     return data

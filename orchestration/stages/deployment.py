@@ -17,11 +17,12 @@ from orchestration.graph import Call, Operation, Output, Step
 from orchestration.refs import Expression, Ref
 from orchestration.stages.endpoints.alarms import Watch
 from orchestration.stages.endpoints.applying import Applying
+from orchestration.stages.endpoints.checking import Checking
 from orchestration.stages.endpoints.fields import DeploymentFields, DeploymentRequests, SmokeTest
 from orchestration.stages.endpoints.making import Made
 from orchestration.stages.endpoints.pruning import Pruning
 from orchestration.stages.endpoints.states import States
-from orchestration.stages.endpoints.trials import Trial
+from orchestration.stages.endpoints.trials import Trying
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.stage import SAMPLE, Context, Fragment
 from orchestration.stages.values import Text, s3_problem
@@ -96,6 +97,8 @@ class Deployment(DeploymentFields):
             "endpoint_config_name": made.name,
             "model_name": made.name,
         }
+        if self.update is not None and self.update.trial is not None and self.update.trial.after:
+            steps += Checking(made, self.update.trial.cases).steps((steps[-1].name,))
         if self.smoke_test is not None:
             steps.append(self._invoke(made.endpoint, self.smoke_test, steps[-1].name))
             values["answer"] = Result(f"{self.name}.invoke", "answer")
@@ -117,7 +120,7 @@ class Deployment(DeploymentFields):
         look = states.look(_last(steps))
         steps += [look, made.model((look.name,)), config]
         if self.update.trial:
-            steps.append(Trial(made, self.update.trial).choice((config.name,)))
+            steps.append(Trying(made, self.update.trial.cases).choice((config.name,)))
         if watch is not None:
             for call in watch.made():
                 steps.append(replace(call, after=_last(steps)))

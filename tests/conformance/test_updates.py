@@ -24,14 +24,20 @@ BACKENDS = ("direct", "step-functions", "airflow")
 IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/conformance:1"
 ROLE = "arn:aws:iam::123456789012:role/SageMakerExecution"
 CODE = """
+import os
 import pathlib
 
 def model_fn(folder):
     return pathlib.Path(folder, "name").read_text()
 
 def predict_fn(data, model):
-    if model == "bad":
+    if model == "bad" or data == "refuse":
         raise ValueError("this model answers nothing")
+    if model == "turns":
+        # Right on the temporary endpoint, whose name is the run's, and wrong on the other.
+        model = "turned" if os.environ["ENDPOINT_NAME"].startswith("shop-") and (
+            "deploy" not in os.environ["ENDPOINT_NAME"]
+        ) else "two"
     return {"name": model}
 """
 CANARY = {"traffic": "canary", "instances": 1, "baking_s": 120}
@@ -299,10 +305,15 @@ def test_old_models_are_deleted_but_for_what_is_needed(shop: Shop) -> None:
 def test_a_new_model_is_tried_before_it_gets_any_traffic(shop: Shop) -> None:
     shop.serve("one")
     good = [{"request": 1, "expected": {"name": "two"}}, {"request": {"a": 1}}]
-    bad = [{"request": 1, "expected": {"name": "three"}}]
+    refused = {"request": "refuse", "status": 500}
+    good.append(refused)
+    bad = [refused, {"request": 1, "expected": {"name": "three", "tags[0]": "x"}}]
     report = shop.deploy("two", {"baking_s": 0, "trial": bad})
     assert (report.state, report.error) == ("failed", "TrialFailed")
-    assert report.cause == "request 1; expected three as name, got two"
+    assert report.cause == (
+        "case 2; expected three as name, got two; expected x as tags[0], got null; the endpoint "
+        "is as it was"
+    )
     assert count(report, "DeleteEndpoint") == 1
     assert (count(report, "UpdateEndpoint"), shop.ask()) == (0, "one")
     if shop.on != "airflow":
@@ -311,6 +322,31 @@ def test_a_new_model_is_tried_before_it_gets_any_traffic(shop: Shop) -> None:
         assert shop.ask() == "two"
     listed = shop.client.list_endpoints()["Endpoints"]
     assert [each["EndpointName"] for each in listed] == [shop.name]
+
+
+CASES = [{"request": 1, "expected": {"name": "two"}}, {"request": "refuse", "status": 500}]
+
+
+def test_an_endpoint_goes_back_where_it_answers_wrongly_after_its_update(shop: Shop) -> None:
+    before = shop.serve("one")
+    # The temporary endpoint has the same model, so what is wrong has to be wrong on the other.
+    check = {"baking_s": 0, "trial": {"cases": CASES, "after": True}}
+    well = shop.deploy("two", check)
+    assert (well.state, well.cause) == ("succeeded", None)
+    assert shop.ask() == "two"
+    serves = shop.describe()["EndpointConfigName"]
+    assert serves != before
+    put(shop.aws, f"{shop.name}-turns", "turns")
+    report = shop.deploy(f"{shop.name}-turns", check)
+    assert (report.state, report.error) == ("failed", "CheckFailed")
+    assert report.cause is not None
+    assert report.cause.endswith(
+        f"case 1; expected two as name, got turned; the endpoint goes back to what it served "
+        f"before: [{serves}]"
+    )
+    assert (shop.ask(), shop.describe()["EndpointConfigName"]) == ("two", serves)
+    configs = shop.client.list_endpoint_configs(NameContains=f"{shop.name}-deploy")
+    assert len(configs["EndpointConfigs"]) == 2
 
 
 @pytest.mark.parametrize("shop", BACKENDS[:2], indirect=True)

@@ -218,6 +218,9 @@ def _placed(stage: Data, folder: str) -> Data:
     }
     if "local" in placed:
         placed["local"] = moved(placed["local"], "directory")
+    update = placed.get("update")
+    if isinstance(update, dict) and "trial" in update:
+        placed["update"] = {**update, "trial": moved(update["trial"], "cases")}
     strategy = placed.get("strategy")
     if isinstance(strategy, dict) and isinstance(strategy.get("model"), dict):
         placed["strategy"] = {**strategy, "model": moved(strategy["model"], "config")}

@@ -25,8 +25,8 @@ from orchestration.stages.serving.model import EXISTS
 
 # What an update that was sent before, and whose response was lost, makes of the next one. Should
 # it be someone else's, the endpoint ends up with another configuration, which fails the run.
-_UPDATING: Final = ErrorPattern("ValidationException", "Cannot update in-progress endpoint")
-_CONFIG_VISIBLE_LATER: Final = Retry(
+UPDATING: Final = ErrorPattern("ValidationException", "Cannot update in-progress endpoint")
+CONFIG_VISIBLE_LATER: Final = Retry(
     errors=(ErrorPattern("ValidationException", "Could not find endpoint configuration"),)
 )
 
@@ -47,7 +47,7 @@ class Applying:
             name=f"{name}.create",
             operation=stage.extra_request.merged("CreateEndpoint", {**request, "Tags": tags}),
             adopt=Adopt(exists=EXISTS),
-            retry=_CONFIG_VISIBLE_LATER,
+            retry=CONFIG_VISIBLE_LATER,
         )
         # An earlier attempt of this run may have got this far: then there is nothing to change.
         changed = Choose(
@@ -91,29 +91,31 @@ class Applying:
             request["DeploymentConfig"] = stage.update.request(alarms, stage.update_s)
             # Instances that autoscaling has added since serve on.
             request["RetainAllVariantProperties"] = Compare("gt", targets, 0)
-            steps += [self._scaled(), *(() if self.watch is None else self.watch.reset())]
+            asked = scaled(self.made, f"{stage.name}.scaled", f"{stage.name}.serving")
+            steps += [asked, *(() if self.watch is None else self.watch.reset())]
         update = Call(
             name=f"{stage.name}.update",
             operation=stage.extra_request.merged("UpdateEndpoint", request),
-            adopt=Adopt(exists=_UPDATING),
-            retry=_CONFIG_VISIBLE_LATER,
+            adopt=Adopt(exists=UPDATING),
+            retry=CONFIG_VISIBLE_LATER,
             after=tuple(step.name for step in steps) or (f"{stage.name}.serving",),
         )
         return *steps, update
 
-    def _scaled(self) -> Call:
-        """Ask whether the variant's instances are scaled by their load."""
-        name, variant = self.made.stage.name, self.made.variant
-        part: Any = variant if isinstance(variant, Expression) else str(variant)
-        request: dict[str, Tree] = {
-            "ServiceNamespace": "sagemaker",
-            "ResourceIds": [join("endpoint/", self.made.endpoint, "/variant/", part)],
-            "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
-        }
-        targets = Output(("ScalableTargets",), kind="list", columns=("ResourceId",), default=())
-        return Call(
-            name=f"{name}.scaled",
-            operation=Operation("application-autoscaling", "DescribeScalableTargets", request),
-            outputs={"targets": targets},
-            after=(f"{name}.serving",),
-        )
+
+def scaled(made: Made, name: str, *after: str) -> Call:
+    """Ask whether the variant's instances are scaled by their load: the output ``targets``."""
+    variant = made.variant
+    part: Any = variant if isinstance(variant, Expression) else str(variant)
+    request: dict[str, Tree] = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceIds": [join("endpoint/", made.endpoint, "/variant/", part)],
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+    }
+    targets = Output(("ScalableTargets",), kind="list", columns=("ResourceId",), default=())
+    return Call(
+        name=name,
+        operation=Operation("application-autoscaling", "DescribeScalableTargets", request),
+        outputs={"targets": targets},
+        after=after,
+    )

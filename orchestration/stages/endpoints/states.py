@@ -19,7 +19,7 @@ from orchestration.graph import (
 from orchestration.stages.endpoints.making import VARIANT, Made
 
 _SETTLED: Final = frozenset(["InService", "Failed", "OutOfService", "UpdateRollbackFailed"])
-_ABSENT: Final = ErrorPattern("ValidationException", "Could not find endpoint")
+ABSENT: Final = ErrorPattern("ValidationException", "Could not find endpoint")
 _STATE: Final = {
     "status": Output(("EndpointStatus",), kind="string"),
     "config": Output(("EndpointConfigName",), kind="string"),
@@ -46,7 +46,7 @@ class States:
             name=asked,
             operation=self._described(),
             outputs={**_STATE, "variant": _NAME, "pending": _PENDING},
-            recoveries=(Recovery(_ABSENT, {**_NOTHING, "variant": VARIANT, "pending": ""}),),
+            recoveries=(Recovery(ABSENT, {**_NOTHING, "variant": VARIANT, "pending": ""}),),
             after=after,
         )
         quiet = ("Absent", *sorted(_SETTLED))
@@ -68,7 +68,7 @@ class States:
 
     def look(self, after: tuple[str, ...]) -> Call:
         """Wait until nothing changes the endpoint, and say what it serves."""
-        until = self._until()
+        until = self.until()
         nothing = dict(_NOTHING)
         update = self.made.stage.update
         if update is not None and update.while_busy == "wait":
@@ -78,7 +78,7 @@ class States:
             name=f"{self.made.stage.name}.look",
             operation=self._described(),
             until=until,
-            recoveries=(Recovery(_ABSENT, nothing),),
+            recoveries=(Recovery(ABSENT, nothing),),
             after=after,
         )
 
@@ -88,7 +88,7 @@ class States:
         return Call(
             name=f"{stage}.settled",
             operation=self._described(),
-            until=self._until(),
+            until=self.until(),
             after=(f"{stage}.apply",),
         )
 
@@ -118,7 +118,8 @@ class States:
     def _described(self) -> Operation:
         return Operation("sagemaker", "DescribeEndpoint", {"EndpointName": self.made.endpoint})
 
-    def _until(self) -> Until:
+    def until(self) -> Until:
+        """Return the way to wait until nothing changes the endpoint."""
         return Until(
             poll=self._described(),
             status=("EndpointStatus",),

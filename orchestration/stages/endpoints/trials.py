@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Final
 
-from orchestration.checks.responses import path_to
 from orchestration.cleanup import TRIAL
-from orchestration.expressions import All, Compare, Result, Tree, join
-from orchestration.expressions.scalars import text
+from orchestration.expressions import Compare, Result, Tree, join
 from orchestration.graph import (
     Adopt,
     Call,
@@ -25,11 +23,12 @@ from orchestration.graph import (
     Until,
 )
 from orchestration.refs import Expression
+from orchestration.stages.endpoints.asking import Asking
+from orchestration.stages.endpoints.cases import Case
 from orchestration.stages.endpoints.making import VARIANT, Made
-from orchestration.stages.endpoints.updates import TrialRequest
 from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER
 
-_GONE: Final = Recovery(ErrorPattern("ValidationException", "Could not find"), {})
+GONE: Final = Recovery(ErrorPattern("ValidationException", "Could not find"), {})
 _VISIBLE_LATER: Final = Retry(
     errors=(ErrorPattern("ValidationException", "Could not find endpoint configuration"),)
 )
@@ -41,11 +40,11 @@ _STATE: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class Trying:
     """The steps that try a new model on an endpoint of its own, which is always deleted."""
 
     made: Made
-    requests: tuple[TrialRequest, ...]
+    cases: tuple[Case, ...]
 
     def choice(self, after: tuple[str, ...]) -> Choose:
         """Try a model that does not serve already."""
@@ -64,17 +63,6 @@ class Trial:
             after=after,
         )
 
-    @property
-    def _temporary(self) -> Expression[str]:
-        """The name of the temporary endpoint, which belongs to the run."""
-        return self.made.context.resource_name(self.made.stage.name)
-
-    @property
-    def _tags(self) -> list[Tree]:
-        # Whoever cleans up after the run can tell it from an endpoint that serves.
-        own = {"Key": TRIAL, "Value": self.made.endpoint}
-        return [*self.made.context.tag_list(self.made.stage.name), own]
-
     def _name(self, step: str) -> str:
         return f"{self.made.stage.name}.{step}"
 
@@ -86,9 +74,9 @@ class Trial:
             "InitialInstanceCount": 1,
         }
         request: dict[str, Tree] = {
-            "EndpointConfigName": self._temporary,
+            "EndpointConfigName": temporary(self.made),
             "ProductionVariants": [variant],
-            "Tags": self._tags,
+            "Tags": temporary_tags(self.made),
         }
         return Call(
             name=self._name("trial_config"),
@@ -98,11 +86,11 @@ class Trial:
         )
 
     def _endpoint(self) -> Call:
-        named = {"EndpointName": self._temporary}
+        named = {"EndpointName": temporary(self.made)}
         request: dict[str, Tree] = {
             **named,
-            "EndpointConfigName": self._temporary,
-            "Tags": self._tags,
+            "EndpointConfigName": temporary(self.made),
+            "Tags": temporary_tags(self.made),
         }
         return Call(
             name=self._name("trial_endpoint"),
@@ -125,49 +113,14 @@ class Trial:
                 cause=join("the model did not start: ", Result(ready.name, "reason")),
             ),
         ]
-        for number, request in enumerate(self.requests, start=1):
-            call = self._asked(number, request, steps[-1].name)
-            steps.append(call)
-            if request.expected:
-                steps.append(self._answered(number, request, call.name))
-        return tuple(steps)
-
-    def _asked(self, number: int, request: TrialRequest, after: str) -> Call:
-        whole: dict[str, Tree] = {
-            "EndpointName": self._temporary,
-            "ContentType": "application/json",
-            "Accept": "application/json",
-            "Body": cast(Tree, request.request),
-        }
-        outputs: dict[str, Output] = {
-            f"value_{place}": Output(("Body",), kind=_kind(value), parse=True, inside=path_to(path))
-            for place, (path, value) in enumerate(request.expected.items())
-        }
-        return Call(
-            name=self._name(f"trial_{number}"),
-            operation=Operation("sagemaker-runtime", "InvokeEndpoint", whole),
-            outputs=outputs,
-            after=(after,),
+        asking = Asking(
+            self._name("trial"), temporary(self.made), "TrialFailed", "the endpoint is as it was"
         )
-
-    def _answered(self, number: int, request: TrialRequest, asked: str) -> Require:
-        conditions: list[Expression[bool]] = []
-        words: list[str | Expression[object]] = []
-        for place, (path, value) in enumerate(request.expected.items()):
-            answer = Result(asked, f"value_{place}")
-            conditions.append(Compare("eq", answer, value))
-            words += [f"; expected {text(value)} as {path}, got ", answer]
-        return Require(
-            name=self._name(f"trial_{number}_answers"),
-            condition=All(tuple(conditions)),
-            error="TrialFailed",
-            cause=join(f"request {number}", *words),
-            after=(asked,),
-        )
+        return (*steps, *asking.steps(self.cases, (steps[-1].name,)))
 
     def _until(self) -> Until:
         return Until(
-            poll=Operation("sagemaker", "DescribeEndpoint", {"EndpointName": self._temporary}),
+            poll=Operation("sagemaker", "DescribeEndpoint", {"EndpointName": temporary(self.made)}),
             status=("EndpointStatus",),
             success=_ENDED,
             failure=frozenset(),
@@ -182,26 +135,33 @@ class Trial:
             name=self._name("trial_created"),
             operation=until.poll,
             until=until,
-            recoveries=(_GONE,),
+            recoveries=(GONE,),
         )
         endpoint = Call(
             name=self._name("trial_end"),
-            operation=Operation("sagemaker", "DeleteEndpoint", {"EndpointName": self._temporary}),
-            recoveries=(_GONE,),
+            operation=Operation(
+                "sagemaker", "DeleteEndpoint", {"EndpointName": temporary(self.made)}
+            ),
+            recoveries=(GONE,),
             after=(created.name,),
         )
         config = Call(
             name=self._name("trial_forgotten"),
             operation=Operation(
-                "sagemaker", "DeleteEndpointConfig", {"EndpointConfigName": self._temporary}
+                "sagemaker", "DeleteEndpointConfig", {"EndpointConfigName": temporary(self.made)}
             ),
-            recoveries=(_GONE,),
+            recoveries=(GONE,),
             after=(endpoint.name,),
         )
         return created, endpoint, config
 
 
-def _kind(value: Any) -> Any:
-    if isinstance(value, str):
-        return "string"
-    return "any" if isinstance(value, bool) else "number"
+def temporary(made: Made) -> Expression[str]:
+    """Return the name of the temporary endpoint and its configuration, which belong to the run."""
+    return made.context.resource_name(made.stage.name)
+
+
+def temporary_tags(made: Made) -> list[Tree]:
+    """Return their tags, by which whoever cleans up after the run tells them from what serves."""
+    own = {"Key": TRIAL, "Value": made.endpoint}
+    return [*made.context.tag_list(made.stage.name), own]

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, Field
 
 from orchestration.errors import Problem
 from orchestration.expressions import Tree
-from orchestration.stages.values import Count, Model, Scalar, Seconds, Text
+from orchestration.stages.endpoints.cases import Trial, as_trial
+from orchestration.stages.values import Count, Model, Seconds, Text
 
 MOST_ALARMS: Final = 10
 _LONGEST_S: Final = 28_800
@@ -79,15 +80,6 @@ class EndpointAlarms(Model):
             )
 
 
-class TrialRequest(Model):
-    """A request that a new model must answer before it gets any traffic."""
-
-    request: JsonValue
-    """The body, JSON."""
-    expected: dict[str, Scalar] = Field(default={}, max_length=10)
-    """Values in the answer, by their places: ``{"predictions[0].label": cat}``."""
-
-
 class EndpointUpdate(Model):
     """The way in which an endpoint that serves already changes over to the new model.
 
@@ -108,9 +100,10 @@ class EndpointUpdate(Model):
     """Seconds for which the old instances are kept when all traffic has moved."""
     alarms: EndpointAlarms | None = None
     """Any that goes off takes all traffic back, and fails the run with ``EndpointRolledBack``."""
-    trial: tuple[TrialRequest, ...] = Field(default=(), max_length=20)
-    """Requests that a temporary endpoint of one instance must answer before anything else changes;
-    it is deleted in any case. Where it fails, so does the run, with ``TrialFailed``."""
+    trial: Annotated[Trial | None, BeforeValidator(as_trial)] = None
+    """Cases that a temporary endpoint of one instance must answer before anything else changes; it
+    is deleted in any case. Where one is answered otherwise, the run fails with ``TrialFailed``. A
+    list of cases is short for ``{cases: [...]}``."""
     while_busy: Literal["wait", "refuse"] = "wait"
     """While another deployment of the endpoint is under way: wait for its end, or fail with
     ``EndpointBusy``."""
@@ -126,6 +119,9 @@ class EndpointUpdate(Model):
             yield Problem("termination_wait_s", "a rolling update keeps no old instances; remove")
         if self.alarms is not None:
             yield from self.alarms.problems(self.baking_s)
+        if self.trial is not None:
+            for problem in self.trial.problems():
+                yield problem.within("trial")
         waits_s = self.waits_s(instances)
         if waits_s >= min(timeout_s, _LONGEST_S):
             yield Problem(

@@ -98,9 +98,10 @@ class Endpoints:
             endpoint.requests.add(fleet.config_name, member.name, answer.status, latency_s)
         if answer.status >= 400:
             text = answer.body.decode(errors="replace")
+            whose = "client" if answer.status < 500 else "server"
             raise ServiceError(
                 "ModelError",
-                f'Received server error ({answer.status}) from primary with message "{text}". '
+                f'Received {whose} error ({answer.status}) from primary with message "{text}". '
                 f"See the logs of endpoint {name} for more information.",
                 status=424,
                 OriginalStatusCode=answer.status,

@@ -1,0 +1,111 @@
+"""Cases: requests to a new model, and what it has to answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Final, cast
+
+from pydantic import BeforeValidator, Field, JsonValue
+
+from orchestration.checks.responses import path_to
+from orchestration.errors import Problem
+from orchestration.stages.values import Model, Scalar
+
+MOST_CASES: Final = 20
+OK: Final = 200
+_STATUSES: Final = range(400, 600)
+_PLACE: Final = re.compile(r"(@|[A-Za-z_][\w-]*)?((?<!@)\.[A-Za-z_][\w-]*|\[\d+\])*")
+_WHOLE: Final = "@"
+
+
+def place_of(written: str) -> tuple[str | int, ...]:
+    """Return the parts of a place in an answer: ``labels[0].name``; ``@`` is the whole answer."""
+    return path_to(written.removeprefix(_WHOLE))
+
+
+class Case(Model):
+    """A request that a new model must answer as expected."""
+
+    request: JsonValue
+    """The body: JSON, or text of another content type (which Step Functions cannot send)."""
+    content_type: str = Field(default="application/json", min_length=1, max_length=1024)
+    status: int = Field(default=OK, strict=True)
+    """The status that the model's container answers with: 200, or 400 to 599 for a request that it
+    has to refuse."""
+    expected: dict[str, Scalar] = Field(default={}, max_length=10)
+    """Values in the answer, which is JSON then, by JMESPaths of fields and numbers:
+    ``{"predictions[0].label": cat}``; ``@`` is the whole answer."""
+
+    @property
+    def body(self) -> JsonValue:
+        """The body, parsed where it is a text that holds JSON."""
+        if not isinstance(self.request, str) or "json" not in self.content_type.lower():
+            return self.request
+        try:
+            return cast(JsonValue, json.loads(self.request))
+        except ValueError:
+            return self.request
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is sent, or expected, as it can't be."""
+        is_text = isinstance(self.request, str)
+        if not is_text and "json" not in self.content_type.lower():
+            yield Problem("request", f"is JSON, and content_type is {self.content_type}; give text")
+        if self.status != OK and self.status not in _STATUSES:
+            yield Problem("status", f"expected 200, or 400 to 599, got {self.status}")
+        if self.status != OK and self.expected:
+            yield Problem("expected", "SageMaker hands on no fields of a refusal; remove it")
+        for place in self.expected:
+            if not place or _PLACE.fullmatch(place) is None:
+                yield Problem(
+                    "expected",
+                    f"{place!r} is no place of one value; write fields and numbers, as in "
+                    "predictions[0].label",
+                )
+
+
+def _cases(value: object) -> object:
+    if isinstance(value, str):
+        raise ValueError(
+            "only a pipeline in a file names a file of cases; give the cases themselves"
+        )
+    return value
+
+
+def _or_file(schema: dict[str, Any]) -> None:
+    cases = {key: schema.pop(key) for key in list(schema)}
+    schema["anyOf"] = [cases, {"type": "string", "description": "A YAML or JSON file of cases."}]
+
+
+Cases = Annotated[
+    tuple[Case, ...],
+    BeforeValidator(_cases),
+    Field(min_length=1, max_length=MOST_CASES, json_schema_extra=_or_file),
+]
+
+
+class Trial(Model):
+    """What a new model must answer before it gets any traffic, and again when it has all of it."""
+
+    cases: Cases
+    """The requests, or the path of a YAML or JSON file with a list of them, relative to the file
+    that describes the pipeline."""
+    after: bool = Field(default=False, strict=True)
+    """Send them again to the endpoint once it serves the new model. Where one is not answered as
+    expected, the endpoint goes back to its configuration before, and the run fails with
+    ``CheckFailed``."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the errors of cases, by their places."""
+        for number, case in enumerate(self.cases):
+            for problem in case.problems():
+                yield Problem(f"cases[{number}].{problem.field}", problem.message)
+
+
+def as_trial(value: object) -> object:
+    """Return a list of cases as the trial that it is short for."""
+    if isinstance(value, list | tuple):
+        return {"cases": value} if value else None
+    return value
