@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import botocore.session
+import pytest
 
 from orchestration import (
     DataStaging,
@@ -63,24 +64,25 @@ def test_what_can_not_be_found_is_named() -> None:
     assert str(rendered["Comment"]).endswith("It can't find what these steps start: train.job.")
 
 
-def trial() -> Guarded:
+def trial(place: int = 0) -> Guarded:
     deploy = Deployment(
         name="deploy",
         model_data="s3://bucket/model",
         image="111122223333.dkr.ecr.us-east-1.amazonaws.com/a:1",
         instance_type="ml.m5.large",
-        update=EndpointUpdate.model_validate({"trial": [{"request": 1}]}),
+        update=EndpointUpdate.model_validate({"trial": {"cases": [{"request": 1}], "after": True}}),
     )
-    [guarded] = [
+    guarded = [
         step
         for step in all_steps(pipelines.copying(stages=(deploy,)).lower().graph)
         if isinstance(step, Guarded)
     ]
-    return guarded
+    return guarded[place]
 
 
-def test_a_trial_is_found_by_the_beginning_of_its_endpoints_name() -> None:
-    left = leftovers(Graph((trial(),)))
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_trial_or_check_is_found_by_the_beginning_of_its_name(place: int) -> None:
+    left = leftovers(Graph((trial(place),)))
     assert (left.trials, left.unknown) == (("copying-deploy-",), ())
 
 

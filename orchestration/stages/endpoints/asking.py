@@ -23,7 +23,7 @@ from orchestration.stages.values import Text
 
 _JSON: Final = "application/json"
 _ANSWERED: Final = Output(("NewSessionId",), kind="string", default="an answer")
-"""In no response but to a request that opens a session; empty where a model refuses as it should."""
+"""In few responses (those that open a session), and empty where a model refuses as it should."""
 
 
 @dataclass(frozen=True, slots=True)

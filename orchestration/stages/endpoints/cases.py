@@ -87,7 +87,7 @@ Cases = Annotated[
 
 
 class Trial(Model):
-    """What a new model must answer before it gets any traffic, and again when it has all of it."""
+    """Cases for a new model: before it gets any traffic, and again when it has all of it."""
 
     cases: Cases
     """The requests, or the path of a YAML or JSON file with a list of them, relative to the file

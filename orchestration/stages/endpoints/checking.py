@@ -119,7 +119,7 @@ class Checking:
 
     def _forgotten(self, step: str, *after: str) -> Call:
         operation = Operation("sagemaker", "DeleteEndpointConfig", {_CONFIG: self._mark})
-        recoveries = (Recovery(GONE, {}),)
+        recoveries = (GONE,)
         return Call(
             name=self._name(step), operation=operation, recoveries=recoveries, after=tuple(after)
         )
@@ -129,7 +129,7 @@ class Checking:
             name=self._name("check_left"),
             operation=Operation("sagemaker", "DescribeEndpointConfig", {_CONFIG: self._mark}),
             outputs={"before": Output(("ProductionVariants", 0, "VariantName"), kind="string")},
-            recoveries=(Recovery(GONE, {"before": ""}),),
+            recoveries=(Recovery(GONE.error, {"before": ""}),),
         )
         before = Result(looked.name, "before")
         now = self._settled("check_now", ())
