@@ -12,6 +12,7 @@ from orchestration.cli.commands.rendering import Artefact, Backend, Driver, Form
 from orchestration.cli.naming import use_stages
 from orchestration.cli.options import (
     Json,
+    Measurements,
     No,
     Parameters,
     Pipeline,
@@ -179,6 +180,7 @@ def plan(
     everything: Annotated[
         bool, typer.Option("--all", help="Also show other plans, and everything that was rejected.")
     ] = False,
+    measurements: Measurements = None,
     as_json: Json = False,
 ) -> None:
     """Pick machines and distribution.
@@ -188,7 +190,15 @@ def plan(
     """
     from orchestration.cli.commands import planning
 
-    planning.plan(file, report, stage=stage, update=update, everything=everything, as_json=as_json)
+    planning.plan(
+        file,
+        report,
+        stage=stage,
+        update=update,
+        everything=everything,
+        as_json=as_json,
+        measurements=measurements,
+    )
 
 
 @app.command()

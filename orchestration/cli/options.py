@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,6 +34,15 @@ Uploads = Annotated[
 Agreed = Annotated[bool, typer.Option("--yes", "-y", help="Change the account without asking.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show the changes.")]
 Full = Annotated[bool, typer.Option("--full", help="Show changes as whole diffs of JSON.")]
+Measurements = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="File of measurements; default: NAME.measurements.json beside NAME.yaml.",
+    ),
+]
 Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="YAML file or module:attribute.")]
 Parameters = Annotated[
     list[str] | None,

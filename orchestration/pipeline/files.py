@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -18,6 +18,7 @@ from orchestration.pipeline.yaml import data_of
 from orchestration.stages.packing import contents, digest
 
 if TYPE_CHECKING:
+    from orchestration.planning.model.measurements import Measurement
     from orchestration.planning.search.answers.plans import Plans
 
 
@@ -195,9 +196,11 @@ def document(digests: Mapping[str, str], pins: Mapping[str, plans.Pinned]) -> di
     return content | ({"plans": dict(sorted(pins.items()))} if pins else {})
 
 
-def planned(path: Path) -> tuple[dict[str, Plans], dict[str, Any]]:
+def planned(
+    path: Path, measurements: Sequence[Measurement] = ()
+) -> tuple[dict[str, Plans], dict[str, Any]]:
     """Return the plans for a file's stages, and the lock file that pins the chosen ones."""
-    found, pins = plans.pins(whole(path).data, path.parent)
+    found, pins = plans.pins(whole(path).data, path.parent, measurements)
     # A first lock file pins the code, too; later ones leave that to `orchestrate lock`.
     digests = _lock(path).sources if lock_path(path).exists() else lock(path)["sources"]
     return found, document(digests, pins)

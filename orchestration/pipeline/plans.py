@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -13,6 +13,7 @@ from orchestration.errors import PipelineError, Problem
 from orchestration.pipeline.afterwards.sections import all_stages
 
 if TYPE_CHECKING:
+    from orchestration.planning.model.measurements import Measurement
     from orchestration.planning.search.answers.plans import Plan, Plans
     from orchestration.stages.training.automatic import Auto
 
@@ -147,12 +148,14 @@ def _asked(stage: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def pins(data: Mapping[str, Any], directory: Path) -> tuple[dict[str, Plans], dict[str, Pinned]]:
+def pins(
+    data: Mapping[str, Any], directory: Path, measurements: Sequence[Measurement] = ()
+) -> tuple[dict[str, Plans], dict[str, Pinned]]:
     """Return the plans for the stages that ask for one, and the lock file's part of them."""
     asked = {name: (_asked(stage), _config(stage, directory)) for name, stage in automatic(data)}
     if wrong := with_models(data, directory):
         raise PipelineError(wrong)
-    found = plans(data)
+    found = plans(data, measurements)
     kept = {
         name: _pinned(*asked[name], chosen)
         for name, answer in found.items()
@@ -161,16 +164,24 @@ def pins(data: Mapping[str, Any], directory: Path) -> tuple[dict[str, Plans], di
     return found, kept
 
 
-def plans(data: Mapping[str, Any]) -> dict[str, Plans]:
+def plans(data: Mapping[str, Any], measurements: Sequence[Measurement] = ()) -> dict[str, Plans]:
     """Return the plan of each stage that asks for one; a :class:`PipelineError` if one is wrong."""
     from orchestration.planning.search.find import find_plans
 
-    region = data.get("region")
-    requests = {name: _request(name, stage, region) for name, stage in automatic(data)}
     return {
-        name: find_plans(request.task(), request.space(), request.goal())
-        for name, request in requests.items()
+        name: find_plans(
+            replace(request.task(), measurements=tuple(measurements)),
+            request.space(),
+            request.goal(),
+        )
+        for name, request in requests(data).items()
     }
+
+
+def requests(data: Mapping[str, Any]) -> dict[str, Auto]:
+    """Return what each stage asks the planner for; a :class:`PipelineError` if one is wrong."""
+    region = data.get("region")
+    return {name: _request(name, stage, region) for name, stage in automatic(data)}
 
 
 def searches(data: Mapping[str, Any]) -> dict[str, int]:

@@ -12,6 +12,7 @@ from orchestration import Pipeline, TrainingJob
 from orchestration.cli.commands import planning
 from orchestration.errors import PipelineError
 from orchestration.pipeline.files import lock_path
+from orchestration.planning.model.measurements import model_digest
 
 REQUEST = """
 model: {config: models/tiny/config.json}
@@ -214,3 +215,24 @@ def test_a_pipeline_s_plans_have_the_prices_of_its_region(
     assert answer["region"] == "eu-west-1"
     assert {price["region"] for price in answer["prices"].values()} == {"eu-west-1"}
     assert answer["chosen"]["price"]["estimate"]
+
+
+def test_measurements_beside_the_file_correct_the_plan(
+    request_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measurement = {
+        "date": "2026-11-20", "source": "probe", "job": "probe-1",
+        "model": model_digest(planning.read(request_file).task().model),
+        "instance_type": "ml.g5.xlarge", "instance_count": 1,
+        "layout": {"family": "single", "devices_per_instance": 1},
+        "sequence": 1024, "global_batch": 256, "micro_batch": 8, "precision": "bf16",
+        "optimizer": "adamw", "step_time_s": 30.0,
+    }  # fmt: skip
+    file = request_file.with_suffix(".measurements.json")
+    file.write_text(json.dumps({"measurements": [measurement]}))
+    run(request_file)
+    shown = capsys.readouterr().out
+    expected = "measured    1 x ml.g5.xlarge, data parallel, 8 at a time: steps of 30 s, "
+    [line] = [line for line in shown.splitlines() if line.startswith("measured")]
+    assert line.startswith(expected)
+    assert line.endswith("than predicted (2026-11-20)")

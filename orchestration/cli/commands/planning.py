@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from orchestration.catalog import Instance
+    from orchestration.planning.model.measurements import Measurement
     from orchestration.planning.search.answers.plans import Plan, Plans
     from orchestration.planning.search.request import PlanRequest
 
@@ -30,13 +32,15 @@ def plan(
     update: bool = False,
     everything: bool = False,
     as_json: bool = False,
+    measurements: Path | None = None,
 ) -> None:
     """Plan the stages of a pipeline, or a request, and exit with 1 if there is no plan.
 
     The file is a planning request, or a pipeline with stages whose strategy is ``auto``; with
-    ``update`` their plans are pinned in its lock file.
+    ``update`` their plans are pinned in its lock file. ``measurements``: the file of those; by
+    default the one beside it, if there is one.
     """
-    answers, pins = _answers(path, stage)
+    answers, pins = _answers(path, stage, measured(path, measurements))
     if report is not None:
         _report(report, answers, path)
     if as_json:
@@ -60,7 +64,18 @@ def plan(
         _pin(path, pins, update=update)
 
 
-def _answers(path: Path, stage: str | None) -> tuple[dict[str, Plans], dict[str, Any] | None]:
+def measured(path: Path, file: Path | None) -> tuple[Measurement, ...]:
+    """Read the measurements of a file's trainings; none, where there is no file of them."""
+    from orchestration.planning.model.measurements import beside
+    from orchestration.planning.model.measurements import read as read_measurements
+
+    file = file or beside(path)
+    return read_measurements(file) if file.exists() else ()
+
+
+def _answers(
+    path: Path, stage: str | None, measurements: tuple[Measurement, ...]
+) -> tuple[dict[str, Plans], dict[str, Any] | None]:
     """Compute plans by stage, and the lock file that pins them; ``None`` for a request."""
     from orchestration.pipeline.files import planned
     from orchestration.pipeline.yaml import load
@@ -68,8 +83,9 @@ def _answers(path: Path, stage: str | None) -> tuple[dict[str, Plans], dict[str,
 
     if "stages" not in load(path):
         request = read(path)
-        return {"": find_plans(request.task(), request.space(), request.goal())}, None
-    plans, pins = planned(path)
+        task = replace(request.task(), measurements=measurements)
+        return {"": find_plans(task, request.space(), request.goal())}, None
+    plans, pins = planned(path, measurements)
     if not plans:
         raise PipelineError(
             [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp
+from math import exp, log
+from typing import NamedTuple
 
 from orchestration.planning.cost.coefficients import Coefficients, fitted
 from orchestration.planning.cost.memory import MemoryUse, memory_use
@@ -57,10 +58,8 @@ def predict(c: Configuration, coefficients: Coefficients | None = None) -> Predi
     s = sizes(c.model, c.sequence)
     time, memory = step_time(c, s, k), memory_use(c, s, k)
     step, shown = time.total, memory.total
-    wider = _WIDER if c.model.approximate or c.machine.accelerator in _UNMEASURED else 1.0
-    unsure = wider if measured(c) else wider * _WIDER
-    spread = exp(_half_width(regime(c), k) * unsure)
-    margin = exp(k.interval_memory * wider)
+    half_widths = uncertainty(c, k)
+    spread, margin = exp(half_widths.time), exp(half_widths.memory)
     return Prediction(
         time=time,
         memory=memory,
@@ -71,8 +70,37 @@ def predict(c: Configuration, coefficients: Coefficients | None = None) -> Predi
         memory_gib=shown,
         memory_low_gib=shown / margin,
         memory_high_gib=shown * margin,
-        fits=memory.need * margin**_SLACK <= c.machine.device_memory_gib * USABLE,
+        fits=fitting(c, memory.need, margin),
     )
+
+
+def fitting(c: Configuration, need_gib: float, margin: float) -> bool:
+    """Return whether a need fits a device in seven of ten cases; `margin`: its high end over it."""
+    room: float = c.machine.device_memory_gib * USABLE
+    return need_gib * exp(_SLACK * log(margin)) <= room
+
+
+class Uncertainty(NamedTuple):
+    """Half widths of the 80 % intervals, of the logarithms."""
+
+    time: float
+    memory: float
+
+
+def uncertainty(c: Configuration, coefficients: Coefficients | None = None) -> Uncertainty:
+    """Return how unsure the prediction for a configuration is."""
+    k = fitted() if coefficients is None else coefficients
+    wider = _WIDER if c.model.approximate or c.machine.accelerator in _UNMEASURED else 1.0
+    unsure = wider if measured(c) else wider * _WIDER
+    return Uncertainty(_half_width(regime(c), k) * unsure, k.interval_memory * wider)
+
+
+def most_uncertain(c: Configuration) -> float:
+    """Return the largest half width in time of any way to train a configuration's model."""
+    k = fitted()
+    regimes: tuple[Regime, ...] = (regime(c), "data", "model", "offload")
+    wider = _WIDER if c.model.approximate or c.machine.accelerator in _UNMEASURED else 1.0
+    return max(_half_width(kind, k) for kind in regimes) * wider * _WIDER
 
 
 def measured(c: Configuration) -> bool:

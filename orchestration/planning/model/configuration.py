@@ -42,6 +42,9 @@ Loss = Literal["eager", "fused", "chunked"]
 Offload = Literal["none", "optimizer", "all"]
 """Contents of the host's memory: nothing, the optimizer and its states, or parameters too."""
 
+LayoutFamily = Literal["single", "replicated", "sharded", "smp_v1", "smp_v2", "neuron", "servers"]
+"""Groups of layouts that the same strategies start."""
+
 Optimizer = Literal["adamw", "adamw_8bit", "momentum", "sgd"]
 """State that the optimizer keeps per parameter: Adam's two moments, the same in 8 bits each, one
 moment, or none."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from orchestration.catalog import Instance, Price, accelerators
-from orchestration.planning.cost.prediction import predict
 from orchestration.planning.search.amounts import duration, money
 from orchestration.planning.search.answers.learning_rates import advice
 from orchestration.planning.search.answers.plans import Plan, Range, Reason
+from orchestration.planning.search.measured.corrections import corrections
 from orchestration.planning.search.objective import Objective
 from orchestration.planning.search.preference import PRICE_FACTOR, extrapolates
 from orchestration.planning.search.space import Space
@@ -30,10 +30,11 @@ def plan_of(
 ) -> Plan:
     """Return the plan of a configuration."""
     c = candidate.configuration
-    prediction = predict(c)
+    corrected = corrections(task)
+    prediction = corrected.predict(c)
     steps = task.steps(c.global_batch)
     step = Range(prediction.low_s, prediction.step_time_s, prediction.high_s)
-    if extrapolates(task, c.machine.accelerator):
+    if not corrected.known and extrapolates(task, c.machine.accelerator):
         step = step.widened(step.high / step.expected)
     time = step.times(steps)
     price, usd_per_s = space.price(instance.name), space.usd_per_s(instance.name)

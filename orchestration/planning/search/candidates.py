@@ -19,8 +19,6 @@ from orchestration.planning.cost.estimates import (
     HOST_SHARE,
     computing_seconds,
     host_need,
-    memory_need,
-    step_seconds,
 )
 from orchestration.planning.cost.prediction import USABLE
 from orchestration.planning.model.configuration import (
@@ -29,8 +27,9 @@ from orchestration.planning.model.configuration import (
     Offload,
     Recompute,
 )
-from orchestration.planning.search.configurations import attention, configuration
+from orchestration.planning.search.configurations import attention, configuration, machine_of
 from orchestration.planning.search.layouts import Layout
+from orchestration.planning.search.measured.corrections import corrections
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Task
 from orchestration.planning.search.work import Candidate, Degrees, Miss, Shared, Way, Work
@@ -57,6 +56,7 @@ class Cluster:
         self.considered = 0
         """Number of predictions, of memory or of time."""
         self._accelerator = instance.accelerator or ""
+        self._corrections = corrections(task)
         # A fused attention kernel stores no scores to recompute.
         fused = attention(task, self._accelerator) != "unfused"
         self.recomputes: tuple[Recompute, ...] = tuple(
@@ -154,17 +154,7 @@ class Cluster:
     @cache  # noqa: B019 - a cluster lives as long as one search
     def machine(self, layout: Layout) -> Machine:
         """Return the devices that a layout uses."""
-        instance = self.instance
-        per_instance = layout.devices_per_instance or instance.devices
-        return Machine(
-            accelerator=self._accelerator,
-            devices=per_instance * self.count,
-            devices_per_node=per_instance,
-            device_memory_gib=instance.device_memory_gib or 0.0,
-            network_gbps=instance.network_gbps if self.count > 1 else None,
-            interconnect_gb_per_s=instance.interconnect_gb_per_s,
-            vcpus=instance.vcpus,
-        )
+        return machine_of(self.instance, self.count, layout)
 
     def configuration(
         self, layout: Layout, batch: int, micro: int, recompute: Recompute, offload: Offload
@@ -213,7 +203,7 @@ class Cluster:
         )  # fmt: skip
         if key not in self._needs:
             self.considered += 1
-            self._needs[key] = memory_need(
+            self._needs[key] = self._corrections.memory_need(
                 self.configuration(layout, batch, micro, recompute, offload)
             )
         return self._needs[key]
@@ -231,7 +221,7 @@ class Cluster:
     def _candidate(self, layout: Layout, work: Work, offload: Offload) -> Candidate:
         self.considered += 1
         c = self.configuration(layout, work.batch, work.micro_batch, work.recompute, offload)
-        return Candidate(self.task.steps(work.batch) * step_seconds(c), layout, c)
+        return Candidate(self.task.steps(work.batch) * self._corrections.step_seconds(c), layout, c)
 
     def _computing(self, micro: int, recompute: Recompute, degrees: Degrees) -> float:
         key = (self._accelerator, micro, recompute, degrees)
@@ -251,7 +241,7 @@ class Cluster:
                 self.task, layout, machine,
                 batch=batch, micro=micro, recompute=recompute, offload="none",
             )  # fmt: skip
-            self._bounds[key] = computing_seconds(c)
+            self._bounds[key] = computing_seconds(c) * self._corrections.least_factor(c)
         return self._bounds[key]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from orchestration.catalog import Instance
 from orchestration.planning.cost.devices import device
 from orchestration.planning.model.configuration import (
     Attention,
@@ -50,6 +51,20 @@ def configuration(
         trainable=task.trainable,
         optimizer=task.optimizer,
         **engine_settings(engine, zero=layout.zero, precision=task.precision),
+    )
+
+
+def machine_of(instance: Instance, count: int, layout: Layout) -> Machine:
+    """Return the devices of some instances that a layout uses."""
+    per_instance = layout.devices_per_instance or instance.devices
+    return Machine(
+        accelerator=instance.accelerator or "",
+        devices=per_instance * count,
+        devices_per_node=per_instance,
+        device_memory_gib=instance.device_memory_gib or 0.0,
+        network_gbps=instance.network_gbps if count > 1 else None,
+        interconnect_gb_per_s=instance.interconnect_gb_per_s,
+        vcpus=instance.vcpus,
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from orchestration.catalog import Instance
+from orchestration.planning.model.configuration import LayoutFamily
 from orchestration.planning.search.task import Task
 from orchestration.strategies import (
     SMDDP,
@@ -20,9 +20,6 @@ from orchestration.strategies import (
     Strategy,
     TorchDistributed,
 )
-
-LayoutFamily = Literal["single", "replicated", "sharded", "smp_v1", "smp_v2", "neuron", "servers"]
-"""Groups of layouts that the same strategies start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

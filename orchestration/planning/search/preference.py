@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
-from orchestration.catalog import Price, is_scarce
+from orchestration.catalog import Price, instances, is_scarce
 from orchestration.planning.search.answers.plans import Plan
 from orchestration.planning.search.objective import Objective
 from orchestration.planning.search.task import Task
@@ -37,14 +37,23 @@ def kind_of(task: Task) -> Kind:
 
 
 def is_measured(task: Task, accelerator: str) -> bool:
-    """Return whether trainings of this kind were measured on an accelerator."""
-    return accelerator in MEASURED[kind_of(task)]
+    """Return whether trainings of this kind were measured on an accelerator, or the task itself."""
+    own = any(
+        each.step_time_s is not None and _accelerator(each.instance_type) == accelerator
+        for each in task.measurements
+    )
+    return own or accelerator in MEASURED[kind_of(task)]
+
+
+def _accelerator(instance_type: str) -> str | None:
+    known = instances().get(instance_type)
+    return None if known is None else known.accelerator
 
 
 def extrapolates(task: Task, accelerator: str) -> bool:
     """Return whether an accelerator was measured, but only in trainings of another kind."""
     known = any(accelerator in devices for devices in MEASURED.values())
-    return known and not is_measured(task, accelerator)
+    return known and accelerator not in MEASURED[kind_of(task)]
 
 
 def doubts(task: Task, accelerator: str, price: Price | None) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from orchestration.planning.search.layouts import Layout, LayoutFamily, strategies
+from orchestration.planning.model.configuration import LayoutFamily
+from orchestration.planning.search.layouts import Layout, strategies
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Task
 from orchestration.strategies import Finding, Strategy, Use, findings

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from orchestration.planning.model.configuration import Attention, Kernels, Optimizer, Precision
 from orchestration.planning.model.recipes import Engine
 from orchestration.planning.model.shapes import ModelError, ModelShape, Targets
+
+if TYPE_CHECKING:
+    from orchestration.planning.model.measurements import Measurement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +93,8 @@ class Task:
     attention: Attention | None = None
     """The attention kernel; ``None``: the one that PyTorch picks on the accelerator."""
     kernels: Kernels = "eager"
+    measurements: tuple[Measurement, ...] = ()
+    """Measured ways to train it; predictions of all others are corrected by them."""
 
     @property
     def trainable(self) -> int | None:

@@ -10,6 +10,7 @@ from orchestration.catalog import Price, is_scarce
 from orchestration.planning.search.amounts import duration, hourly, money
 from orchestration.planning.search.answers.plans import Plan, Plans, Range
 from orchestration.planning.telling.changes import changes, short
+from orchestration.planning.telling.measured import measured
 from orchestration.planning.telling.nearest import nearest
 
 _COLUMN: Final = 12
@@ -32,6 +33,7 @@ def entries(plans: Plans, chosen: Plan) -> list[Entry]:
     near = nearest(plans)
     written = [
         *_choice(chosen),
+        ("measured", measured(plans)),
         ("why not", [str(each) for each in near]),
         ("depends on", changes(plans)[:_MOST_CHANGES]),
         ("note", list(_notes(plans, chosen))),

@@ -14,11 +14,15 @@ import pytest
 from orchestration.planning.calibration.rows import Row, complete, year
 from orchestration.planning.calibration.rows import configuration as validated
 from orchestration.planning.cost.prediction import predict
-from orchestration.planning.model.configuration import Configuration, ConfigurationError
+from orchestration.planning.model.configuration import (
+    Configuration,
+    ConfigurationError,
+    LayoutFamily,
+)
 from orchestration.planning.model.recipes import Engine, recipe
 from orchestration.planning.model.shapes import ModelError
 from orchestration.planning.search.configurations import configuration
-from orchestration.planning.search.layouts import Layout, LayoutFamily
+from orchestration.planning.search.layouts import Layout
 from orchestration.planning.search.task import Batch, Task
 
 TABLES = Path("tests/data/planner")

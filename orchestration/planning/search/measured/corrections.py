@@ -1,0 +1,255 @@
+"""Corrections of predictions by measurements of the same training.
+
+Nothing changes without measurements. With them, each prediction is shifted by the part of its error
+that measured configurations share with it, and its interval shrinks as far as they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, lru_cache
+from math import exp, hypot, log
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from orchestration.catalog import instances
+from orchestration.planning.cost.estimates import memory_need, memory_room, step_seconds
+from orchestration.planning.cost.memory import MemoryUse
+from orchestration.planning.cost.prediction import (
+    Prediction,
+    fitting,
+    most_uncertain,
+    predict,
+    uncertainty,
+)
+from orchestration.planning.cost.step_time import StepTime
+from orchestration.planning.model.configuration import Configuration, ConfigurationError
+from orchestration.planning.model.measurements import MeasuredLayout, model_digest
+from orchestration.planning.search.configurations import configuration, machine_of
+from orchestration.planning.search.layouts import Layout
+from orchestration.planning.search.measured.kriging import Errors, Estimate, Observation
+from orchestration.planning.search.preference import extrapolates
+
+if TYPE_CHECKING:
+    from orchestration.planning.model.measurements import Measurement
+    from orchestration.planning.search.task import Task
+
+DEVIATIONS: Final = 1.2816
+"""Half width of an 80 % interval, in standard deviations."""
+
+NOISE: Final = 0.03
+"""Standard deviation of a measured step time or memory: a few steps stand for a whole training."""
+
+SHARES: Final = (0.3, 0.1, 0.2, 0.2, 0.1, 0.1)
+"""Shares of an error's variance: of the training, the accelerator, the layout, the work of one
+device, the size of the cluster, and the rest, which is the configuration's own. Of the shares that
+were tried on the published measurements, these hold the intervals best."""
+
+_MEMORY_SHARES: Final = (0.4, 0.1, 0.3, 0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A measurement, and the configuration that it is of."""
+
+    measurement: Measurement
+    configuration: Configuration
+    prediction: Prediction
+    """The prediction without any measurement."""
+
+
+class Corrections:
+    """Predictions of one training's configurations, corrected by measurements of it."""
+
+    def __init__(self, task: Task) -> None:
+        """Take the measurements of the task that are of its model."""
+        self._task = task
+        self.known = tuple(_known(task))
+        self._lacking = tuple(
+            each.configuration for each in self.known if each.measurement.out_of_memory
+        )
+
+    @cached_property
+    def _time(self) -> Errors:
+        return Errors(SHARES, list(self._time_errors()))
+
+    @cached_property
+    def _memory(self) -> Errors:
+        return Errors(_MEMORY_SHARES, list(_memory_errors(self.known)))
+
+    def _time_errors(self) -> Iterator[Observation]:
+        for each in self.known:
+            if (measured := each.measurement.step_time_s) is not None:
+                c = each.configuration
+                deviation = self._deviation(c)
+                error = log(measured / each.prediction.step_time_s)
+                yield Observation(time_keys(c), error / deviation, NOISE / deviation)
+
+    def _deviation(self, c: Configuration) -> float:
+        """Return the standard deviation of a step time's logarithm, without measurements."""
+        factor = 2.0 if extrapolates(self._task, c.machine.accelerator) else 1.0
+        return factor * uncertainty(c).time / DEVIATIONS
+
+    def step_seconds(self, c: Configuration) -> float:
+        """Predict the seconds of one optimizer step."""
+        if not self.known:
+            return step_seconds(c)
+        return step_seconds(c) * exp(self._time.error(time_keys(c)) * self._deviation(c))
+
+    def least_factor(self, c: Configuration) -> float:
+        """Return a lower bound on the factor of every step time on a configuration's device."""
+        if not self.known:
+            return 1.0
+        return exp(self._time.least() * 2 * most_uncertain(c) / DEVIATIONS)
+
+    def memory_need(self, c: Configuration) -> float:
+        """Return the GiB that the fullest device needs at the high end of the prediction.
+
+        The correction does not depend on the micro-batch, so that the need still grows with it;
+        what ran out of memory needs more than there is, and so does all that needs as much.
+        """
+        need = memory_need(c)
+        if not self.known:
+            return need
+        before = exp(uncertainty(c).memory)
+        corrected = need / before * self._memory_factor(c) * self._memory_margin(c)
+        if any(_needs_as_much(c, lacking) for lacking in self._lacking):
+            return max(corrected, _FULL * c.machine.device_memory_gib)
+        return corrected
+
+    def _memory_factor(self, c: Configuration) -> float:
+        return exp(self._memory.error(_memory_keys(c)) * uncertainty(c).memory / DEVIATIONS)
+
+    def _memory_margin(self, c: Configuration) -> float:
+        return _spread(self._memory.estimate(_memory_keys(c)), uncertainty(c).memory / DEVIATIONS)
+
+    def predict(self, c: Configuration) -> Prediction:
+        """Return the prediction for a configuration, whose intervals hold what was measured."""
+        p = predict(c)
+        if not self.known:
+            return p
+        estimate, deviation = self._time.estimate(time_keys(c)), self._deviation(c)
+        factor, spread = exp(estimate.error * deviation), _spread(estimate, deviation)
+        room, margin = self._memory_factor(c), self._memory_margin(c)
+        step, shown, memory = p.step_time_s * factor, p.memory_gib * room, _scaled(p.memory, room)
+        return replace(
+            p,
+            time=_scaled(p.time, factor),
+            memory=memory,
+            step_time_s=step,
+            low_s=step / spread,
+            high_s=step * spread,
+            tokens_per_s=p.tokens_per_s / factor,
+            memory_gib=shown,
+            memory_low_gib=shown / margin,
+            memory_high_gib=shown * margin,
+            fits=fitting(c, memory.need, margin),
+        )
+
+
+@lru_cache(maxsize=32)
+def corrections(task: Task) -> Corrections:
+    """Return the corrections of a task by its measurements; none, without measurements."""
+    return Corrections(task)
+
+
+def _spread(estimate: Estimate, deviation: float) -> float:
+    """Return the high end of an interval over the expected value."""
+    rest = estimate.deviation * deviation
+    # What no measurement speaks about is as sure as without any.
+    return exp(DEVIATIONS * (hypot(rest, NOISE) if estimate.deviation < 1 else rest))
+
+
+def _memory_errors(known: Iterable[Known]) -> Iterator[Observation]:
+    for each in known:
+        c, p, measured = each.configuration, each.prediction, each.measurement
+        deviation = uncertainty(c).memory / DEVIATIONS
+        if measured.out_of_memory:
+            error = max(0.0, log(memory_room(c) / p.memory.need))
+        elif measured.peak_memory_gib is not None:
+            # Where memory is short, the allocator frees what it would have kept.
+            error = log(measured.peak_memory_gib / min(p.memory_gib, memory_room(c)))
+        else:
+            continue
+        yield Observation(_memory_keys(c), error / deviation, NOISE / deviation)
+
+
+def _known(task: Task) -> Iterator[Known]:
+    """Return the measurements of a task's model, with their configurations."""
+    digest = model_digest(task.model) if task.measurements else ""
+    for each in task.measurements:
+        if each.model == digest and (c := configuration_of(task, each)) is not None:
+            try:
+                yield Known(each, c, predict(c))
+            except ConfigurationError:  # nothing is known of the accelerator
+                continue
+
+
+def configuration_of(task: Task, measured: Measurement) -> Configuration | None:
+    """Return the configuration of a measurement; ``None``: the catalog can't describe it."""
+    instance = instances().get(measured.instance_type)
+    if instance is None or instance.accelerator is None:
+        return None
+    layout = Layout(rank=0, **measured.layout.model_dump())
+    same = replace(
+        task,
+        sequence=measured.sequence,
+        precision=measured.precision,
+        optimizer=measured.optimizer,
+    )
+    try:
+        return configuration(
+            same, layout, machine_of(instance, measured.instance_count, layout),
+            batch=measured.global_batch, micro=measured.micro_batch,
+            recompute=measured.recompute, offload=measured.offload,
+        )  # fmt: skip
+    except ConfigurationError:
+        return None
+
+
+def measured_layout(layout: Layout) -> MeasuredLayout:
+    """Return a layout as a file of measurements holds it."""
+    return MeasuredLayout(**{name: getattr(layout, name) for name in MeasuredLayout.model_fields})
+
+
+def time_keys(c: Configuration) -> tuple[Hashable, ...]:
+    """Return what the error of a predicted step time is shared by, in the order of `SHARES`."""
+    accelerator = c.machine.accelerator
+    return (
+        "training",
+        accelerator,
+        (c.tensor, c.pipeline, c.context, c.expert, c.zero, c.offload),
+        (accelerator, c.micro_batch, c.recompute, c.sequence, c.precision),
+        (accelerator, c.machine.devices),
+        c,
+    )
+
+
+def _memory_keys(c: Configuration) -> tuple[Hashable, ...]:
+    degrees = (c.tensor, c.pipeline, c.context, c.expert, c.zero, c.offload)
+    return (
+        "training",
+        c.machine.accelerator,
+        degrees,
+        (degrees, c.recompute, c.sequence, c.machine.devices),
+    )
+
+
+def _needs_as_much(c: Configuration, lacking: Configuration) -> bool:
+    return (
+        c.machine == lacking.machine
+        and _memory_keys(c) == _memory_keys(lacking)
+        and c.micro_batch >= lacking.micro_batch
+    )
+
+
+_FULL: Final = 1.001
+"""Need of what ran out of memory, over the device's memory, if it was predicted to fit."""
+
+Parts = TypeVar("Parts", StepTime, MemoryUse)
+
+
+def _scaled(parts: Parts, factor: float) -> Parts:
+    return replace(
+        parts, **{each.name: getattr(parts, each.name) * factor for each in fields(parts)}
+    )

@@ -1,0 +1,103 @@
+"""Errors of predictions, estimated from the errors of others that share something with them.
+
+A prediction's error (its logarithm, in standard deviations of the prediction) is taken as a sum of
+independent parts, each shared by everything with the same key: the training's own part, that of an
+accelerator, of a layout and so on. With Gaussian parts that is kriging, of which the parts are the
+covariance: https://en.wikipedia.org/wiki/Gaussian_process_regression
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+Shared = Sequence[Hashable]
+"""Keys of one prediction, in the order of the parts' weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A measured error, in standard deviations of the prediction."""
+
+    keys: tuple[Hashable, ...]
+    error: float
+    noise: float
+    """Standard deviation of the measurement, in those of the prediction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An expected error, in standard deviations of the prediction."""
+
+    error: float
+    deviation: float
+
+
+class Errors:
+    """Estimates of errors, given some that were observed."""
+
+    def __init__(self, weights: Sequence[float], observations: Sequence[Observation]) -> None:
+        """Keep the observations; `weights`: each part's share of the variance, 1 in sum."""
+        self._weights = weights
+        self._observations = observations
+        matrix = [
+            [
+                self._covariance(a.keys, b.keys) + (a.noise**2 if a is b else 0.0)
+                for b in observations
+            ]
+            for a in observations
+        ]
+        self._factor = _cholesky(matrix)
+        errors = [each.error for each in observations]
+        solved = _solved(self._factor, errors)
+        # Predictions that were further off than they claimed leave more doubt about the others.
+        surprise = sum(a * b for a, b in zip(errors, solved, strict=True))
+        self._inflation = max(1.0, surprise / max(1, len(observations)))
+        self._sums: list[dict[Hashable, float]] = [{} for _ in weights]
+        for each, amount in zip(observations, solved, strict=True):
+            for sums, key, weight in zip(self._sums, each.keys, weights, strict=True):
+                sums[key] = sums.get(key, 0.0) + weight * amount
+
+    def error(self, keys: Shared) -> float:
+        """Return the expected error of a prediction."""
+        return sum(sums.get(key, 0.0) for sums, key in zip(self._sums, keys, strict=True))
+
+    def least(self) -> float:
+        """Return a lower bound on the expected error of every prediction."""
+        return sum(min(0.0, *sums.values()) for sums in self._sums if sums)
+
+    def estimate(self, keys: Shared) -> Estimate:
+        """Return the expected error of a prediction and how sure it is."""
+        near = [self._covariance(keys, each.keys) for each in self._observations]
+        known = sum(a * b for a, b in zip(near, _solved(self._factor, near), strict=True))
+        variance = max(0.0, 1.0 - known) * self._inflation
+        return Estimate(self.error(keys), sqrt(variance))
+
+    def _covariance(self, first: Shared, second: Shared) -> float:
+        return sum(w for w, a, b in zip(self._weights, first, second, strict=True) if a == b)
+
+
+def _cholesky(matrix: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Return the lower triangle whose product with its transpose is the matrix."""
+    lower: list[list[float]] = []
+    for i, row in enumerate(matrix):
+        lower.append([])
+        for j in range(i + 1):
+            rest = row[j] - sum(a * b for a, b in zip(lower[i], lower[j], strict=False))
+            lower[i].append(sqrt(rest) if i == j else rest / lower[j][j])
+    return lower
+
+
+def _solved(lower: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
+    """Return the solution for the matrix that `lower` is the factor of."""
+    forward: list[float] = []
+    for row, value in zip(lower, right, strict=True):
+        done = sum(a * b for a, b in zip(row, forward, strict=False))
+        forward.append((value - done) / row[-1])
+    size = len(lower)
+    solution = [0.0] * size
+    for i in reversed(range(size)):
+        after = sum(lower[j][i] * solution[j] for j in range(i + 1, size))
+        solution[i] = (forward[i] - after) / lower[i][i]
+    return solution

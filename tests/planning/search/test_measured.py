@@ -1,0 +1,187 @@
+"""Claims about plans that know measurements of the same training."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+from collections import defaultdict
+from collections.abc import Hashable
+from dataclasses import replace
+from math import exp, log
+from pathlib import Path
+from random import Random
+from statistics import mean
+
+import pytest
+
+from orchestration.errors import PipelineError
+from orchestration.planning.calibration.evaluate import score_rows
+from orchestration.planning.calibration.rows import complete
+from orchestration.planning.calibration.scores import Scored
+from orchestration.planning.cost.estimates import step_seconds
+from orchestration.planning.model import measurements
+from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.model.measurements import Measurement
+from orchestration.planning.search.answers.plans import Plan
+from orchestration.planning.search.find import find_plans
+from orchestration.planning.search.measured import corrections
+from orchestration.planning.search.measured.kriging import Errors, Observation
+from orchestration.planning.search.task import Task
+from tests.planning.search.questions import LLAMA_7B, chosen, space, task
+
+WHERE = space("ml.p4d.24xlarge", "ml.p4de.24xlarge", counts=(1,))
+
+
+def measurement(plan: Plan, **figures: object) -> Measurement:
+    """A measurement of what a plan is about."""
+    c = plan.configuration
+    usual: dict[str, object] = {
+        "date": datetime.date(2026, 11, 1),
+        "source": "probe",
+        "job": f"job-{plan.instance_type}-{plan.instance_count}",
+        "model": measurements.model_digest(c.model),
+        "instance_type": plan.instance_type,
+        "instance_count": plan.instance_count,
+        "layout": corrections.measured_layout(plan.layout),
+        "sequence": c.sequence,
+        "global_batch": c.global_batch,
+        "micro_batch": c.micro_batch,
+        "recompute": c.recompute,
+        "offload": c.offload,
+        "precision": c.precision,
+        "optimizer": c.optimizer,
+    }
+    return Measurement.model_validate(usual | figures)
+
+
+def measured(*each: Measurement) -> Task:
+    return replace(task(), measurements=each)
+
+
+PLAIN = chosen(find_plans(task(), space("ml.p4d.24xlarge", counts=(1,))))
+"""A plan without measurements."""
+
+
+@pytest.mark.parametrize("ratio", [0.6, 0.9, 1.0, 1.2, 2.5])
+def test_what_was_measured_lies_in_the_interval_of_its_prediction(ratio: float) -> None:
+    seconds = PLAIN.prediction.step_time_s * ratio
+    gib = PLAIN.prediction.memory_gib * min(ratio, 1.1)
+    known = measured(measurement(PLAIN, step_time_s=seconds, peak_memory_gib=gib))
+    p = corrections.corrections(known).predict(PLAIN.configuration)
+    assert p.low_s <= seconds <= p.high_s
+    assert p.memory_low_gib <= gib <= p.memory_high_gib
+    assert p.high_s / p.low_s < PLAIN.prediction.high_s / PLAIN.prediction.low_s
+
+
+@pytest.mark.parametrize("ratio", [0.8, 1.3])
+def test_configurations_of_the_same_kind_shift_the_same_way_and_less(ratio: float) -> None:
+    seconds = PLAIN.prediction.step_time_s * ratio
+    known = corrections.corrections(measured(measurement(PLAIN, step_time_s=seconds)))
+    c = PLAIN.configuration
+    other = replace(c, global_batch=2 * c.global_batch)
+    far = replace(c, machine=replace(c.machine, accelerator="a10g"), zero=2, shard=None)
+    shifts = [log(known.step_seconds(each) / step_seconds(each)) for each in (c, other, far)]
+    assert all(shift * log(ratio) > 0 for shift in shifts)
+    assert abs(shifts[0]) > abs(shifts[1]) > abs(shifts[2])
+
+
+def test_measurements_of_another_model_change_nothing() -> None:
+    other = replace(LLAMA_7B, layers=31)
+    stranger = measurement(PLAIN, step_time_s=99.0, model=measurements.model_digest(other))
+    before = find_plans(task(), WHERE).data()
+    assert find_plans(measured(stranger), WHERE).data() == before
+
+
+def test_the_choice_follows_what_was_measured() -> None:
+    rival = chosen(find_plans(task(), space("ml.p4de.24xlarge", counts=(1,))))
+    assert chosen(find_plans(task(), WHERE)).instance_type != rival.instance_type
+    fast = measurement(rival, step_time_s=rival.prediction.step_time_s / 2)
+    assert chosen(find_plans(measured(fast), WHERE)).instance_type == rival.instance_type
+    slow = measurement(PLAIN, step_time_s=PLAIN.prediction.step_time_s * 3)
+    assert chosen(find_plans(measured(slow), WHERE)).configuration != PLAIN.configuration
+
+
+def test_what_ran_out_of_memory_is_not_chosen_again() -> None:
+    where = space("ml.p4d.24xlarge", counts=(1,))
+    again = chosen(find_plans(measured(measurement(PLAIN, out_of_memory=True)), where))
+    assert again.configuration != PLAIN.configuration
+    assert again.prediction.memory.need < PLAIN.prediction.memory.need * 1.2
+
+
+@pytest.mark.parametrize("ratio", [0.7, 1.4])
+def test_pruning_with_measurements_finds_what_trying_all_finds(ratio: float) -> None:
+    where = space("ml.p4d.24xlarge", "ml.g5.48xlarge", counts=(1,))
+    known = measured(
+        measurement(PLAIN, step_time_s=PLAIN.prediction.step_time_s * ratio),
+    )
+    best = chosen(find_plans(known, where))
+    every = [
+        chosen(find_plans(known, replace(where, types=(name,), recompute=(kind,))))
+        for name in where.types
+        for kind in ("none", "full")
+        if find_plans(known, replace(where, types=(name,), recompute=(kind,))).chosen
+    ]
+    costs = [plan.cost_usd.expected for plan in every if plan.cost_usd is not None]
+    assert best.cost_usd is not None
+    assert best.cost_usd.expected <= min(costs) * (1 + 1e-9)
+
+
+def test_files_read_as_they_were_written(tmp_path: Path) -> None:
+    made = measurement(PLAIN, step_time_s=1.5, region="us-east-1")
+    path = measurements.beside(tmp_path / "chat.yaml")
+    path.write_text(measurements.text([made, made]), "utf-8")
+    assert path.name == "chat.measurements.json"
+    assert measurements.read(path) == (made,)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [("", "Invalid JSON"), ('{"measurements": [{}]}', "measurements.0.job: Field required")],
+)
+def test_wrong_files_are_refused_with_the_place(
+    tmp_path: Path, content: str, expected: str
+) -> None:
+    path = tmp_path / "chat.measurements.json"
+    path.write_text(content, "utf-8")
+    with pytest.raises(PipelineError, match=expected):
+        measurements.read(path)
+
+
+def test_few_published_measurements_of_a_training_improve_the_others() -> None:
+    """The figures of docs/probing.md."""
+    errors = {count: _revealed(count) for count in (0, 1, 3)}
+    assert [round(100 * errors[count]) for count in (0, 1, 3)] == [10, 8, 6]
+
+
+def _revealed(count: int) -> float:
+    """Return the mean error of the rest, where `count` rows of each training are known."""
+    with Path("tests/data/planner/benchmarks.csv").open(newline="", encoding="utf-8") as file:
+        rows = [complete(row) for row in csv.DictReader(file)]
+    trainings = defaultdict(list)
+    for row in score_rows(rows)[0]:
+        if row.measured_time_s:
+            trainings[row.source, row.model].append(row)
+    rest, random = [], Random(0)
+    for each in trainings.values():
+        if len(each) < 6:
+            continue
+        random.shuffle(each)
+        seen = []
+        for row in each[:count]:
+            deviation = log(row.high_s / row.time_s) / corrections.DEVIATIONS
+            error = log((row.measured_time_s or 1.0) / row.time_s) / deviation
+            keys = _keys(row)
+            seen.append(Observation(keys, error, corrections.NOISE / deviation))
+        estimates = Errors(corrections.SHARES, seen)
+        own = []
+        for row in each[3:]:
+            deviation = log(row.high_s / row.time_s) / corrections.DEVIATIONS
+            factor = exp(estimates.error(_keys(row)) * deviation)
+            own.append(abs(row.time_s * factor / (row.measured_time_s or 1.0) - 1))
+        rest.append(mean(own))
+    return mean(rest)
+
+
+def _keys(row: Scored) -> tuple[Hashable, ...]:
+    assert isinstance(row.setting, Configuration)
+    return corrections.time_keys(row.setting)
