@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestration.cli import answers, deploying
+from orchestration.cli import answers, deploying, inspecting
 from orchestration.cli.commands.rendering import Artefact, Backend, Driver, Format
 from orchestration.cli.naming import use_stages
 from orchestration.cli.options import (
@@ -323,6 +323,7 @@ def demo(as_json: Json = False) -> None:
 
 
 app.command()(deploying.deploy)
+app.command()(inspecting.iam)
 app.command()(deploying.rerun)
 app.command()(deploying.upload)
 app.command()(answers.approve)

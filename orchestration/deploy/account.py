@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from orchestration.catalog.partitions import partition_of
 from orchestration.errors import DeployError
 from orchestration.execution.clients import mismatch
 
@@ -43,6 +44,11 @@ class Account:
     def place(self) -> dict[str, str]:
         """The values for ``{partition}``, ``{region}`` and ``{account}`` in a permission."""
         return {"partition": self.partition, "region": self.region, "account": self.id}
+
+    @classmethod
+    def at(cls, id: str, region: str) -> Account:
+        """Return the account in a region, whose name tells the partition; asks nobody."""
+        return cls(id=id, region=region, partition=partition_of(region))
 
     @classmethod
     def of(cls, session: Clients) -> Account:

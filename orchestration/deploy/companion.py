@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from orchestration.backends import companion
 from orchestration.cleanup import PIPELINE, TRIAL, Leftovers, leftovers
@@ -36,7 +35,7 @@ def desired(
     called = names(workflow.name, account)
     watched = account.arn("states", f"stateMachine:{workflow.name}")
     maker = Maker(account=account, tags=tags)
-    policy = _policy(workflow.name, leftovers(workflow.graph), account)
+    policy = document(*statements(workflow, account))
     role = maker.machine(called.role, policy, called.machine_arn)
     starter = maker.starter(
         called.starter,
@@ -70,16 +69,33 @@ def desired(
     )
 
 
-def _policy(pipeline: str, left: Leftovers, account: Account) -> dict[str, Any]:
+def statements(workflow: Workflow, account: Account) -> list[Statement]:
+    """List what the companion of a workflow needs."""
+    pipeline, left = workflow.name, leftovers(workflow.graph)
     executions = account.arn("states", f"execution:{pipeline}:*")
-    statements = [
+    needed = [
         Statement(
             "SeeWhatRuns",
             _set("states:ListExecutions"),
             _set(account.arn("states", f"stateMachine:{pipeline}")),
         ),
         Statement("SeeRuns", _set("states:DescribeExecution"), _set(executions)),
+        *stopping(left, account),
     ]
+    if left.file_systems:
+        needed += _file_systems(pipeline, account)
+    if left.transfers:
+        needed += _transfers(pipeline, account)
+    if left.copies:
+        needed += _copies(pipeline, account)
+    if left.trials:
+        needed += _trials(pipeline, left.trials, account)
+    return needed
+
+
+def stopping(left: Leftovers, account: Account) -> list[Statement]:
+    """List what finding and stopping the jobs of a run needs."""
+    statements = []
     for jobs in left.jobs:
         actions = _set(f"sagemaker:{jobs.kind.list}")
         statements.append(Statement("FindLeftovers", actions, _set("*")))
@@ -90,15 +106,7 @@ def _policy(pipeline: str, left: Leftovers, account: Account) -> dict[str, Any]:
         arns |= {arn.lower() for arn in arns}
         actions = _set("sagemaker:ListTags", f"sagemaker:{jobs.kind.stop}")
         statements.append(Statement("StopJobs", actions, frozenset(arns)))
-    if left.file_systems:
-        statements += _file_systems(pipeline, account)
-    if left.transfers:
-        statements += _transfers(pipeline, account)
-    if left.copies:
-        statements += _copies(pipeline, account)
-    if left.trials:
-        statements += _trials(pipeline, left.trials, account)
-    return document(*statements)
+    return statements
 
 
 def _transfers(pipeline: str, account: Account) -> list[Statement]:

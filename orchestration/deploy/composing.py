@@ -57,7 +57,7 @@ def desired(
     names = names_of(pipeline, account, role_name=role_name)
     tags = {**pipeline.tags, OWNER: pipeline.name}
     maker = Maker(account=account, tags=tags)
-    runs = _runs(workflow, chosen, unrestricted)
+    runs = runs_of(workflow, chosen, unrestricted)
     policy = permissions.policy(
         workflow,
         account,
@@ -143,9 +143,10 @@ def _check(
         raise refusal(f"pipeline {pipeline.name} can't be deployed", problems)
 
 
-def _runs(
+def runs_of(
     workflow: Workflow, chosen: Mapping[str, Json], unrestricted: Collection[str]
 ) -> list[Mapping[str, Json]]:
+    """List the parameters of each kind of run: started by a person, a schedule or an event."""
     anything: dict[str, Json] = dict.fromkeys(unrestricted)
     told = triggers.run_values(workflow)
     runs = [{**told, **with_defaults(workflow.parameters, chosen), **anything}]

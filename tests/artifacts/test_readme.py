@@ -136,6 +136,13 @@ def test_the_plan_is_told_as_shown_and_can_be_loaded() -> None:
     assert set(stage.hyperparameters) == {"epochs", "batch_size", "accumulation", "zero_stage"}
 
 
+def test_the_permissions_are_told_as_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = block("console", "orchestrate iam dags/digits.yaml --account")
+    command, _, lines = text.replace("\\\n", "").partition("\n")
+    monkeypatch.chdir(ROOT)
+    assert said(*command.split()[2:]).startswith(lines)
+
+
 def test_every_strategy_is_in_the_table() -> None:
     from orchestration.pipeline.wording import models_in
     from orchestration.strategies import Strategy

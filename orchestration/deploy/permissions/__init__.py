@@ -1,7 +1,22 @@
 """The permissions of roles: narrow policies, and who may assume a role."""
 
-from orchestration.deploy.permissions.policies import Runs, needed, policy, synchronous
+from orchestration.deploy.permissions.policies import (
+    Runs,
+    needed,
+    policy,
+    statements,
+    synchronous,
+)
 from orchestration.deploy.permissions.statements import Statement, document
 from orchestration.deploy.permissions.trust import trust
 
-__all__ = ["Runs", "Statement", "document", "needed", "policy", "synchronous", "trust"]
+__all__ = [
+    "Runs",
+    "Statement",
+    "document",
+    "needed",
+    "policy",
+    "statements",
+    "synchronous",
+    "trust",
+]

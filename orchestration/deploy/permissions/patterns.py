@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from orchestration.expressions import (
     Apply,
+    Best,
     Field,
     Function,
     Item,
@@ -21,7 +22,7 @@ from orchestration.expressions import (
     Tree,
 )
 from orchestration.expressions.scalars import text
-from orchestration.graph import Call, Graph, all_steps
+from orchestration.graph import Call, Choose, ForEach, Graph, Step, Until, all_steps
 from orchestration.refs import Expression
 
 ANY = "\0"
@@ -37,6 +38,8 @@ class Known:
     """The prefix of each listing of S3: every key that it returns begins with it."""
     items: Tree = None
     """The list that the enclosing loop goes over."""
+    steps: Mapping[str, Step] = field(default_factory=dict)
+    """Steps by name, for policies of jobs: those read what other jobs wrote."""
     missing: set[str] = field(default_factory=set)
     """Parameters that were read and have no value; they match any text."""
 
@@ -64,6 +67,10 @@ def pattern(tree: Tree, known: Known) -> str:
             return _parameter(name, known)
         case Field(Item(), "Key" | "Prefix"):
             return _listed(known)
+        case Field(of, key):
+            return _collected(of, key, known)
+        case Result(step, output):
+            return _written(known.steps.get(step), output, known)
         case Apply(function, arguments):
             return _applied(function, arguments, known)
         case Expression():
@@ -104,12 +111,49 @@ def _listed(known: Known) -> str:
     return ANY
 
 
+def _collected(of: Tree, key: str, known: Known) -> str:
+    """Return a field of an element that a loop collected, whichever element it is."""
+    match of:
+        case Item():
+            return ANY if known.items is None else _collected(known.items, key, known)
+        case Best(items):
+            return _collected(items, key, known)
+        case Apply(Function.NUMBERED | Function.WHERE | Function.PICKED, (items, *_)):
+            return _collected(items, key, known)
+        case Result(name, "items"):
+            step = known.steps.get(name)
+            if isinstance(step, ForEach) and key in step.collect:
+                return pattern(step.collect[key], known.inside(step.items))
+            return ANY
+        case _:
+            return ANY
+
+
+def _written(step: Step | None, output: str, known: Known) -> str:
+    """Return the text of a step's output: where a training job wrote its model, or a choice."""
+    match step:
+        case Call(until=Until(outputs=outputs)) if output in outputs:
+            if outputs[output].path == ("ModelArtifacts", "S3ModelArtifacts"):
+                return _below(step.operation.request.get("OutputDataConfig"), known)
+            return ANY
+        case Choose(collect=collect, absent=absent) if output in collect:
+            either = {pattern(collect[output], known), pattern(absent.get(output), known)} - {""}
+            return either.pop() if len(either) == 1 else ANY
+        case _:
+            return ANY
+
+
+def _below(config: Tree, known: Known) -> str:
+    path = config.get("S3OutputPath") if isinstance(config, Mapping) else None
+    return ANY if path is None else pattern(path, known).removesuffix("/") + "/" + ANY
+
+
 def _applied(function: Function, arguments: Sequence[Tree], known: Known) -> str:
     match function:
         case Function.S3_BUCKET:
-            return _s3(pattern(arguments[0], known))[0]
+            return s3(pattern(arguments[0], known))[0]
         case Function.S3_KEY:
-            return _s3(pattern(arguments[0], known))[1]
+            return s3(pattern(arguments[0], known))[1]
         case Function.URL_PATH | Function.TEXT:
             # IAM compares the key itself, not its encoding in a header.
             return pattern(arguments[0], known)
@@ -119,7 +163,8 @@ def _applied(function: Function, arguments: Sequence[Tree], known: Known) -> str
             return ANY
 
 
-def _s3(uri: str) -> tuple[str, str]:
+def s3(uri: str) -> tuple[str, str]:
+    """Split the pattern of an S3 URI into those of its bucket and key."""
     if not uri.startswith("s3://"):
         return ANY, ANY
     bucket, _, key = uri.removeprefix("s3://").partition("/")

@@ -57,21 +57,31 @@ def policy(
     ``synchronous`` are the operations that the definition waits for by ``.sync``. The keys that
     buckets are encrypted with are unknown here; their own policies must let the role use them.
     """
+    written = document(*statements(workflow, account, runs, synchronous=synchronous))
+    _check_size(written["Statement"])
+    return written
+
+
+def statements(
+    workflow: Workflow,
+    account: Account,
+    runs: Runs,
+    *,
+    synchronous: frozenset[str] = frozenset(),
+) -> list[Statement]:
+    """List what the steps of a workflow need, each statement with its steps, not merged."""
     missing: set[str] = set()
-    written = document(
-        *(
-            statement
-            for parameters in runs
-            for statement in _statements(workflow, account, parameters, synchronous, missing)
-        )
-    )
+    needed = [
+        statement
+        for parameters in runs
+        for statement in _statements(workflow, account, parameters, synchronous, missing)
+    ]
     if missing:
         raise refusal(
             "the role's permissions depend on missing values",
             (f"parameter {name!r} has no value" for name in sorted(missing)),
         )
-    _check_size(written["Statement"])
-    return written
+    return needed
 
 
 def needed(workflow: Workflow, account: Account) -> frozenset[str]:
@@ -116,13 +126,14 @@ def _statements(
     known = Known(parameters=parameters, listings=listings(workflow.graph), missing=missing)
     _check_rows(workflow, known)
     place = {**account.place, "pipeline": workflow.name}
-    for _, operation, inside in calls(workflow.graph, known):
+    for step, operation, inside in calls(workflow.graph, known):
         for grant in _grants(operation, waited):
-            yield _filled(grant, {**place, **_fields(operation, inside)})
-        yield from _passed(operation, inside, place)
+            yield _filled(grant, {**place, **_fields(operation, inside)}).by(step)
+        for statement in _passed(operation, inside, place):
+            yield statement.by(step)
     for stage, permissions in workflow.permissions.items():
         for permission in permissions:
-            yield _declared(stage, permission, known, place)
+            yield _declared(stage, permission, known, place).by(stage)
 
 
 def _declared(

@@ -49,6 +49,12 @@ class Statement:
     resources: frozenset[str]
     condition: tuple[tuple[str, str, frozenset[str]], ...] = ()
     """Operator, key and values."""
+    needed_by: frozenset[str] = field(default=frozenset(), compare=False)
+    """The steps, or other things, that need it."""
+
+    def by(self, *needed_by: str) -> Statement:
+        """Return the statement as one that these need."""
+        return replace(self, needed_by=frozenset(needed_by))
 
     def document(self, sid: str) -> dict[str, Any]:
         """Return the statement in IAM's form."""
@@ -65,7 +71,10 @@ class Statement:
 
 def merged(statements: Iterable[Statement]) -> list[Statement]:
     """Express the same permissions in fewer statements."""
-    merged = list(dict.fromkeys(statements))
+    equal: dict[Statement, list[Statement]] = {}
+    for statement in statements:
+        equal.setdefault(statement, []).append(statement)
+    merged = [_united(members) for members in equal.values()]
     merged = _joined(merged, "condition")
     merged = _joined(merged, "actions")
     return _joined(merged, "resources")
@@ -111,6 +120,7 @@ def _united(members: Sequence[Statement]) -> Statement:
         first,
         actions=frozenset().union(*(m.actions for m in members)),
         resources=frozenset().union(*(m.resources for m in members)),
+        needed_by=frozenset().union(*(m.needed_by for m in members)),
         condition=tuple(
             (operator, key, frozenset().union(*(m.condition[i][2] for m in members)))
             for i, (operator, key, _) in enumerate(first.condition)

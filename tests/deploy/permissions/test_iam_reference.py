@@ -10,7 +10,9 @@ import policy_sentry.querying.actions as reference
 
 from orchestration import DataStaging, ExistingFileSystem, S3Destination, parameter
 from orchestration.deploy import batch_copies, companion, permissions, transfers
+from orchestration.deploy.identities import identities
 from orchestration.deploy.starting import Maker
+from tests.conformance import pipelines as conformance
 from tests.deploy import pipelines
 from tests.deploy.pipelines import ACCOUNT, PARAMETERS
 
@@ -66,6 +68,11 @@ def statements(tmp_path: Path) -> list[dict[str, Any]]:
         for role in (transfers, batch_copies)
     ]
     policies += [dict(role.policy) for role in (*companions, *moving) if role is not None]
+    policies += [
+        identity.policy
+        for pipeline in (*both[:2], conformance.synced(), conformance.listed())
+        for identity in identities(pipeline, ACCOUNT, parameters=PARAMETERS)
+    ]
     return [statement for policy in policies for statement in policy["Statement"]]
 
 
@@ -109,10 +116,13 @@ def test_every_condition_is_known_to_its_actions(tmp_path: Path) -> None:
 
 
 def test_what_an_action_depends_on_is_granted_too(tmp_path: Path) -> None:
-    # No final backup is asked for, and no role stands in a configuration of an endpoint.
+    # No final backup is asked for, no role stands in a configuration of an endpoint, and no version
+    # of a state machine is published.
     not_needed = {
         "fsx:DeleteFileSystem": {"fsx:CreateBackup", "fsx:TagResource"},
         "sagemaker:CreateEndpointConfig": {"iam:PassRole"},
+        "states:CreateStateMachine": {"states:PublishStateMachineVersion"},
+        "states:UpdateStateMachine": {"states:PublishStateMachineVersion"},
     }
     granted = {action for s in statements(tmp_path) for action in s["Action"]}
     for action in granted:
