@@ -73,6 +73,8 @@ class OperationModel:
 
     input_shape: Shape | None
     output_shape: Shape | None
+    errors: tuple[Shape, ...] = ()
+    """The errors that it declares."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +92,8 @@ class ServiceModel:
             return None
         ends = (self.operations[name].get(end) for end in ("input", "output"))
         taken, given = (None if end is None else self.shape(end) for end in ends)
-        return OperationModel(taken, given)
+        errors = tuple(self.shape(error) for error in self.operations[name].get("errors", ()))
+        return OperationModel(taken, given, errors)
 
     def shape(self, reference: Mapping[str, Any]) -> Shape:
         """The shape that a member, an operation or another shape refers to."""

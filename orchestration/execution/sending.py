@@ -48,7 +48,13 @@ PASSING: Final = (
             {
                 *("BandwidthLimitExceeded", "EC2Throttled", "LimitExceeded"),
                 *("PriorRequestNotComplete", "ProvisionedThroughputExceeded"),
-                *("RequestLimitExceeded", "RequestThrottled", "SlowDown", "Throttled"),
+                *(
+                    "ReplicatedWriteConflict",
+                    "RequestLimitExceeded",
+                    "RequestThrottled",
+                    "SlowDown",
+                    "Throttled",
+                ),
                 *("Throttling", "TooManyRequests", "TransactionInProgress"),
             }
         ),

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from botocore.exceptions import ClientError
+from botocore.retries.standard import ThrottledRetryableChecker, TransientRetryableChecker
 from botocore.session import Session
 
 from orchestration.backends.stepfunctions.calls.recognition import passing
@@ -54,6 +55,40 @@ def test_what_the_table_lists_passes_with_and_without_exception() -> None:
         for status in row.statuses:
             assert answered("Unknown", int(status.ljust(3, "0"))).passing
         assert "20" in row.source, f"{row.kind}: the source has no date"
+
+
+def test_every_code_that_botocore_sends_again_passes() -> None:
+    throttled = ThrottledRetryableChecker._THROTTLED_ERROR_CODES
+    codes = {*throttled, *TransientRetryableChecker._TRANSIENT_ERROR_CODES}
+    assert len(codes) > 15
+    assert [code for code in sorted(codes) if not answered(code).passing] == []
+    statuses = TransientRetryableChecker._TRANSIENT_STATUS_CODES
+    assert all(answered("Unknown", status).passing for status in statuses)
+
+
+def test_what_a_model_declares_as_retryable_passes() -> None:
+    session, found = Session(), set()
+    for service in services.known():
+        for shape in session.get_service_model(service).error_shapes:
+            if shape.metadata.get("retryable"):
+                found.add(shape.error_code)
+                status = shape.metadata.get("error", {}).get("httpStatusCode", 400)
+                assert answered(shape.error_code, status).passing, shape.error_code
+    assert "ReplicatedWriteConflictException" in found
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "name"),
+    [
+        ("sagemaker-runtime", "InvokeEndpoint", "SageMakerRuntime.ModelNotReadyException"),
+        ("lambda", "Invoke", "Lambda.EC2UnexpectedException"),
+        ("dynamodb", "PutItem", "DynamoDb.ReplicatedWriteConflictException"),
+    ],
+)
+def test_a_state_machine_names_what_passes_by_its_status(
+    service: str, operation: str, name: str
+) -> None:
+    assert name in passing(Operation(service, operation, {}))
 
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ValidationException", "ResourceInUse"])

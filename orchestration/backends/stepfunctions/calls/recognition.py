@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from orchestration.backends.jsonata import quote
 from orchestration.backends.stepfunctions.integrations.services import service
+from orchestration.checks.requests import operation_model
 from orchestration.errors import UnsupportedError
 from orchestration.execution.sending import LONGEST_PAUSE_S, PASSING, UNCLEAR
 from orchestration.expressions import Json
@@ -79,11 +80,26 @@ def _early(operation: Operation, retry: Retry) -> list[Json]:
 
 
 def passing(operation: Operation) -> list[Json]:
-    """Return the names of errors that pass."""
+    """Return the names of errors that pass, by their codes or by the statuses they come with."""
     prefix = service(operation.service).prefix
-    codes = sorted(code for row in PASSING for code in row.codes)
-    named = [c for c in codes if c not in _UNDECLARED and is_named(ErrorPattern(c), operation)]
+    codes = {code for row in PASSING for code in row.codes} | set(_declared(operation))
+    named = sorted(
+        c for c in codes if c not in _UNDECLARED and is_named(ErrorPattern(c), operation)
+    )
     return [f"{prefix}.{code}Exception" for code in (*_UNDECLARED, *named)]
+
+
+def _declared(operation: Operation) -> Iterator[str]:
+    """Yield the errors to which an operation's model gives a status that passes.
+
+    Elsewhere the status itself is at hand: 429 of ``ModelNotReadyException``, 502 of
+    ``EC2UnexpectedException``.
+    """
+    model = operation_model(operation.service, operation.name)
+    for shape in () if model is None else model.errors:
+        error = shape.metadata.get("error", {})
+        if re.match(_STATUSES, str(error.get("httpStatusCode", ""))):
+            yield _base(ErrorPattern(shape.name))
 
 
 def answers(step: Call) -> tuple[ErrorPattern, ...]:
