@@ -121,13 +121,16 @@ class _Models:
         return sorted({name for model in self.at(location) for name in model.model_fields})
 
     def elsewhere(self, location: Location) -> str:
-        """Return the place that a stage's unknown field belongs to, where there is one."""
+        """Return the place that a stage's unknown field belongs to, or why the stage has none."""
         *parents, name = location
         stages = [model for model in self.at(tuple(parents)) if issubclass(model, Stage)]
         if not stages:
             return ""
         if name in Description.model_fields:
             return f"; it is a field of the whole pipeline: write {name} beside stages"
+        for model in stages:
+            if name in model.lacking:
+                return f" here: {model.lacking[name]}"
         places = dict.fromkeys(
             f"{field}.{name}{_of_kind(inner)}"
             for model in stages

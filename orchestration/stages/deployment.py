@@ -5,7 +5,7 @@ https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateEndpoint.htm
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
@@ -53,6 +53,11 @@ class Deployment(DeploymentFields):
     """
 
     outputs: ClassVar[Outputs[DeploymentOutputs]] = Outputs(DeploymentOutputs)
+    lacking: ClassVar[Mapping[str, str]] = {
+        "wait_for_capacity_h": "an endpoint is requested once. A new one without machines is Failed "
+        "and can only be deleted; after an update without machines, the old model serves on. Both "
+        "fail the run: start it again later, or on another instance_type",
+    }
 
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:

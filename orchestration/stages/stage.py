@@ -255,6 +255,8 @@ class Stage(Model):
 
     outputs: ClassVar[Outputs[Any]] = Outputs(NoOutputs)
     """The outputs that other stages can refer to: ``train.outputs.checkpoints``."""
+    lacking: ClassVar[Mapping[str, str]] = {}
+    """Fields of other kinds that this kind does not have, with the reason and what to do instead."""
 
     def lower(self, context: Context) -> Fragment:  # noqa: ARG002 - the shape all stages share
         """The stage as steps."""

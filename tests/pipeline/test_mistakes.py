@@ -97,3 +97,14 @@ def test_a_stage_that_reads_itself_is_named() -> None:
 def test_kinds_come_from_modules_and_classes() -> None:
     with pytest.raises(TypeError, match="expected a module, its name or a class, got None"):
         Kinds.of([None])  # type: ignore[list-item]  # what is tested
+
+
+def test_an_endpoint_that_shall_wait_for_machines_is_told_what_becomes_of_it() -> None:
+    stage = {"name": "a", "kind": "deployment", "model_data": "s3://b/m/", "image": "i"}
+    with pytest.raises(PipelineError) as error:
+        pipeline({**stage, "instance_type": "ml.m5.large", "wait_for_capacity_h": 3})
+    (problem,) = error.value.problems
+    assert str(problem).startswith(
+        "stages.a.wait_for_capacity_h: is unknown here: an endpoint is requested once. A new one "
+        "without machines is Failed"
+    )

@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from orchestration.local import EmbeddedAws, Fault
-from tests.local.conftest import finished_training, training_request, wait
+from tests.local.conftest import IMAGE, ROLE, finished_training, training_request, wait
 
 SCARCE = "ml.p5.48xlarge"
 
@@ -66,3 +66,23 @@ def test_a_quota_is_one_of_an_instance_type_wherever_a_request_names_it(aws: Emb
         lambda job: job["TrainingJobStatus"] == "Completed",
     )
     assert not [name for name in aws.state()["sagemaker"]["TrainingJobs"] if "refused" in name]
+
+
+def test_an_endpoint_without_machines_has_failed(aws: EmbeddedAws) -> None:
+    aws.inject(Fault.capacity("no-machines"))
+    sagemaker = aws.client("sagemaker")
+    sagemaker.create_model(
+        ModelName="no-machines", PrimaryContainer={"Image": IMAGE}, ExecutionRoleArn=ROLE
+    )
+    variant = {"VariantName": "all", "ModelName": "no-machines", "InitialInstanceCount": 1}
+    sagemaker.create_endpoint_config(
+        EndpointConfigName="no-machines",
+        ProductionVariants=[{**variant, "InstanceType": SCARCE}],
+    )
+    sagemaker.create_endpoint(EndpointName="no-machines", EndpointConfigName="no-machines")
+    ended = wait(
+        lambda: sagemaker.describe_endpoint(EndpointName="no-machines"),
+        lambda endpoint: endpoint["EndpointStatus"] != "Creating",
+    )
+    assert ended["EndpointStatus"] == "Failed"
+    assert ended["FailureReason"].startswith("CapacityError: Unable to provision requested ML")

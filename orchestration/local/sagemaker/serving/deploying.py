@@ -81,10 +81,14 @@ class Deployer:
         try:
             reason = self._account.faults.for_job("CreateEndpoint", endpoint.name)
             if reason:
-                raise ModelHostFailed(reason)
+                self._fail(endpoint, reason)
+                return
             new = self._started(endpoint, rollout)
         except (ModelHostFailed, ServiceError) as error:
-            self._fail(endpoint, error)
+            if isinstance(error, ModelHostFailed):
+                endpoint.last_log += error.logs
+            ping = "The primary container did not pass the ping health check."
+            self._fail(endpoint, f"{ping} {error}")
             return
         old = endpoint.fleet
         if old is None:
@@ -132,10 +136,7 @@ class Deployer:
         for member in fleet.members:
             shutil.rmtree(member.host.directory, ignore_errors=True)
 
-    def _fail(self, endpoint: Endpoint, error: Exception) -> None:
-        reason = f"The primary container did not pass the ping health check. {error}"
-        if isinstance(error, ModelHostFailed):
-            endpoint.last_log += error.logs
+    def _fail(self, endpoint: Endpoint, reason: str) -> None:
         # A failed update leaves the old model in service with the old configuration.
         serves = endpoint.fleet is not None
         endpoint.settle("InService" if serves else "Failed", None if serves else reason[:1024])
