@@ -256,7 +256,7 @@ class Stage(Model):
     outputs: ClassVar[Outputs[Any]] = Outputs(NoOutputs)
     """The outputs that other stages can refer to: ``train.outputs.checkpoints``."""
     lacking: ClassVar[Mapping[str, str]] = {}
-    """Fields of other kinds that this kind does not have, with the reason and what to do instead."""
+    """Fields of other kinds that this kind does not have, with the reason and a way out."""
 
     def lower(self, context: Context) -> Fragment:  # noqa: ARG002 - the shape all stages share
         """The stage as steps."""
