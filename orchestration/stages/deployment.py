@@ -55,8 +55,8 @@ class Deployment(DeploymentFields):
     outputs: ClassVar[Outputs[DeploymentOutputs]] = Outputs(DeploymentOutputs)
     lacking: ClassVar[Mapping[str, str]] = {
         "wait_for_capacity_h": "an endpoint is requested once. A new one without machines is "
-        "Failed and can only be deleted; after an update without machines, the old model serves on. Both "
-        "fail the run: start it again later, or on another instance_type",
+        "Failed and can only be deleted; after an update without machines, the old model serves "
+        "on. Both fail the run: start it again later, or on another instance_type",
     }
 
     @override
