@@ -129,8 +129,8 @@ class _Models:
         if name in Description.model_fields:
             return f"; it is a field of the whole pipeline: write {name} beside stages"
         for model in stages:
-            if name in model.lacking:
-                return f" here: {model.lacking[name]}"
+            if (reason := model.lacking.get(str(name))) is not None:
+                return f" here: {reason}"
         places = dict.fromkeys(
             f"{field}.{name}{_of_kind(inner)}"
             for model in stages

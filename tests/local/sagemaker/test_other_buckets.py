@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ def policy(*actions: str, principal: str = ROLE) -> str:
 
 
 @pytest.fixture(scope="module")
-def theirs(aws: EmbeddedAws) -> Iterator[Any]:
+def theirs(aws: EmbeddedAws) -> Any:
     """Return the owner's S3, with a bucket in this region; another bucket is in another region."""
     owner, s3 = aws.client("s3", account=OWNER), aws.client("s3")
     owner.create_bucket(Bucket=THEIRS)
