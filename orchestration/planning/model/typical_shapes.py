@@ -29,7 +29,10 @@ def transformer(
     `ffn` defaults to 4 times `hidden`; if gated, to 8/3 of it, rounded up to a multiple of 256.
     """
     if min(layers, hidden, heads) < 1 or hidden % heads:
-        raise ModelError(f"hidden size {hidden} is not a multiple of {heads} heads")
+        raise ModelError(
+            f"hidden size {hidden} is not a multiple of {heads} heads; {_divisor(hidden, heads)} "
+            "heads would do"
+        )
     usual = math.ceil(8 * hidden / 3 / 256) * 256 if gated else 4 * hidden
     return ModelShape(
         name=name,
@@ -44,6 +47,12 @@ def transformer(
         layer_vectors=2 * hidden,
         other_parameters=hidden,
     )
+
+
+def _divisor(hidden: int, heads: int) -> int:
+    """Return the number of heads nearest to what was asked that divides the hidden size."""
+    divisors = (number for number in range(1, min(hidden, 10_000) + 1) if hidden % number == 0)
+    return min(divisors, key=lambda number: abs(number - heads))
 
 
 def of_size(parameters: float, *, vocabulary: int = 32_000, name: str = "model") -> ModelShape:

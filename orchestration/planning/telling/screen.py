@@ -22,7 +22,7 @@ Entry = tuple[str, Sequence[str]]
 def screen(plans: Plans, title: str, width: int | None = None) -> list[str]:
     """Return the lines of an answer; those that are longer than `width` are wrapped."""
     if plans.chosen is None:
-        lines = [f"{title}: no plan is {plans.objective}"]
+        lines = [f"{title}: no plan ({plans.objective})"]
         return [*lines, *_wrapped([("", plans.missing)], width)]
     heading = f"{title}: {plans.objective}"
     return [heading, *_wrapped(entries(plans, plans.chosen), width)]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from orchestration.planning.search.request import PlanRequest
+from orchestration.planning.search.request import PlanRequest, problems_of
 from orchestration.planning.search.task import Lora, evened
 from tests.planning.search.questions import LLAMA_7B
 
@@ -76,12 +76,44 @@ def test_models_come_in_three_ways(model: dict[str, Any], parameters: int) -> No
         ({"strategies": ["smp_v3"]}, "did you mean 'smp_v2'"),
         ({"instances": {"counts": []}}, "at least 1"),
         ({"instances": {"quotas": {"ml.p4d": 1}}}, "no instance type matches 'ml.p4d'"),
+        ({"model": {"name": "Llama-3-8B"}}, "by its name, parameters: 8.0e9"),
+        ({"model": {"layers": 3, "hidden": 64, "heads": 4}}, "vocabulary is missing"),
+        ({"model": {"layers": 3, "hidden": 64, "heads": 7, "vocabulary": 9}}, "8 heads would do"),
+        ({"model": {"config": {"model_type": "vit"}}}, "no formula predicts models of type 'vit'"),
+        ({"batch": {"samples": 1, "up_to_tokens": 9000}}, "one unit: samples with up_to_samples"),
+        ({"data": {"samples": 200}}, r"less than one batch \(200 of 256 samples"),
+        ({"framework": {"version": "2.5.9"}}, r"container of pytorch 2.5.9 .* mean '2.5.1'"),
+        ({"instances": {"types": []}}, "give one or more"),
+        ({"instances": {"types": ["p4d.24xlarge"]}}, "did you mean 'ml.p4d.24xlarge'"),
+        ({"instances": {"types": ["ml.p4dx.*"]}}, r"did you mean 'ml.p4d.\*'"),
+        ({"instances": {"spot_saving": 0.6}}, "with spot: true only"),
         ({"instances": {"region": "eu-west-11"}}, "unknown region 'eu-west-11'; did you mean"),
     ],
 )
 def test_contradictions_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         PlanRequest.model_validate(REQUEST | change)
+
+
+def test_a_container_of_one_s_own_may_have_any_version() -> None:
+    own = {"version": "9.9", "image": "1.dkr.ecr.us-east-1.amazonaws.com/mine:1"}
+    assert PlanRequest.model_validate(REQUEST | {"framework": own}).task().framework.image
+
+
+def test_every_problem_is_told_with_its_path() -> None:
+    wrong: dict[str, Any] = {
+        "model": {"config": {"model_type": "vit"}},
+        "sequence": 0,
+        "framework": {"version": 2.5},
+        "instances": {"types": ["ml.q5"], "region": "nowhere"},
+    }
+    with pytest.raises(ValidationError) as error:
+        PlanRequest.model_validate(REQUEST | wrong)
+    problems = {problem.path: problem.message for problem in problems_of(error.value)}
+    assert set(problems) == {
+        "model", "sequence", "framework.version", "instances.types", "instances.region"
+    }  # fmt: skip
+    assert problems["framework.version"].endswith('write it in quotes: "2.5"')
 
 
 @given(st.floats(1, 1e7))

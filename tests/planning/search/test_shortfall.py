@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from orchestration.planning.model.configuration import Optimizer
@@ -115,3 +117,23 @@ def test_state_that_fits_is_not_all_there_is() -> None:
         find_plans(task(model=of_size(18e9, name="an 18B model"), sequence=65536), where)
     )
     assert "but not beside activations" in text
+
+
+def test_a_least_deadline_that_is_told_is_enough() -> None:
+    where = Space(types=("ml.p4d.24xlarge",), counts=(1, 2))
+    text = missing(find_plans(task(), where, by_deadline(60)))
+    [hours] = re.findall(r"the least deadline_h is ([\d.]+)", text)
+    assert find_plans(task(), where, by_deadline(float(hours) * 3600)).chosen is not None
+
+
+def test_strategies_that_can_not_run_there_are_told_one_that_can() -> None:
+    where = Space(types=("ml.trn1.32xlarge",), strategies=frozenset({"smp_v2"}))
+    text = missing(find_plans(task(), where))
+    assert re.search(r"allow other strategies: \d+ x ml.trn1.32xlarge .*torch_distributed", text)
+
+
+def test_a_precision_without_units_is_told_one_with() -> None:
+    where = Space(types=("ml.p4d.24xlarge",))
+    text = missing(find_plans(task(precision="fp8"), where))
+    assert "has no fp8 matrix units" in text
+    assert re.search(r"train in bf16: \d+ x ml.p4d.24xlarge", text)

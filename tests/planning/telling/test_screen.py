@@ -102,7 +102,7 @@ def test_a_budget_that_stops_a_faster_plan_is_named() -> None:
 def test_no_plan_says_what_is_missing_and_nothing_would_change_it() -> None:
     answer = find_plans(task(), space("ml.p4d.24xlarge"), Objective(deadline_s=60))
     lines = screen(answer, "chat")
-    assert lines[0] == "chat: no plan is cheapest within 60 s"
+    assert lines[0] == "chat: no plan (cheapest within 60 s)"
     assert "more than the deadline" in " ".join(lines)
     assert nearest(answer) == []
     assert changes(answer) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from math import ceil, floor, log10
 from typing import Final
 
 from orchestration.planning.cost.model_states import parameter_bytes
@@ -58,10 +59,12 @@ def _limited(answer: Plans, space: Space, search: Search) -> Iterator[str]:
         name = "the deadline" if objective.deadline_s else "the longest run of a training job"
         if fastest is not None and fastest.time_s.high > limit:
             longest = fastest.time_s.high
+            by_choice = objective.deadline_s is not None and longest <= space.longest_run_s
             explained = True
             yield (
                 f"the fastest plan, {_named(fastest)}, may take {duration(longest)}: "
                 f"{duration(longest - limit)} more than {name} of {duration(limit)}"
+                + (f"; the least deadline_h is {_up(longest / 3600)}" if by_choice else "")
             )
     if objective.budget_usd is not None:
         cheapest = search(answer.task, unbounded, CHEAPEST).chosen
@@ -74,11 +77,22 @@ def _limited(answer: Plans, space: Space, search: Search) -> Iterator[str]:
             over = cheapest.cost_usd.high - objective.budget_usd
             yield (
                 f"the cheapest plan, {_named(cheapest)}, may cost {money(cheapest.cost_usd.high)}: "
-                f"{money(over)} more than the budget of {money(objective.budget_usd)}"
+                f"{money(over)} more than the budget of {money(objective.budget_usd)}; "
+                f"the least budget_usd is {_up(cheapest.cost_usd.high)}"
             )
     if not explained:
         yield from _clash(answer, space, search)
     yield from _others(answer, space, search, half=False)
+
+
+def _up(value: float) -> str:
+    """Format the next number of two digits.
+
+    >>> _up(2.61), _up(653.2), _up(0.0123), _up(26)
+    ('2.7', '660', '0.013', '26')
+    """
+    step = 10.0 ** (floor(log10(value)) - 1)
+    return f"{ceil(round(value / step, 6)) * step:.10g}"
 
 
 def _clash(answer: Plans, space: Space, search: Search) -> Iterator[str]:
@@ -131,7 +145,18 @@ def _too_large(answer: Plans, space: Space, search: Search) -> Iterator[str]:
 
 
 def _others(answer: Plans, space: Space, search: Search, *, half: bool = True) -> Iterator[str]:
-    """Look for a plan in the rest of the catalog, or in fp16, which is no faster than bf16."""
+    """Look for a plan with other strategies, in another precision, or in the rest of the catalog.
+
+    The search in fp16 comes last, since it is no faster than bf16.
+    """
+    if space.strategies is not None:
+        plan = search(answer.task, replace(space, strategies=None), answer.objective).chosen
+        if plan is not None:
+            yield f"allow other strategies: {_described(plan)}, started by {plan.strategy.kind}"
+    if answer.task.precision == "fp8":
+        plan = search(replace(answer.task, precision="bf16"), space, answer.objective).chosen
+        if plan is not None:
+            yield f"train in bf16: {_described(plan)}"
     everywhere = replace(space, types=("ml.*",), quotas={}, strategies=None)
     if set(space.types) == {"ml.*"}:
         everywhere = replace(everywhere, counts=_MORE)

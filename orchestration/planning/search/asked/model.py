@@ -1,0 +1,96 @@
+"""The model in a request for a plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import model_validator
+
+from orchestration.planning.model.shapes import ModelError, ModelShape
+from orchestration.planning.model.typical_shapes import of_size, transformer
+from orchestration.planning.search.asked.fields import Above, Asked, Positive
+
+
+class ModelRequest(Asked):
+    """The model: its configuration, a few numbers, or only its number of parameters."""
+
+    name: str | None = None
+    config: Mapping[str, Any] | str | None = None
+    """Content of Hugging Face's ``config.json``; in YAML files also the path to it."""
+    parameters: Above | None = None
+    """Number of parameters; the shape is guessed, and predictions get wider margins."""
+    layers: Positive | None = None
+    hidden: Positive | None = None
+    heads: Positive | None = None
+    kv_heads: Positive | None = None
+    ffn: Positive | None = None
+    vocabulary: Positive | None = None
+    gated: bool = True
+    tied_embeddings: bool = False
+
+    @model_validator(mode="after")
+    def _one_way(self) -> ModelRequest:
+        sizes = {name: getattr(self, name) for name in ("layers", "hidden", "heads", "vocabulary")}
+        numbers = [size for name, size in sizes.items() if size and name != "vocabulary"]
+        ways = [self.config is not None, self.parameters is not None, any(numbers)]
+        if sum(ways) != 1:
+            raise ValueError(
+                "give one of config (Hugging Face's config.json), parameters, or layers with "
+                f"hidden, heads and vocabulary{_by_name(self.name) if not any(ways) else ''}"
+            )
+        missing = [name for name, size in sizes.items() if not size]
+        if numbers and missing:
+            be = "is" if len(missing) == 1 else "are"
+            raise ValueError(
+                "layers, hidden, heads and vocabulary are required together; "
+                f"{' and '.join(missing)} {be} missing"
+            )
+        if not isinstance(self.config, str):
+            self.shape()
+        return self
+
+    def shape(self) -> ModelShape:
+        """Return the model's shape."""
+        # Imported on use: every pipeline loads this module, and few ask for a plan.
+        from orchestration.planning.model.hugging_face import from_config
+
+        if isinstance(self.config, str):
+            raise ModelError(
+                f"model.config: expected the content of a file, got a path: {self.config}"
+            )
+        if self.config is not None:
+            return from_config(self.config, self.name)
+        if self.parameters is not None:
+            name = self.name or f"a model of {self.parameters / 1e9:,.3g} billion parameters"
+            return of_size(self.parameters, vocabulary=self.vocabulary or 32_000, name=name)
+        return transformer(
+            layers=self.layers or 0,
+            hidden=self.hidden or 0,
+            heads=self.heads or 0,
+            kv_heads=self.kv_heads,
+            ffn=self.ffn,
+            vocabulary=self.vocabulary or 0,
+            gated=self.gated,
+            tied_embeddings=self.tied_embeddings,
+            name=self.name or "model",
+        )
+
+
+_SIZE: Final = re.compile(r"(?<![\d.])(\d+(?:\.\d+)?)\s?([bm])(?![a-z])", re.IGNORECASE)
+"""The size in a name: `8B` of Llama-3-8B."""
+
+
+def _by_name(name: str | None) -> str:
+    """Return the number of parameters that a name tells, as a hint.
+
+    >>> _by_name("Llama-3-8B"), _by_name("pythia-410m"), _by_name("mixtral-8x7b"), _by_name("t5")
+    ('; by its name, parameters: 8.0e9', '; by its name, parameters: 4.1e8', '', '')
+    """
+    size = _SIZE.search(name or "")
+    if size is None or "x" in (name or "")[: size.start()][-1:]:
+        return ""
+    number = float(size[1]) * (1e9 if size[2] in "bB" else 1e6)
+    digits, _, power = f"{number:.1e}".partition("e")
+    return f"; by its name, parameters: {digits}e{int(power)}"
