@@ -323,6 +323,7 @@ def demo(as_json: Json = False) -> None:
 
 
 app.command()(deploying.deploy)
+app.command()(deploying.destroy)
 app.command()(inspecting.iam)
 app.command()(deploying.rerun)
 app.command()(deploying.upload)

@@ -76,6 +76,51 @@ def deploy(
     )
 
 
+def destroy(
+    target: Annotated[Backend, typer.Argument(metavar="step-functions", show_default=False)],
+    pipeline: Annotated[
+        str,
+        typer.Argument(
+            metavar="PIPELINE", help="YAML file, module:attribute, or a deployed pipeline's name."
+        ),
+    ],
+    stop: Annotated[bool, typer.Option("--stop", help="End executions that are running.")] = False,
+    file_systems: Annotated[
+        bool, typer.Option("--file-systems", help="Delete file systems that outlive their runs.")
+    ] = False,
+    dry_run: DryRun = False,
+    yes: Agreed = False,
+    region: Region = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Delete what deploying it has made.
+
+    The schedule, the rules, the state machines and the roles. Data, code, models, endpoints and
+    logs stay. First the companion cleans up after runs that have ended. A renamed pipeline is
+    destroyed under its old name. Shows account, region and what goes, and asks first; without a
+    terminal it needs `--yes`.
+
+    Example: `orchestrate destroy step-functions digits --dry-run`
+    """
+    if target is not Backend.STEP_FUNCTIONS:
+        raise typer.BadParameter(
+            "a DAG goes with its file in the DAGs folder; code and data in S3 stay",
+            param_hint="airflow",
+        )
+    from orchestration.cli.commands import destroying
+    from orchestration.cli.commands.changing import Consent
+
+    destroying.destroy(
+        pipeline,
+        stop=stop,
+        file_systems=file_systems,
+        region=region,
+        profile=profile,
+        consent=Consent(yes=yes, dry_run=dry_run, as_json=as_json),
+    )
+
+
 def rerun(
     execution: Annotated[
         str, typer.Argument(metavar="EXECUTION", help="Its ARN, or the end of it, MACHINE:NAME.")

@@ -92,6 +92,19 @@ def named(text: str) -> Named:
     return Named(text, path)
 
 
+def deployed(text: str) -> tuple[str, str | None]:
+    """Return the name and the region of a pipeline that may be deployed.
+
+    Its file need not exist any more: another text is the name itself, whose region is not known.
+    """
+    path = Path(text)
+    is_name = not (path.suffix in (".yaml", ".yml") or os.sep in text or ":" in text)
+    if is_name and not path.is_file():
+        return text, None
+    pipeline = named(text).load()
+    return pipeline.name, pipeline.region
+
+
 def _nearby(path: Path) -> str:
     try:
         files = [p.name for p in path.parent.iterdir() if p.suffix in (".yaml", ".yml")]

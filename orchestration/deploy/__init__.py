@@ -21,6 +21,7 @@ from orchestration.deploy.account import Account, Clients, refusal
 from orchestration.deploy.applying import Sleep, apply
 from orchestration.deploy.comparing import difference
 from orchestration.deploy.composing import desired, names_of
+from orchestration.deploy.destroying import Destruction, destruction
 from orchestration.deploy.differences import readable
 from orchestration.deploy.events import notices, triggers
 from orchestration.deploy.executions import Rerun, rerun
@@ -53,6 +54,7 @@ __all__ = [
     "Current",
     "Deployment",
     "Desired",
+    "Destruction",
     "Names",
     "Plan",
     "Rerun",
@@ -67,6 +69,7 @@ __all__ = [
     "apply",
     "current",
     "desired",
+    "destruction",
     "difference",
     "names_of",
     "plan",
@@ -182,7 +185,7 @@ def plan(
         sweep_every_h=sweep_every_h,
     )
     ready = own_role.Readiness()
-    names = replace(names_of(pipeline, account, role_name=role_name), sources=wanted.sources)
+    names = replace(names_of(pipeline.name, account, role_name=role_name), sources=wanted.sources)
     now = current(session, names)
     own = own_role.named(pipeline, role_arn)
     if own is not None:

@@ -47,7 +47,7 @@ def apply(
         except (BotoCoreError, ClientError) as error:
             raise DeployError(
                 f"AWS refused to {change.summary}: {error}; the changes before it are made, so "
-                "deploy again once that is fixed"
+                "do it again once that is fixed"
             ) from error
         on_change(change)
 

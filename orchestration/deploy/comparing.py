@@ -96,11 +96,11 @@ def _notices(desired: Desired, current: Current) -> Iterator[Change]:
             yield Change(before.get(rule.name), rule)
     wanted = {rule.name for rule in desired.notices}
     for name, rule in before.items():
-        if name not in wanted and _watches(rule, desired.machine.arn):
+        if name not in wanted and watches(rule, desired.machine.arn):
             yield Change(rule, None)
 
 
-def _watches(rule: Rule, machine_arn: str) -> bool:
+def watches(rule: Rule, machine_arn: str) -> bool:
     """Return whether a rule is about the ends of the executions of a state machine."""
     return bool(rule.pattern.get("detail", {}).get("stateMachineArn") == [machine_arn])
 
@@ -198,7 +198,7 @@ def _strangers(desired: Desired, current: Current, *, adopt: bool) -> Iterator[s
         )
     wanted = {rule.name for rule in desired.notices}
     for rule in current.notices:
-        if rule.name in wanted and not _watches(rule, desired.machine.arn):
+        if rule.name in wanted and not watches(rule, desired.machine.arn):
             yield (
                 f"rule {rule.name} exists and is about something else; rename it, or the pipeline"
             )

@@ -54,7 +54,7 @@ def desired(
     chosen = read(specs, parameters or {})
     _check(pipeline, workflow, account, chosen, unrestricted)
     definition = stepfunctions.render(workflow)
-    names = names_of(pipeline, account, role_name=role_name)
+    names = names_of(pipeline.name, account, role_name=role_name)
     tags = {**pipeline.tags, OWNER: pipeline.name}
     maker = Maker(account=account, tags=tags)
     runs = runs_of(workflow, chosen, unrestricted)
@@ -90,19 +90,19 @@ def desired(
     )
 
 
-def names_of(pipeline: Pipeline, account: Account, *, role_name: str | None = None) -> Names:
-    """Name the resources of a pipeline; roles have no region, so their names include it."""
+def names_of(pipeline: str, account: Account, *, role_name: str | None = None) -> Names:
+    """Name the resources of a pipeline with this name; names of roles include the region."""
     return Names(
-        machine_arn=account.arn("states", f"stateMachine:{pipeline.name}"),
-        role=role_name or f"{pipeline.name}-{account.region}-states",
-        schedule_role=f"{pipeline.name}-{account.region}-schedule",
-        schedule=pipeline.name,
-        companion=companion.names(pipeline.name, account),
-        notices=notices.names(pipeline.name),
-        trigger=triggers.name(pipeline.name),
-        trigger_role=triggers.role_name(pipeline.name, account),
-        transfer_role=transfers.name(pipeline.name, account),
-        batch_role=batch_copies.name(pipeline.name, account),
+        machine_arn=account.arn("states", f"stateMachine:{pipeline}"),
+        role=role_name or f"{pipeline}-{account.region}-states",
+        schedule_role=f"{pipeline}-{account.region}-schedule",
+        schedule=pipeline,
+        companion=companion.names(pipeline, account),
+        notices=notices.names(pipeline),
+        trigger=triggers.name(pipeline),
+        trigger_role=triggers.role_name(pipeline, account),
+        transfer_role=transfers.name(pipeline, account),
+        batch_role=batch_copies.name(pipeline, account),
     )
 
 

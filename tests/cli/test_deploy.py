@@ -43,6 +43,24 @@ def test_deploying_twice_changes_nothing_the_second_time(
     assert again.out == f"{done['state_machine_arn']}\n"
 
 
+def test_a_deployment_is_destroyed_by_its_name(
+    account: EmbeddedAws, orchestrate: Command, training: Path
+) -> None:
+    training.write_text(training.read_text().replace("name: training", "name: leaving"))
+    assert orchestrate("deploy", "step-functions", training, *PARAMETERS, "--yes").status == 0
+    training.unlink()
+    command = ("destroy", "step-functions", "leaving")
+    shown = orchestrate(*command, "--dry-run")
+    assert "would delete state machine leaving\n" in shown.out
+    refused = orchestrate(*command)
+    assert (refused.status, "pass --yes" in refused.err) == (2, True)
+    assert "leaving" in account.state()["stepfunctions"]
+    gone = orchestrate(*command, "--yes", "--json").document
+    assert "delete role leaving-us-east-1-states" in gone["changes"]
+    assert "leaving" not in account.state()["stepfunctions"]
+    assert "nothing of pipeline leaving is deployed here" in orchestrate(*command).err
+
+
 def test_changes_are_shown_by_state_and_statement_and_need_a_yes(
     account: EmbeddedAws, orchestrate: Command, training: Path
 ) -> None:

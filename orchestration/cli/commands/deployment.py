@@ -16,7 +16,7 @@ from orchestration.errors import DeployError
 if TYPE_CHECKING:
     from orchestration.deploy import Deployment
 
-_MODULES = {"boto3": "aws"}
+MODULES = {"boto3": "aws"}
 
 
 def deploy(
@@ -38,7 +38,7 @@ def deploy(
     specs = loaded.parameter_specs()
     every = [spec.name for spec in specs]
     chosen = values.parameters(specs, parameters, filled=every)
-    require(_MODULES, what="deploying")
+    require(MODULES, what="deploying")
     locked(which)
     from orchestration.deploy import plan
 
@@ -111,7 +111,7 @@ def upload(
     loaded = which.load()
     specs = loaded.parameter_specs()
     chosen = values.parameters(specs, parameters, filled=[spec.name for spec in specs])
-    require(_MODULES, what="uploading")
+    require(MODULES, what="uploading")
     locked(which)
     from botocore.exceptions import BotoCoreError
 
@@ -133,7 +133,7 @@ def upload(
 
 def rerun(execution: str, *, region: str | None, profile: str | None, as_json: bool) -> None:
     """Start a failed execution again, as the next attempt at its run."""
-    require(_MODULES, what="starting executions")
+    require(MODULES, what="starting executions")
     from orchestration.deploy import rerun as start_again
 
     own = execution.split(":")[3] if execution.count(":") > 3 else None

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from orchestration.backends.companion import SUFFIX
 from orchestration.backends.stepfunctions.parameters import ATTEMPT, RUN
 from orchestration.deploy.account import Account, Clients
+from orchestration.deploy.executions.cleaning import Sleep, clean_up
 from orchestration.deploy.executions.runs import Execution, described, others
 from orchestration.errors import StartError
-
-Sleep = Callable[[float], None]
-
-_POLL_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,16 +100,7 @@ def _meaning(definition: str) -> dict[str, Any]:
 
 def _clean_up(states: Any, last: Execution, sleep: Sleep) -> None:
     """Let the companion stop and delete what the run has left, and wait for its end."""
-    companion = f"{last.machine_arn}{SUFFIX}"
-    try:
-        states.describe_state_machine(stateMachineArn=companion)
-    except states.exceptions.StateMachineDoesNotExist:
-        return  # Runs of this pipeline leave nothing.
-    arn = states.start_execution(stateMachineArn=companion, input="{}")["executionArn"]
-    while (ended := states.describe_execution(executionArn=arn))["status"] == "RUNNING":
-        sleep(_POLL_S)
-    if ended["status"] != "SUCCEEDED":
-        reason = ended.get("cause") or ended["status"]
+    if (reason := clean_up(states, last.machine_arn, sleep)) is not None:
         raise StartError(f"what the run has left could not be cleaned up: {reason}")
 
 
