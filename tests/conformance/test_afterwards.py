@@ -164,7 +164,7 @@ def test_a_run_fails_where_a_stage_after_its_end_does(
     pipeline = made("late", on_success={"late": late}, always={"note": tells({"outcome": "state"})})
     for report in everywhere(pipeline, aws, airflow).values():
         assert (report.state, report.error) == ("failed", "SourceNotUsable")
-        assert str(report.cause).startswith("the source of stage late")
+        assert str(report.cause).startswith("stage late expected 1 to 500 objects")
         assert report.outputs is None
         assert told(report) == {"succeeded"}
 

@@ -55,6 +55,13 @@ def test_what_cannot_be_read_is_no_error() -> None:
     assert "cannot be read: AccessDeniedException" in line
 
 
+def test_a_job_that_never_ran_has_logged_nothing() -> None:
+    def send(request: Request) -> Any:
+        raise ServiceError("ResourceNotFoundException", "The specified log group does not exist.")
+
+    assert list(last_lines(POLL, send)) == ["digits has logged nothing"]
+
+
 def test_what_is_no_job_has_no_log() -> None:
     def send(request: Request) -> Any:
         raise AssertionError("asked for a log")

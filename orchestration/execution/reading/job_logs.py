@@ -54,6 +54,9 @@ def last_lines(poll: Request, send: Callable[[Request], Json]) -> Iterator[str]:
             events = send(Request("logs", "GetLogEvents", {**asked, "limit": _READ_LINES}))
             yield from _end([str(event["message"]).rstrip() for event in _list(events, "events")])
     except ServiceError as error:
+        if error.code.removesuffix("Exception") == "ResourceNotFound":
+            yield f"{name} has logged nothing"
+            return
         yield f"the log of {name} ({group}) cannot be read: {error}"
 
 

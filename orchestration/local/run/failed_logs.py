@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from botocore.exceptions import ClientError
+
 from orchestration.execution.clients import send
 from orchestration.execution.effects import Request
 from orchestration.execution.reading.job_logs import last_lines
+from orchestration.execution.sending import native, service_error
 from orchestration.expressions import Json
 from orchestration.local.run.report import StageReport
 
@@ -31,8 +34,10 @@ def with_logs(stages: tuple[StageReport, ...], aws: EmbeddedAws) -> tuple[StageR
 
 def _lines(stage: StageReport, account: Mapping[str, Any], aws: EmbeddedAws) -> Iterator[str]:
     def answer(request: Request) -> Json:
-        response: Any = send(aws.client(request.service), request)
-        return response  # type: ignore[no-any-return] # botocore's responses are JSON here
+        try:
+            return native(send(aws.client(request.service), request))
+        except ClientError as error:
+            raise service_error(error) from error
 
     polls = (
         Request("sagemaker", f"Describe{kind}", {f"{kind}Name": name})
