@@ -41,7 +41,7 @@ def identities(
     wanted = desired(pipeline, account, parameters=parameters, unrestricted=unrestricted)
     workflow = pipeline.lower()
     runs = runs_of(workflow, read(workflow.parameters, parameters or {}), unrestricted)
-    names = replace(names_of(pipeline, account), sources=wanted.sources)
+    names = replace(names_of(pipeline.name, account), sources=wanted.sources)
     own = own_role.named(pipeline, role_arn)
     final = wanted if own is None else own_role.under(wanted, own, account)
     return (
