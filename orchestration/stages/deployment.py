@@ -11,10 +11,11 @@ from typing import ClassVar, cast
 
 from typing_extensions import override
 
-from orchestration.errors import Problem
+from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import Result, Tree
 from orchestration.graph import Call, Operation, Output, Step
 from orchestration.refs import Expression, Ref
+from orchestration.stages.endpoints import code
 from orchestration.stages.endpoints.alarms import Watch
 from orchestration.stages.endpoints.applying import Applying
 from orchestration.stages.endpoints.checking import Checking
@@ -62,6 +63,7 @@ class Deployment(DeploymentFields):
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
         yield from s3_problem("model_data", self.model_data)
+        yield from code.problems(self)
         if self.update is not None:
             for problem in self.update.problems(self.instance_count, self.update_s):
                 yield replace(problem, field=f"update.{problem.field}")
@@ -72,7 +74,9 @@ class Deployment(DeploymentFields):
                     "could be deleted for another; write the endpoint_name out",
                 )
         try:
-            self.lower(SAMPLE)
+            self.lower(context)
+        except PipelineError as error:
+            yield from error.problems
         except ValueError as error:
             yield Problem("extra_request", str(error))
 

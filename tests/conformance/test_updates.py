@@ -7,12 +7,13 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from orchestration import Pipeline
+from orchestration import Pipeline, Source
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import On, RunReport, run
@@ -67,11 +68,12 @@ class Shop:
         self.name = f"shop-{on}"
         self.client = aws.client("sagemaker")
 
-    def deploy(self, model: str, update: dict[str, Any]) -> RunReport:
+    def deploy(self, model: str, update: dict[str, Any], **more: Any) -> RunReport:
         deploy = {
             "kind": "deployment",
             "model_data": {"join": ["s3://models/", {"parameter": "model"}]},
-            "image": IMAGE,
+            **({} if "framework" in more else {"image": IMAGE}),
+            **more,
             "instance_type": "ml.m5.large",
             "instance_count": 2,
             "endpoint_name": self.name,
@@ -81,7 +83,7 @@ class Shop:
             {
                 "name": self.name,
                 "region": "us-east-1",
-                "workspace": "s3://bucket/runs",
+                "workspace": "s3://models/runs",
                 "parameters": {"model": {"default": model}},
                 "stages": {"deploy": deploy},
             }
@@ -347,6 +349,16 @@ def test_an_endpoint_goes_back_where_it_answers_wrongly_after_its_update(shop: S
     assert (shop.ask(), shop.describe()["EndpointConfigName"]) == ("two", serves)
     configs = shop.client.list_endpoint_configs(NameContains=f"{shop.name}-deploy")
     assert len(configs["EndpointConfigs"]) == 2
+
+
+def test_code_beside_the_model_serves_it(shop: Shop, tmp_path: Path) -> None:
+    (tmp_path / "inference.py").write_text(CODE)
+    shop.aws.client("s3").put_object(Bucket="models", Key=f"{shop.name}-bare/name", Body=b"bare")
+    source = Source.at(tmp_path, "inference.py").model_dump(exclude_defaults=True)
+    framework = {"name": "pytorch", "version": "2.6", "processor": "cpu"}
+    report = shop.deploy(f"{shop.name}-bare", {"baking_s": 0}, source=source, framework=framework)
+    assert (report.state, report.cause) == ("succeeded", None)
+    assert shop.ask() == "bare"
 
 
 @pytest.mark.parametrize("shop", BACKENDS[:2], indirect=True)

@@ -10,7 +10,17 @@ from pydantic import Field, JsonValue
 from orchestration.graph import Operation
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.stage import Context, Stage
-from orchestration.stages.values import Count, Extra, ExtraRequest, Model, Seconds, Text, Vpc
+from orchestration.stages.training.container import Framework
+from orchestration.stages.values import (
+    Count,
+    Extra,
+    ExtraRequest,
+    Model,
+    Seconds,
+    Source,
+    Text,
+    Vpc,
+)
 
 _UPDATE_S: Final = 3600
 """Seconds that an endpoint has to settle, where the stage is not given more."""
@@ -56,8 +66,13 @@ class DeploymentFields(Stage):
     """S3 URI of a directory with the model's files (``evaluate.outputs.best_checkpoint``), or of a
     ``model.tar.gz`` (``model_archive: true``)."""
     model_archive: bool = False
-    image: Text
+    image: Text | None = None
     """The inference container, by its registry path."""
+    framework: Framework | None = None
+    """Instead: AWS's own container that serves a framework: ``{name: pytorch, version: "2.6"}``."""
+    source: Source | None = None
+    """Code of ``model_fn`` and so on, for a model that was saved without ``code/``; its entry point
+    is a module at the top of its folder. It lies beside the model, under its own digest."""
     endpoint_name: Text | None = None
     """By default the pipeline's and the stage's name; it outlives the run."""
     instance_type: Text
@@ -81,6 +96,15 @@ class DeploymentFields(Stage):
     def settling_s(self) -> int:
         """The seconds that the endpoint itself has to settle; less may be left to the stage."""
         return max(_UPDATE_S, self.update_s)
+
+    def registry_path(self, context: Context) -> Text:
+        """Return the container: the image, or that of the framework in the region.
+
+        Raises :class:`~orchestration.errors.PipelineError` where there is none.
+        """
+        if self.framework is None:
+            return "" if self.image is None else self.image
+        return self.framework.registry_path(context.region, self.instance_type, serves=True)
 
     def endpoint(self, context: Context) -> Text:
         """Return the endpoint's name."""

@@ -96,7 +96,8 @@ class Made:
         served = ServedModel(
             data=stage.model_data,
             is_archive=stage.model_archive,
-            image=stage.image,
+            image=stage.registry_path(self.context),
+            source=stage.source,
             environment=stage.environment,
             vpc=stage.vpc,
             is_isolated=stage.enable_network_isolation,

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from orchestration.expressions import Function, apply
+from orchestration.expressions import Function, Tree, apply, join
 from orchestration.graph import ErrorPattern, Retry
 from orchestration.stages.stage import Context
-from orchestration.stages.values import Text, Vpc
+from orchestration.stages.values import Source, Text, Vpc
 
 EXISTS: Final = ErrorPattern("ValidationException", "already existing")
 # What was just created may not be visible yet: SageMaker reads it eventually consistently, and
@@ -20,6 +20,11 @@ EXISTS: Final = ErrorPattern("ValidationException", "already existing")
 MODEL_VISIBLE_LATER: Final = Retry(
     errors=(ErrorPattern("ValidationException", 'Could not find model "'),)
 )
+
+_CHANNEL: Final = "code"
+_FOLDER: Final = f"/opt/ml/additional-model-data-sources/{_CHANNEL}"
+FOUND_BY: Final = ("SAGEMAKER_PROGRAM", "SAGEMAKER_SUBMIT_DIRECTORY", "PYTHONPATH")
+"""The variables that code beside the model is found by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +37,8 @@ class ServedModel:
     environment: Mapping[str, Text] = field(default_factory=dict)
     vpc: Vpc | None = None
     is_isolated: bool = False
+    source: Source | None = None
+    """Code that lies beside the model."""
 
     def request(self, stage: str, context: Context) -> dict[str, Any]:
         """Return ``CreateModel``'s request."""
@@ -44,8 +51,11 @@ class ServedModel:
             "Image": self.image,
             "ModelDataSource": {"S3DataSource": source},
         }
-        if self.environment:
-            container["Environment"] = dict(self.environment)
+        if self.source is not None:
+            container["AdditionalModelDataSources"] = [_beside(self.source, context)]
+        environment = {**_finding(self.source), **self.environment}
+        if environment:
+            container["Environment"] = environment
         request: dict[str, Any] = {
             "ModelName": context.resource_name(stage),
             "PrimaryContainer": container,
@@ -57,3 +67,26 @@ class ServedModel:
         if self.is_isolated:
             request["EnableNetworkIsolation"] = True
         return request
+
+
+def _beside(source: Source, context: Context) -> dict[str, Any]:
+    """Return the code's files as a further source of data of a model."""
+    place: Tree = join(context.source(source), "/files/")
+    data = {"S3Uri": place, "S3DataType": "S3Prefix", "CompressionType": "None"}
+    return {"ChannelName": _CHANNEL, "S3DataSource": data}
+
+
+def _finding(source: Source | None) -> dict[str, Text]:
+    """Return the variables by which the containers of frameworks find code beside the model.
+
+    Those of PyTorch, Hugging Face and MXNet look for the module on ``PYTHONPATH``, behind the
+    model's own ``code/``; those of scikit-learn and XGBoost copy the folder that is submitted:
+    aws/sagemaker-inference-toolkit, aws/sagemaker-containers, read in November 2026.
+    """
+    if source is None:
+        return {}
+    return {
+        "SAGEMAKER_PROGRAM": source.entry_point,
+        "SAGEMAKER_SUBMIT_DIRECTORY": _FOLDER,
+        "PYTHONPATH": _FOLDER,
+    }

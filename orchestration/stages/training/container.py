@@ -43,9 +43,14 @@ class Framework(Model):
         return self.base.removeprefix(self.base_framework) or None
 
     def registry_path(
-        self, region: str | None, instance_type: object, distribution: Distribution | None = None
+        self,
+        region: str | None,
+        instance_type: object,
+        distribution: Distribution | None = None,
+        *,
+        serves: bool = False,
     ) -> str:
-        """Return the registry path of its image.
+        """Return the registry path of its image for training, or of the one that ``serves`` models.
 
         Raises :class:`~orchestration.errors.PipelineError` where there is none.
         """
@@ -62,12 +67,12 @@ class Framework(Model):
             )
             raise PipelineError([Problem("framework.processor", message)])
         try:
-            return self.image(region, instance_type, distribution)
+            return self.image(region, instance_type, distribution, serves=serves)
         except PipelineError as error:
             fields = {
                 "framework": "name",
                 "python": "python_version",
-                **dict.fromkeys(("instance_type", "region", "distribution"), ""),
+                **dict.fromkeys(("instance_type", "region", "distribution", "scope"), ""),
             }
             raise PipelineError(
                 [
@@ -76,7 +81,14 @@ class Framework(Model):
                 ]
             ) from error
 
-    def image(self, region: str, instance_type: object, distribution: Distribution | None) -> str:
+    def image(
+        self,
+        region: str,
+        instance_type: object,
+        distribution: Distribution | None,
+        *,
+        serves: bool = False,
+    ) -> str:
         """Return the registry path of its image in a region, with the catalogue's own errors."""
         from orchestration.strategies import images
 
@@ -88,6 +100,7 @@ class Framework(Model):
             python=self.python_version,
             instance_type=known if self.processor is None else None,
             processor=self.processor,
+            scope="inference" if serves else None,
             distribution=distribution,
             base=self.base,
         )

@@ -76,10 +76,21 @@ def _check_data(account: Account, request: JsonObject, container: JsonObject) ->
     source = container.get("ModelDataSource", {}).get("S3DataSource", {})
     if source.get("S3DataType") == "S3Prefix" and not source["S3Uri"].endswith("/"):
         raise refusal("prefixes of models", uri=source["S3Uri"])
-    data = model_data(container, model_reader(account, request))
-    if data is None:
-        return
-    is_prefix = source.get("S3DataType") == "S3Prefix"
+    reader = model_reader(account, request)
+    data = model_data(container, reader)
+    if data is not None:
+        is_prefix = source.get("S3DataType") == "S3Prefix"
+        _check_there(account, request, data, is_prefix=is_prefix)
+    for beside in container.get("AdditionalModelDataSources", []):
+        source = beside["S3DataSource"]
+        place, is_prefix = (
+            Location.parse(source["S3Uri"], reader),
+            source["S3DataType"] != "S3Object",
+        )
+        _check_there(account, request, place, is_prefix=is_prefix)
+
+
+def _check_there(account: Account, request: JsonObject, data: Location, *, is_prefix: bool) -> None:
     try:
         there = storage.has_objects(data) if is_prefix else storage.exists(data)
     except ServiceError as error:

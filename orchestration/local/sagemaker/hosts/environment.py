@@ -28,15 +28,16 @@ def job_environment(
     """
     base = {key: value for key, value in account.environment.items() if key != "MOTO_PORT"}
     path = os.pathsep.join([os.path.dirname(sys.executable), base.get("PATH", os.defpath)])
-    searched = os.pathsep.join(filter(None, [str(_PACKAGE_ROOT), base.get("PYTHONPATH")]))
+    # Modules of the request's own are found as well as this package.
+    places = [str(_PACKAGE_ROOT), base.get("PYTHONPATH"), own.get("PYTHONPATH")]
     return {
         **base,
         # Many hosts share a small machine.
         "OMP_NUM_THREADS": "1",
         "PYTHONUNBUFFERED": "1",
         "PATH": path,
-        "PYTHONPATH": searched,
         **{key: value for key, value in own.items() if not key.startswith("AWS_")},
+        "PYTHONPATH": os.pathsep.join(filter(None, places)),
         "AWS_SDK_UA_APP_ID": "orchestration-local-job",
         **fixed,
     }

@@ -86,6 +86,9 @@ def _inference_module(model_dir: Path) -> ModuleType:
     code = model_dir / "code"
     program = os.environ.get("SAGEMAKER_PROGRAM", "inference.py").strip('"')
     path = code / program
+    submitted = Path(os.environ.get("SAGEMAKER_SUBMIT_DIRECTORY", "").strip('"') or code)
+    if not path.exists() and (submitted / program).exists():
+        code, path = submitted, submitted / program
     if not path.exists():
         raise SystemExit(f"missing code/{program} in the model")
     sys.path.insert(0, str(code))

@@ -89,11 +89,15 @@ def start_model_host(
     container = model["PrimaryContainer"]
     model_dir = directory / "model"
     model_dir.mkdir(parents=True)
-    _fetch(container, model_dir, model_reader(account, model))
+    beside, reader = directory / "additional-model-data-sources", model_reader(account, model)
+    _fetch(container, model_dir, reader)
+    _fetch_beside(container, beside, reader)
     own = dict(container.get("Environment", {}))
+    for inside, outside in (("model", model_dir), (beside.name, beside)):
+        own = {key: text.replace(f"/opt/ml/{inside}", str(outside)) for key, text in own.items()}
     environment = job_environment(
         account,
-        {key: value.replace("/opt/ml/model", str(model_dir)) for key, value in own.items()},
+        own,
         {
             "SAGEMAKER_BASE_DIR": str(directory),
             "ENDPOINT_NAME": endpoint_name,
@@ -133,3 +137,15 @@ def _fetch(container: JsonObject, model_dir: Path, reader: Caller) -> None:
             archive.unpack(storage.read(Location.parse(code, reader)), model_dir / "code")
         except ServiceError as error:
             raise ModelHostFailed(f"cannot fetch {code}: {error}") from error
+
+
+def _fetch_beside(container: JsonObject, folder: Path, reader: Caller) -> None:
+    """Fetch the data beside the model, each in a folder of its channel."""
+    for each in container.get("AdditionalModelDataSources", []):
+        source, place = each["S3DataSource"], folder / each["ChannelName"]
+        place.mkdir(parents=True)
+        location = Location.parse(source["S3Uri"], reader)
+        if source["S3DataType"] == "S3Prefix" and source["CompressionType"] == "None":
+            storage.download(location, place)
+        else:
+            archive.unpack(storage.read(location), place)
