@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from orchestration import Pipeline
+from orchestration.backends import stepfunctions
 from orchestration.local import EmbeddedAws
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import run
+from orchestration.local.run.executions import role
 from tests.conformance.test_afterwards import IMAGE, everywhere, tells, told
 from tests.conformance.test_conformance import BACKENDS
+from tests.guides import EMBEDDING, NESTED_PIPELINES, shown
 from tests.pipeline.test_nesting import written
 
 pytestmark = pytest.mark.slow
@@ -101,3 +106,32 @@ def test_a_nested_stage_fails_the_run_and_the_next_attempt_pays_for_no_job_again
     jobs = aws.state()["sagemaker"]["ProcessingJobs"]
     assert len(jobs) == len(BACKENDS)
     assert all(name.startswith("nests-prep-count-") for name in jobs)
+
+
+def test_the_guide_s_pipeline_starts_one_execution_for_each_element(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    (market,), guide = shown(EMBEDDING, "yaml"), shown(NESTED_PIPELINES, "yaml")
+    made = aws.client("stepfunctions").create_state_machine(
+        name="market",
+        definition=json.dumps(stepfunctions.render(Pipeline.parse(yaml.safe_load(market)).lower())),
+        roleArn=role(aws, "Market", "states.amazonaws.com"),
+    )
+    machine = made["stateMachineArn"]
+    pipeline = Pipeline.parse({**yaml.safe_load(guide[-1]), "region": "us-east-1"})
+    given = {
+        "topic": "arn:aws:sns:us-east-1:123456789012:news",
+        "states": machine.removesuffix(":stateMachine:market"),
+    }
+    for number, backend in enumerate(BACKENDS, start=1):
+        report = run(pipeline, on=backend, aws=aws, airflow=airflow, parameters=given)
+        assert (report.state, report.cause) == ("succeeded", None)
+        outputs: Any = report.outputs
+        said = [json.loads(text)["announce"]["message"] for text in outputs["each"]["output"]]
+        assert len(set(said)) == 2
+        started = aws.client("stepfunctions").list_executions(stateMachineArn=machine)
+        assert len(started["executions"]) == 2 * number
+    wrong = {**given, "topic": f"{given['topic']}-missing"}
+    report = run(pipeline, on="direct", aws=aws, airflow=airflow, parameters=wrong)
+    assert (report.state, report.error) == ("failed", "JobFailed")
+    assert "ended as FAILED" in str(report.cause)

@@ -220,7 +220,8 @@ def test_code_is_found_beside_its_own_file_and_locked_here(tmp_path: Path) -> No
             {"sub": {**GIVEN, "for_each": {"items": ["a"]}, "parameter": {}}},
             [
                 "stages.sub.for_each: a pipeline as a stage takes none; give it to the stages of "
-                "inner.yaml, or map that whole pipeline over the list (docs/embedding.md)",
+                "inner.yaml, or start the whole pipeline once for each element: an aws_call of "
+                "StartExecution takes for_each (docs/nested_pipelines.md)",
                 "stages.sub.parameter: is unknown; did you mean 'parameters'?",
             ],
             id="fields of other stages",
@@ -301,7 +302,7 @@ def test_without_a_file_there_is_nothing_to_read() -> None:
 
 
 def test_the_guide_s_pipelines_are_valid(tmp_path: Path) -> None:
-    prepare, market = shown(NESTED_PIPELINES, "yaml")
+    prepare, market, _ = shown(NESTED_PIPELINES, "yaml")
     (tmp_path / "prepare.yaml").write_text(prepare, encoding="utf-8")
     (tmp_path / "market.yaml").write_text(market, encoding="utf-8")
     pipeline = Pipeline.load(tmp_path / "market.yaml")

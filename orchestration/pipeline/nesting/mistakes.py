@@ -23,7 +23,10 @@ def wrong_fields(stage: Mapping[str, Any]) -> Iterator[Problem]:
             where = file if isinstance(file, str) else "its file"
             message = f"a pipeline as a stage takes none; give it to the stages of {where}"
             if key == "for_each":
-                message += ", or map that whole pipeline over the list (docs/embedding.md)"
+                message += (
+                    ", or start the whole pipeline once for each element: an aws_call of "
+                    "StartExecution takes for_each (docs/nested_pipelines.md)"
+                )
         yield Problem(str(key), message)
     if not isinstance(file, str):
         yield Problem("file", "expected the path of a YAML file with a pipeline")
