@@ -17,9 +17,10 @@ from orchestration.local.s3.rules import RULES as S3
 from orchestration.local.sagemaker.rules import RULES as SAGEMAKER
 from orchestration.local.sagemaker.rules.hosting import HOSTING
 from orchestration.local.sagemaker.rules.jobs import JOBS
+from orchestration.local.sagemaker.rules.registry import REGISTRY
 from orchestration.local.sagemaker.rules.shared import SHARED
 from orchestration.local.sagemaker.rules.tuning import TUNING
-from tests.local.breaking import copies, file_systems, hosting, jobs, objects, tuning
+from tests.local.breaking import copies, file_systems, hosting, jobs, objects, registry, tuning
 from tests.local.conftest import BUCKET, prepare
 
 Break = Callable[[EmbeddedAws], Any]
@@ -33,7 +34,12 @@ EXAMPLES: Mapping[str, Mapping[str, Break]] = {
     "fsx": {rule: partial(file_systems.broken, rule) for rule in file_systems.BREAKING},
     "s3": objects.BREAKING,
     "s3control": copies.BREAKING,
-    "sagemaker": {**jobs.BREAKING, **tuning.BREAKING, **hosting.BREAKING},
+    "sagemaker": {
+        **jobs.BREAKING,
+        **tuning.BREAKING,
+        **hosting.BREAKING,
+        **registry.BREAKING,
+    },
 }
 CASES = [(service, rule) for service, table in TABLES.items() for rule in table]
 ALSO = {**jobs.ALSO, **hosting.ALSO}
@@ -61,7 +67,8 @@ def test_every_rule_has_an_example(service: str) -> None:
 
 
 def test_no_two_rules_of_sagemaker_have_one_name() -> None:
-    assert len(SAGEMAKER) == len(SHARED) + len(JOBS) + len(TUNING) + len(HOSTING)
+    tables = (SHARED, JOBS, TUNING, HOSTING, REGISTRY)
+    assert len(SAGEMAKER) == sum(map(len, tables))
 
 
 @pytest.mark.parametrize(("service", "rule"), CASES)

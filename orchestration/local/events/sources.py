@@ -1,8 +1,8 @@
 """Events of S3 and of SageMaker's model registry, and those that PutEvents sends.
 
 moto 5.2.5 gives all events of S3 one id and one time, tells twice of what was uploaded in parts,
-leaves EventBridge out of the notifications of a bucket that it shows, does not know what to do
-where a rule's target is a state machine or a topic, and tells EventBridge of no model package.
+leaves EventBridge out of the notifications of a bucket that it shows, and does not know what to do
+where a rule's target is a state machine or a topic.
 ``tests/local/events/test_events.py`` fails without this module.
 """
 
@@ -13,7 +13,7 @@ import datetime
 import uuid
 from typing import Any, Final
 
-from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject, Request
+from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject
 from orchestration.local.engine.deliveries import delivered, dispatch, later, matches
 from orchestration.local.engine.seams import replace
 
@@ -23,7 +23,14 @@ _REASONS: Final = {
     "Copy": "CopyObject",
     "CompleteMultipartUpload": "CompleteMultipartUpload",
 }
-_PACKAGES: Final = frozenset({"CreateModelPackage", "UpdateModelPackage"})
+_TOLD: Final = (
+    "ModelPackageGroupName",
+    "ModelPackageName",
+    "ModelPackageVersion",
+    "ModelPackageArn",
+    "ModelPackageStatus",
+    "ModelApprovalStatus",
+)
 
 
 def install() -> None:
@@ -79,33 +86,14 @@ def install_rules() -> None:
     replace(Rule, "send_to_targets", send_to_targets)
 
 
-def tell_of_package(request: Request) -> None:
-    """Tell EventBridge of a model package that was made or changed."""
-    if request.operation not in _PACKAGES:
-        return
-    from moto.sagemaker.models import sagemaker_backends
+def tell_of_package(region: str, package: JsonObject) -> None:
+    """Tell EventBridge of a model package that was made or changed, as DescribeModelPackage has it.
 
-    backend = sagemaker_backends[ACCOUNT_ID][request.region]
-    arn = request.parameters.get("ModelPackageArn")
-    packages = list(backend.model_packages.values())
-    package = next((each for each in packages if each.arn == arn), packages[-1])
-    detail = {
-        "ModelPackageGroupName": package.model_package_group_name,
-        "ModelPackageName": package.model_package_name,
-        "ModelPackageVersion": package.model_package_version,
-        "ModelPackageArn": package.arn,
-        "ModelPackageStatus": package.model_package_status,
-        "ModelApprovalStatus": package.model_approval_status,
-    }
-    dispatch(
-        _event(
-            "aws.sagemaker",
-            "SageMaker Model Package State Change",
-            request.region,
-            [package.arn],
-            {name: value for name, value in detail.items() if value is not None},
-        )
-    )
+    https://docs.aws.amazon.com/sagemaker/latest/dg/automating-sagemaker-with-eventbridge.html
+    """
+    detail = {name: package[name] for name in _TOLD if name in package}
+    kind = "SageMaker Model Package State Change"
+    dispatch(_event("aws.sagemaker", kind, region, [package["ModelPackageArn"]], detail))
 
 
 def _tell_of_object(account_id: str, bucket: Any, event_name: str, key: Any) -> None:  # noqa: ARG001 (moto's own)

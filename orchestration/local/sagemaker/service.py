@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from orchestration.local.account.account import Account
@@ -17,6 +18,8 @@ from orchestration.local.account.protocol import (
 )
 from orchestration.local.sagemaker.jobs.mounts import LustreFileSystems, Mounts
 from orchestration.local.sagemaker.jobs.registry import Jobs
+from orchestration.local.sagemaker.registry.groups import Groups
+from orchestration.local.sagemaker.registry.packages import Packages
 from orchestration.local.sagemaker.serving.endpoints import Endpoints
 from orchestration.local.sagemaker.serving.models import EndpointConfigs, Models
 from orchestration.local.sagemaker.tags import Tags
@@ -26,20 +29,26 @@ from orchestration.local.sagemaker.workloads import Workloads
 # Operations on resources that are simulated here.
 _OURS = re.compile(
     r"(Training|Processing|Transform|HyperParameterTuning|AutoML|Labeling)Job|Endpoint"
-    r"|InferenceComponent|^(Create|Describe|Delete|List)Models?$|Tags$"
+    r"|InferenceComponent|ModelPackage|^(Create|Describe|Delete|List)Models?$|Tags$"
 )
 
-# The model registry, and what only reads; moto would accept all other calls and do nothing.
-_OF_MOTO = re.compile(r"ModelPackage|^(Describe|List|Search|BatchDescribe)")
+# What only reads; moto would accept all other calls and do nothing.
+_OF_MOTO = re.compile(r"^(Describe|List|Search|BatchDescribe)")
 
 
 class SageMaker(Service):
-    """SageMaker: training, processing, models and endpoints; moto has the model registry."""
+    """SageMaker: training, processing, models, endpoints, and the model registry."""
 
     name = "sagemaker"
     malformed = "ValidationException"
 
-    def __init__(self, account: Account, lustre: LustreFileSystems, workloads: Workloads) -> None:
+    def __init__(
+        self,
+        account: Account,
+        lustre: LustreFileSystems,
+        workloads: Workloads,
+        tell_of_package: Callable[[JsonObject], None],
+    ) -> None:
         mounts = Mounts(account, lustre)
         self.tags = tags = Tags(self._has)
         self.training = Jobs(
@@ -48,11 +57,13 @@ class SageMaker(Service):
         self.processing = Jobs(
             "Processing", lambda request: workloads.processing(account, request), tags
         )
-        self._models = Models(account, tags)
+        self._groups = Groups(account, tags)
+        self._packages = Packages(account, self._groups, tell_of_package)
+        self._models = Models(account, tags, self._packages)
         self.transform = Jobs(
             "Transform",
             lambda request: workloads.transform(
-                account, request, self._models.get(request["ModelName"]), workloads.model_host
+                account, request, self._models.hosted(request["ModelName"]), workloads.model_host
             ),
             tags,
         )
@@ -68,6 +79,8 @@ class SageMaker(Service):
                 **self.processing.operations(),
                 **self.transform.operations(),
                 **self.tuning.operations(),
+                **self._groups.operations(),
+                **self._packages.operations(),
                 **self._models.operations(),
                 **self._configs.operations(),
                 **self._endpoints.operations(),
@@ -81,11 +94,14 @@ class SageMaker(Service):
             arn = request.parameters.get("ResourceArn", "")
             return bool(
                 re.search(
-                    r":((training|processing|transform|hyper-parameter-tuning)-job|model"
+                    r":((training|processing|transform|hyper-parameter-tuning)-job"
+                    r"|model(-package-group)?"
                     r"|endpoint(-config)?)/",
                     arn,
                 )
             )
+        if request.operation == "Search" and "ModelPackage" in request.parameters["Resource"]:
+            return True
         return bool(_OURS.search(request.operation) or not _OF_MOTO.search(request.operation))
 
     def invoke(self, request: Request, environ: dict[str, Any], body: bytes) -> Answer:
@@ -118,6 +134,8 @@ class SageMaker(Service):
             "ProcessingJobs": self.processing.state(),
             "TransformJobs": self.transform.state(),
             "HyperParameterTuningJobs": self.tuning.state(),
+            "ModelPackageGroups": self._groups.state(),
+            "ModelPackages": self._packages.state(),
             "Models": self._models.state(),
             "EndpointConfigs": self._configs.state(),
             "Endpoints": self._endpoints.state(),
@@ -136,6 +154,7 @@ class SageMaker(Service):
             or self.processing.owner_of(arn)
             or self.transform.owner_of(arn)
             or self.tuning.owner_of(arn)
+            or self._groups.has_arn(arn)
             or self._models.has_arn(arn)
             or self._configs.has_arn(arn)
             or self._endpoints.has_arn(arn)

@@ -11,7 +11,6 @@ from typing import Any
 from orchestration.local.account import protocol
 from orchestration.local.account.protocol import Answer, Request, ServiceError
 from orchestration.local.account.recorder import error_code
-from orchestration.local.events import sources
 from orchestration.local.server import control
 from orchestration.local.server.decoding import decode
 from orchestration.local.server.simulation import Simulation
@@ -91,10 +90,7 @@ class Application:
                 service.check(request)
             except ServiceError as error:
                 return protocol.error_answer(request.service, error)
-            answer = _from_moto(self._moto, environ)
-            if answer.status < 400 and request.service == "sagemaker":
-                sources.tell_of_package(request)
-            return answer
+            return _from_moto(self._moto, environ)
         if request.operation not in service.operations:
             return protocol.error_answer(request.service, protocol.not_simulated(request))
         return service.answer(request.operation, request.parameters)

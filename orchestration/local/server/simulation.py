@@ -7,6 +7,7 @@ from orchestration.local.account.policies import Iam
 from orchestration.local.account.protocol import Service
 from orchestration.local.batch.service import BatchOperations
 from orchestration.local.datasync.service import DataSync
+from orchestration.local.events import sources
 from orchestration.local.events.schedules import Calendar
 from orchestration.local.fsx.service import FileSystems
 from orchestration.local.functions.service import Functions
@@ -22,7 +23,12 @@ class Simulation:
         self.account = account
         self.calendar = Calendar()
         self.file_systems = FileSystems(account)
-        self.sagemaker = SageMaker(account, self.file_systems, workloads or Workloads())
+        self.sagemaker = SageMaker(
+            account,
+            self.file_systems,
+            workloads or Workloads(),
+            lambda package: sources.tell_of_package(account.region, package),
+        )
         self.datasync = DataSync(account, self.file_systems.get)
         self.batch = BatchOperations(account)
         self.services: dict[str, Service] = {

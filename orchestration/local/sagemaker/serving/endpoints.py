@@ -183,7 +183,7 @@ class Endpoints:
         for variant in variants:
             check_deployment(deployment, variant)
         check_alarms(deployment, self._alarms.missing)
-        models = {each["VariantName"]: self._models.get(each["ModelName"]) for each in variants}
+        models = {each["VariantName"]: self._models.hosted(each["ModelName"]) for each in variants}
         return Rollout(config, models, deployment, retained(request))
 
     def _check_update(self, endpoint: Endpoint, rollout: Rollout) -> None:

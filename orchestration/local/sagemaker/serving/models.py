@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, Operation, now
 from orchestration.local.sagemaker.checks.hosting import (
@@ -9,7 +11,7 @@ from orchestration.local.sagemaker.checks.hosting import (
     check_served_model,
     check_variants,
 )
-from orchestration.local.sagemaker.checks.surroundings import check_tags
+from orchestration.local.sagemaker.checks.surroundings import check_tags, not_simulated
 from orchestration.local.sagemaker.responses import response_members
 from orchestration.local.sagemaker.rules import refusal
 from orchestration.local.sagemaker.tags import Tags
@@ -104,15 +106,39 @@ class Resources:
         return {f"{self._noun}s": rows[start:end], **rest}
 
 
+class Registered(Protocol):
+    """The model registry, as far as models are made of it."""
+
+    def deployable(self, name: str) -> JsonObject:
+        """Return a package that models can be made of."""
+
+
 class Models(Resources):
     """The models of an account."""
 
-    def __init__(self, account: Account, tags: Tags) -> None:
+    def __init__(self, account: Account, tags: Tags, packages: Registered) -> None:
         super().__init__(account, tags, noun="Model", rules="models", arn_word="model")
+        self._packages = packages
 
     def check(self, request: JsonObject) -> None:
         """Check that the model's data exists and that one container hosts it."""
-        check_model(self._account, request)
+        check_model(self._account, self._unpacked(request))
+
+    def hosted(self, name: str) -> JsonObject:
+        """Return a model with the container that hosts it, though it be a package's."""
+        return self._unpacked(self.get(name))
+
+    def _unpacked(self, request: JsonObject) -> JsonObject:
+        own = request.get("PrimaryContainer", {})
+        if "ModelPackageName" not in own:
+            return request
+        package = self._packages.deployable(own["ModelPackageName"])
+        containers = package.get("InferenceSpecification", {}).get("Containers", [])
+        if len(containers) != 1:
+            not_simulated([f"models of a package with {len(containers)} containers"])
+        [container] = containers
+        environment = {**container.get("Environment", {}), **own.get("Environment", {})}
+        return {**request, "PrimaryContainer": {**container, "Environment": environment}}
 
 
 class EndpointConfigs(Resources):

@@ -1,0 +1,1 @@
+"""The model registry: groups, and the model packages in them."""
