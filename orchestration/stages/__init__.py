@@ -20,6 +20,7 @@ from orchestration.stages.processing.fields import (
 )
 from orchestration.stages.processing.gate import Threshold
 from orchestration.stages.processing.stage import ProcessingJob
+from orchestration.stages.registry import ModelApproval, ModelRegistration
 from orchestration.stages.serving.transform import BatchTransform
 from orchestration.stages.stage import Context, Fragment, Gate, Guard, Stage
 from orchestration.stages.staging import DataStaging
@@ -79,7 +80,9 @@ __all__ = [
     "LustreLink",
     "Machines",
     "ManagedSpot",
+    "ModelApproval",
     "ModelOutput",
+    "ModelRegistration",
     "NewFileSystem",
     "Outputs",
     "Pause",

@@ -37,6 +37,8 @@ OWN: Final[Mapping[str, str]] = {
     "batch_transform": "orchestration.stages.serving.transform:BatchTransform",
     "approval": "orchestration.stages.people:Approval",
     "pipeline": "orchestration.stages.composing:NestedPipeline",
+    "model_registration": "orchestration.stages.registry:ModelRegistration",
+    "model_approval": "orchestration.stages.registry:ModelApproval",
     "tuning_job": "orchestration.stages.tuning:TuningJob",
     "pause": "orchestration.stages.pausing:Pause",
 }

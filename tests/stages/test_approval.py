@@ -54,7 +54,7 @@ def test_a_question_is_announced_before_the_wait() -> None:
             {"answer_within_h": 721},
             "stages.ok.answer_within_h: is 721; the most is 720",
         ),
-        ({"on_reject": "retry"}, "stages.ok.on_reject: expected 'fail' or 'stop', got 'retry'"),
+        ({"on_reject": "retry"}, "stages.ok.on_reject: expected 'fail', 'stop' or 'go_on', got"),
         (
             {"question": 3},
             "stages.ok.question: expected text or a reference, got 3; put it in quotes",

@@ -28,8 +28,9 @@ Kind: TypeAlias = Literal[
     "inputs", "outputs", "steps", "mapped", "choose", "join", "outcome", "leftovers"
 ]
 
-_OVERWRITES: Final = frozenset({"CopyObject", "PutObject", "TagResource"})
+_OVERWRITES: Final = frozenset({"CopyObject", "PutObject", "TagResource", "UpdateModelPackage"})
 """Calls that do the same however often they are sent."""
+_TOKENS: Final = frozenset({"ClientRequestToken", "ClientToken"})
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -183,7 +184,7 @@ def _changes(step: Step) -> bool:
         and not reads(inner.operation.name)
         and inner.adopt is None
         and not inner.recoveries
-        and "ClientRequestToken" not in inner.operation.request
+        and not _TOKENS & inner.operation.request.keys()
         and inner.operation.name not in _OVERWRITES
         and not inner.operation.name.startswith("Invoke")
         for inner in all_steps(Graph((step,)))

@@ -23,7 +23,7 @@ _REASONS: Final = {
     "Copy": "CopyObject",
     "CompleteMultipartUpload": "CompleteMultipartUpload",
 }
-_TOLD: Final = (
+_TOLD: Final[tuple[str, ...]] = (
     "ModelPackageGroupName",
     "ModelPackageName",
     "ModelPackageVersion",

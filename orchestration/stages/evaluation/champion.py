@@ -22,6 +22,7 @@ from orchestration.graph import (
 from orchestration.stages.evaluation.comparing import Champion
 from orchestration.stages.evaluation.fields import EvaluationFields
 from orchestration.stages.evaluation.jobs import Evaluating
+from orchestration.stages.registry.versions import latest_approved
 from orchestration.stages.stage import Context
 
 CHAMPION_NOT_EVALUATED: Final = "ChampionNotEvaluated"
@@ -54,7 +55,7 @@ class Looking:
 
     def steps(self) -> tuple[Step, ...]:
         """Return the steps: a look, and an evaluation where it finds something."""
-        look = self._endpoint() if self.champion.endpoint is not None else self._latest()
+        look = self._look()
         following = tuple(
             self._of_endpoint() if self.champion.endpoint is not None else self._of_package()
         )
@@ -74,7 +75,10 @@ class Looking:
         )
         return (look, found)
 
-    def _endpoint(self) -> Call:
+    def _look(self) -> Call:
+        group = self.champion.package_group
+        if group is not None:
+            return latest_approved(f"{self.choice}.look", group)
         request = {"EndpointName": self.champion.endpoint}
         return Call(
             name=f"{self.choice}.look",
@@ -101,21 +105,6 @@ class Looking:
                 for number, where in enumerate((container, more))
                 for name, place in _PLACES.items()
             },
-        )
-
-    def _latest(self) -> Call:
-        request = {
-            "ModelPackageGroupName": self.champion.package_group,
-            "ModelApprovalStatus": "Approved",
-            "SortBy": "CreationTime",
-            "SortOrder": "Descending",
-            "MaxResults": 1,
-        }
-        path = ("ModelPackageSummaryList", 0, "ModelPackageArn")
-        return Call(
-            name=f"{self.choice}.look",
-            operation=Operation("sagemaker", "ListModelPackages", request),
-            outputs={"found": Output(path, kind="string", default="")},
         )
 
     def _of_package(self) -> Iterator[Call]:

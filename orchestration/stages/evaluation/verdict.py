@@ -102,6 +102,7 @@ class Deciding:
                 "explanation": Result(verdict, "explanation"),
                 **figures,
                 "report": join(self._place(VERDICT), "/report.html"),
+                "report_data": join(self._place(VERDICT), "/report.json"),
             },
             gate=self._gate(outcome, passed),
         )

@@ -79,8 +79,9 @@ class Approval(Stage):
     """The question, for people to read: ``Deploy the new model?``."""
     answer_within_h: Annotated[int, Field(ge=1, le=720, strict=True)] = 168
     """Hours until the run fails if nobody has answered; 30 days at the most."""
-    on_reject: Literal["fail", "stop"] = "fail"
-    """Fail the run as ``Rejected`` after a no, or leave out what follows and end well."""
+    on_reject: Literal["fail", "stop", "go_on"] = "fail"
+    """After a no, fail the run as ``Rejected``, leave out what follows and end well, or go on:
+    what follows reads ``approved``."""
     notify: Announcement | None = None
 
     outputs: ClassVar[Outputs[ApprovalOutputs]] = Outputs(ApprovalOutputs)
@@ -108,7 +109,7 @@ class Approval(Stage):
         return Fragment(
             steps=steps,
             outputs={"approved": approved, **outputs},
-            gate=Gate(approved, self.on_reject),
+            gate=None if self.on_reject == "go_on" else Gate(approved, self.on_reject),
         )
 
     def _asked(self, context: Context) -> Call:

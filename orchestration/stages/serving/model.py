@@ -40,8 +40,8 @@ class ServedModel:
     source: Source | None = None
     """Code that lies beside the model."""
 
-    def request(self, stage: str, context: Context) -> dict[str, Any]:
-        """Return ``CreateModel``'s request."""
+    def container(self, context: Context) -> dict[str, Any]:
+        """Return the container that hosts it."""
         source = {
             "S3Uri": self.data if self.is_archive else apply(Function.DIRECTORY, self.data),
             "S3DataType": "S3Object" if self.is_archive else "S3Prefix",
@@ -56,9 +56,13 @@ class ServedModel:
         environment = {**_finding(self.source), **self.environment}
         if environment:
             container["Environment"] = environment
+        return container
+
+    def request(self, stage: str, context: Context) -> dict[str, Any]:
+        """Return ``CreateModel``'s request."""
         request: dict[str, Any] = {
             "ModelName": context.resource_name(stage),
-            "PrimaryContainer": container,
+            "PrimaryContainer": self.container(context),
             "ExecutionRoleArn": context.role,
             "Tags": context.tag_list(stage),
         }

@@ -54,6 +54,11 @@ class TrainingJobOutputs:
     """S3 URI of the checkpoints, if the job keeps any."""
     billable_time_s: Ref[int] = output()
     """Seconds that are paid, after the spot discount."""
+    code_digest: Ref[str] = output(
+        exists=lambda job: job.source is not None and job.source.uri is None,
+        otherwise="it has no source of this machine",
+    )
+    """SHA-256 of the source: of equal digests, the code is equal."""
 
 
 class TrainingJob(TrainingFields):
@@ -88,6 +93,8 @@ class TrainingJob(TrainingFields):
         }
         if self.checkpoints is not None:
             given["checkpoints"] = self.checkpoints_uri(context)
+        if self.source is not None and self.source.uri is None:
+            given["code_digest"] = self.source.sha256 or ""
         return Fragment(steps=(call,), outputs=given)
 
     def request(self, context: Context, candidate: int = 0) -> dict[str, Any]:

@@ -1,0 +1,142 @@
+"""A model is registered once, decided upon by a person or a rule, on every driver alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestration import Pipeline
+from orchestration.local import EmbeddedAws, Fault
+from orchestration.local.airflow import LocalAirflow
+from orchestration.local.run import On, run
+from orchestration.local.run.report import RunReport
+from orchestration.stages.people.places import Decision
+from tests.conformance import normal
+
+pytestmark = pytest.mark.slow
+
+IMAGE = "orchestration.local/pytorch:2"
+Answer = tuple[Decision, str]
+ON: tuple[On, ...] = ("direct", "step-functions", "airflow")
+LOST = Fault(
+    "sagemaker", "CreateModelPackage", "InternalFailure", "lost", status=500, after_effect=True
+)
+REGISTER: dict[str, Any] = {
+    "kind": "model_registration",
+    "package_group": "prices",
+    "model_data": "s3://registry/model",
+    "image": IMAGE,
+    "description": "Prices of {{ flats }}.",
+    "code_digest": "c0de",
+    "report": "s3://registry/report.json",
+    "metadata": {"accuracy": {"parameter": "accuracy"}},
+    "approve_when": {"at_least": [{"parameter": "accuracy"}, 0.9]},
+}
+
+
+def pipeline(**stages: Any) -> Pipeline:
+    return Pipeline.parse(
+        {
+            "name": "prices",
+            "region": "us-east-1",
+            "parameters": {"accuracy": {"type": "number"}},
+            "workspace": "s3://registry/runs",
+            "stages": {"register": REGISTER, **stages},
+        }
+    )
+
+
+ASKED: dict[str, Any] = {
+    "sign_off": {
+        "kind": "approval",
+        "question": {"join": ["Approve ", {"ref": "register.model_package"}, "?"]},
+        "on_reject": "go_on",
+    },
+    "decide": {
+        "kind": "model_approval",
+        "model_package": {"ref": "register.model_package"},
+        "approved": {"ref": "sign_off.approved"},
+        "description": {"ref": "sign_off.comment"},
+    },
+}
+
+
+def says(answer: Answer) -> Any:
+    return lambda _stage, _question: answer
+
+
+def versions(aws: EmbeddedAws) -> list[dict[str, Any]]:
+    return list(aws.state()["sagemaker"]["ModelPackages"].values())
+
+
+def registered(
+    aws: EmbeddedAws, on: On, airflow: LocalAirflow | None, answer: Answer | None, accuracy: float
+) -> RunReport:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="registry")
+    s3.put_object(Bucket="registry", Key="model/weights", Body=b"1")
+    aws.inject(LOST)
+    return run(
+        pipeline(**(ASKED if answer else {})),
+        on=on,
+        aws=aws,
+        airflow=airflow,
+        parameters={"accuracy": accuracy},
+        run_id="once",
+        on_question=says(answer) if answer else None,
+    )
+
+
+def test_a_lost_response_registers_once_and_a_person_decides(airflow: LocalAirflow) -> None:
+    seen = []
+    for on in ON:
+        with EmbeddedAws(time_scale=0.003) as aws:
+            answer: Answer = ("rejected", "worse on flats")
+            report = registered(aws, on, airflow, answer, 0.8)
+            assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+            [version] = versions(aws)
+            account = {**aws.state(), "s3": {}}
+            # The question's token is of Step Functions alone.
+            calls = [call for call in report.calls if call.service == "sagemaker"]
+            seen.append((normal.changes(calls), normal.account(account)))
+        outputs: Any = report.outputs
+        shown, decided = outputs["register"], outputs["decide"]
+        assert shown["model_package"].endswith(":model-package/prices/1")
+        assert (shown["version"], shown["status"]) == (1, "PendingManualApproval")
+        assert decided["status"] == version["ModelApprovalStatus"] == "Rejected"
+        assert version["ApprovalDescription"] == "worse on flats"
+        metadata = version["CustomerMetadataProperties"]
+        assert metadata["accuracy"] == "0.8"
+        assert metadata["orchestration:code_digest"] == "c0de"
+    assert seen[1:] == seen[:1] * 2
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "status"), [(0.95, "Approved"), (0.85, "PendingManualApproval")]
+)
+def test_a_rule_approves_and_the_same_run_finds_its_version(accuracy: float, status: str) -> None:
+    with EmbeddedAws(time_scale=0.003) as aws:
+        registered(aws, "direct", None, None, accuracy)
+        [version] = versions(aws)
+        assert version["ModelApprovalStatus"] == status
+        s3 = aws.client("s3")
+        # What the driver has kept of the run is lost.
+        for item in s3.list_objects_v2(Bucket="registry", Prefix="runs/")["Contents"]:
+            s3.delete_object(Bucket="registry", Key=item["Key"])
+        again = run(pipeline(), aws=aws, parameters={"accuracy": accuracy}, run_id="once")
+        assert again.outputs["register"]["version"] == 1  # type: ignore[index,call-overload]
+        assert "CreateModelPackage" not in {call.operation for call in again.calls}
+        s3.put_object(Bucket="registry", Key="model/weights", Body=b"2")
+        other = run(pipeline(), aws=aws, parameters={"accuracy": accuracy}, run_id="once more")
+        assert other.outputs["register"]["version"] == 2  # type: ignore[index,call-overload]
+
+
+def test_without_a_model_nothing_is_registered() -> None:
+    with EmbeddedAws(time_scale=0.003) as aws:
+        aws.client("s3").create_bucket(Bucket="registry")
+        for on in ON[:2]:
+            report = run(pipeline(), on=on, aws=aws, parameters={"accuracy": 1})
+            assert (report.state, report.error) == ("failed", "DataNotUsable")
+            assert report.cause == "stage register found no model below s3://registry/model"
+        assert versions(aws) == []
