@@ -22,6 +22,26 @@ _REFERENCE: Schema = {"$ref": "#/$defs/Reference"}
 _CONDITION: Schema = {"$ref": "#/$defs/Condition"}
 _OPERAND: Schema = {"anyOf": [{"type": ["string", "number", "boolean"]}, _REFERENCE]}
 _NAMED = (_REFERENCE, _CONDITION)
+_FORMS = {
+    "equal": "Whether two values are equal.",
+    "not_equal": "Whether two values differ.",
+    "less": "Whether the first value is less than the second.",
+    "at_most": "Whether the first value is at most the second.",
+    "greater": "Whether the first value is greater than the second.",
+    "at_least": "Whether the first value is at least the second.",
+    "in": "Whether a value is one of a list.",
+    "all": "Whether all of these conditions hold.",
+    "any": "Whether one of these conditions holds.",
+    "not": "Whether this condition does not hold.",
+    "ref": "An output of a stage: `train.model_artifacts`.",
+    "parameter": "A parameter of the pipeline, by its name.",
+    "first_of": "The first of these values that exists, for stages that may not have run.",
+    "run": "The id of the run.",
+    "each": "A value of the element that a stage with `for_each` runs for.",
+    "outcome": "The way in which the run ended, for stages that run afterwards.",
+    "join": "These texts and values, one after the other.",
+}
+"""The written forms of conditions and references."""
 
 
 def pipeline_schema(kinds: Kinds) -> Schema:
@@ -43,8 +63,8 @@ def pipeline_schema(kinds: Kinds) -> Schema:
     generated = _mapped(generated, lambda s: _CONDITION if s == condition else s)
     generated = _mapped(generated, _without_discriminator)
     definitions: dict[str, Schema] = generated["$defs"]
-    definitions["Reference"] = _reference(reference)
-    definitions["Condition"] = _condition(condition)
+    definitions["Reference"] = _explained(_reference(reference))
+    definitions["Condition"] = _explained(_condition(condition))
     inner = {each.__name__: each for model in models for each in _models(model)}
     inner |= {name: model for model, name in names.items()}
     for name, definition in definitions.items():
@@ -71,6 +91,14 @@ def _reference(schema: Schema) -> Schema:
             form["properties"]["first_of"]["items"] = _OPERAND
     whole["description"] = "A value that is known only during a run."
     return whole
+
+
+def _explained(schema: Schema) -> Schema:
+    """Describe each form of a condition or a reference, by its key."""
+    for form in (schema, *schema.get("oneOf", ())):
+        for key, property_ in form.get("properties", {}).items():
+            form["properties"][key] = {"description": _FORMS[key], **property_}
+    return schema
 
 
 def _condition(schema: Schema) -> Schema:
@@ -115,6 +143,7 @@ def _require_kind(definition: Schema) -> None:
     """Require the kind of union members, which a file must always give."""
     kind = definition.get("properties", {}).get("kind", {})
     if "const" in kind:
+        kind["description"] = definition.get("description", "").partition("\n")[0]
         definition["required"] = ["kind", *definition.get("required", [])]
 
 
@@ -145,7 +174,7 @@ def _by_kind(stages: Mapping[str, str], suffix: str) -> Schema:
     # Not oneOf, so that an editor reports problems of the stage that is meant.
     return {
         "type": "object",
-        "properties": {"kind": {"enum": list(stages)}},
+        "properties": {"kind": {"enum": list(stages), "description": "The kind of the stage."}},
         "required": ["kind"],
         "allOf": [
             {

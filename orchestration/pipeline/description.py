@@ -52,6 +52,7 @@ class Parameter(Model):
     default: Scalar | list[Element] | None = None
     """Without one, every run has to give the value."""
     description: str = ""
+    """Words about the value, shown where a run is started."""
 
     def fits(self, value: Scalar | list[Element]) -> bool:
         """Return whether a value has the parameter's type."""
@@ -90,7 +91,9 @@ class Description(Model):
     name: str = Field(pattern=PIPELINE_NAME, max_length=32)
     """Lower case with hyphens; it stands in the name of everything the pipeline creates."""
     description: str = ""
+    """Words about the pipeline, shown where its DAG or state machine is listed."""
     parameters: dict[Name, Parameter] = {}
+    """Values that each run is given, by name: ``{bucket: {}, epochs: {default: 3}}``."""
     workspace: Text
     """S3 URI, without a slash at its end, under which every run keeps its files."""
     role: Text = parameter(ROLE)
@@ -114,7 +117,9 @@ class Description(Model):
     always: tuple[AnyStage, ...] = ()
     """Stages after the end of every run, whether it failed or succeeded."""
     tags: dict[str, str] = Field(default={}, max_length=40)
+    """Tags of everything that the pipeline creates; a stage adds its own."""
     schedule: Schedule | None = None
+    """When runs start by themselves; by default never."""
     trigger: Trigger | None = None
     """The event after which it runs by itself, beside its schedule."""
     notify: Notify | None = None

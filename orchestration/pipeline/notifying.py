@@ -67,6 +67,7 @@ class Notify(Model):
     on_failure: Topics | None = None
     """Runs that failed, timed out or were aborted."""
     on_success: Topics | None = None
+    """Topics that hear of runs that succeeded."""
 
     @model_validator(mode="after")
     def _tells_somebody(self) -> Self:

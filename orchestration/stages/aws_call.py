@@ -72,7 +72,9 @@ class Poll(Request):
     stop: Request | None = None
     """The request that stops it when the run is aborted or out of time."""
     interval_s: Seconds = 30
+    """Seconds between two questions."""
     timeout_s: Seconds = 86_400
+    """Seconds after which the stage fails as ``TimedOut``."""
 
 
 class Needs(Model):
@@ -116,9 +118,11 @@ class AwsCall(Stage):
     ``{name: Items[0].Name}``. They are texts, numbers and booleans; what a function of Lambda
     returns is any JSON, and its places continue behind the payload: ``{score: Payload.score}``."""
     poll: Poll | None = None
+    """The way to wait for what the call starts; by default its response ends the stage."""
     exists: Answer | None = None
     """The error by which the operation says that an earlier attempt of this run got through."""
     permissions: tuple[Needs, ...] = ()
+    """Further permissions, for what AWS does in the caller's name."""
     outputs: ClassVar[Outputs[Any]] = NamedOutputs("named_outputs", _kind_of)
 
     @property

@@ -124,7 +124,9 @@ class Vpc(Model):
     """
 
     subnets: tuple[Text, ...] = Field(min_length=1, max_length=16)
+    """Ids of the subnets: ``subnet-0123456789abcdef0``."""
     security_groups: tuple[Text, ...] = Field(min_length=1, max_length=5)
+    """Ids of the security groups: ``sg-0123456789abcdef0``."""
 
     def request(self) -> dict[str, Any]:
         """``VpcConfig`` of a SageMaker request."""

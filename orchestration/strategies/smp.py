@@ -61,6 +61,7 @@ class SMPv1(_Parameters):
     processes_per_host: ProcessesPerHost | None = None
     """One per GPU at most; ``None``: one per GPU."""
     custom_mpi_options: MpiOptions | None = None
+    """Further options of ``mpirun``."""
     instance_group: GroupName | None = None
     """On a heterogeneous cluster: the group that trains."""
 
@@ -90,6 +91,7 @@ class SMPv1(_Parameters):
     load_partition: bool | None = None
     """TensorFlow: load the partitioning of an earlier job from ``partition_file``."""
     partition_file: str | None = None
+    """TensorFlow: file of the partitioning for ``load_partition``."""
     contiguous: bool | None = None
     """TensorFlow: keep each partition connected. Default true."""
     memory_weight: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -108,6 +110,7 @@ class SMPv1(_Parameters):
     ddp: bool | None = None
     """PyTorch: data parallelism between the replicas, by DistributedDataParallel."""
     ddp_port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    """PyTorch: port at which the replicas meet."""
     ddp_dist_backend: str | None = None
     """``auto`` (SMDDP's collectives if possible) or ``nccl`` (1.13)."""
     horovod: bool | None = None

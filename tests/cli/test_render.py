@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,25 @@ def test_the_schema_takes_the_example_pipelines(schema: Any, name: str) -> None:
 def test_the_schema_takes_the_pipelines_of_guides(schema: Any, guide: Path) -> None:
     for text in shown(guide, "yaml"):
         assert list(schema.iter_errors(yaml.safe_load(text))) == []
+
+
+def _undescribed(schema: object, path: str = "$") -> Iterator[str]:
+    """Yield the properties without a description, but for those that only tell forms apart."""
+    match schema:
+        case dict():
+            for name, inner in schema.items():
+                if name == "properties" and not path.endswith(".if"):
+                    for field, property_ in inner.items():
+                        if not property_.get("description"):
+                            yield f"{path}.{field}"
+                yield from _undescribed(inner, f"{path}.{name}")
+        case list():
+            for index, inner in enumerate(schema):
+                yield from _undescribed(inner, f"{path}[{index}]")
+
+
+def test_every_property_of_the_schema_has_a_description(schema: Any) -> None:
+    assert list(_undescribed(schema.schema)) == []
 
 
 def test_the_schema_takes_stages_as_a_list(schema: Any) -> None:

@@ -37,6 +37,7 @@ class S3Objects(Model):
     """New objects in a bucket, which must send its events to EventBridge."""
 
     bucket: Annotated[Literally, StringConstraints(pattern=_BUCKET)]
+    """Name of the bucket, whose notifications EventBridge gets."""
     prefix: Literally = ""
     """The beginning of their keys."""
     suffix: Literally = ""
@@ -47,7 +48,9 @@ class ModelPackages(Model):
     """Versions of a model in SageMaker's registry that get a status."""
 
     group: Annotated[Literally, StringConstraints(pattern=_GROUP)]
+    """Name of the model package group."""
     status: Literal["Approved", "Rejected", "PendingManualApproval"] = "Approved"
+    """Approval status that starts a run, once a package of the group has it."""
 
 
 class EventValue(Model):

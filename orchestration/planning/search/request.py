@@ -31,40 +31,58 @@ class LoraRequest(Asked):
     """LoRA adapters, trained instead of the model's own weights."""
 
     rank: Positive
+    """Rank of the adapters."""
     targets: Targets = "attention"
+    """Layers that have adapters."""
 
 
 class RateRequest(Asked):
     """A learning rate that works for a batch."""
 
     value: Above
+    """The learning rate."""
     batch: Positive
+    """The batch that it works for, in samples."""
 
 
 class PlanRequest(Asked):
     """A training to plan."""
 
     model: ModelRequest
+    """The model to train."""
     sequence: Positive
     """Tokens of one sample."""
     precision: Literal["fp32", "fp16", "bf16", "fp8"] = "bf16"
+    """Number format of the computation."""
     optimizer: Optimizer = "adamw"
+    """The optimizer, whose state takes memory."""
     lora: LoraRequest | None = None
+    """Train adapters instead of all weights."""
     batch: BatchRequest
+    """The batch of one optimizer step."""
     data: DataRequest
+    """The amount of training data."""
     learning_rate: RateRequest | None = None
+    """A known learning rate, scaled to the batch that is chosen."""
     framework: FrameworkRequest = FrameworkRequest()
+    """Framework of the training script."""
     kernels: Kernels = "eager"
+    """Kernels of elementwise work: one per operator (``eager``), those of ``torch.compile``, or
+    Transformer Engine's (``fused``)."""
     engine: Engine | None = None
     """Engine of the training script; ``None``: PyTorch's own, DeepSpeed or NeuronX, by layout."""
     instances: InstancesRequest = InstancesRequest()
+    """Instances that may be rented."""
     strategies: tuple[str, ...] | None = None
     """Allowed kinds of strategies; ``None``: all."""
     unverified: bool = False
     """Also use strategies if no source says whether they run on an instance."""
     objective: Aim = "cheapest"
+    """The aim of the plan."""
     deadline_h: Above | None = None
+    """Most hours that the training may take."""
     budget_usd: Above | None = None
+    """Most US dollars it may cost."""
 
     @field_validator("strategies")
     @classmethod

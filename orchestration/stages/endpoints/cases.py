@@ -31,6 +31,7 @@ class Case(Model):
     request: JsonValue
     """The body: JSON, or text of another content type (which Step Functions cannot send)."""
     content_type: str = Field(default="application/json", min_length=1, max_length=1024)
+    """Content type of the request."""
     status: int = Field(default=OK, strict=True)
     """The status that the model's container answers with: 200, or 400 to 599 for a request that it
     has to refuse."""

@@ -32,6 +32,7 @@ class SmokeTest(Model):
     request: JsonValue
     """The body: JSON, or text of another content type (which Step Functions cannot send)."""
     content_type: str = "application/json"
+    """Content type of the request."""
 
     @property
     def body(self) -> JsonValue:
@@ -48,9 +49,13 @@ class DeploymentRequests(Model):
     """Further fields of the requests of a deployment, as AWS names them."""
 
     CreateModel: Extra = {}
+    """Of the model."""
     CreateEndpointConfig: Extra = {}
+    """Of the endpoint's configuration."""
     CreateEndpoint: Extra = {}
+    """Of the endpoint, where it does not exist yet."""
     UpdateEndpoint: Extra = {}
+    """Of the endpoint, where it exists."""
 
     def merged(self, operation: str, request: dict[str, Any]) -> Operation:
         """Return an operation with its further fields; ``ValueError`` for one that is set."""
@@ -66,6 +71,7 @@ class DeploymentFields(Stage):
     """S3 URI of a directory with the model's files (``evaluate.outputs.best_checkpoint``), or of a
     ``model.tar.gz`` (``model_archive: true``)."""
     model_archive: bool = False
+    """``model_data`` is a ``model.tar.gz``, not a directory."""
     image: Text | None = None
     """The inference container, by its registry path."""
     framework: Framework | None = None
@@ -76,14 +82,21 @@ class DeploymentFields(Stage):
     endpoint_name: Text | None = None
     """By default the pipeline's and the stage's name; it outlives the run."""
     instance_type: Text
+    """Machines that serve the model: ``ml.m5.large``."""
     instance_count: Count = 1
+    """Machines that serve the model."""
     environment: dict[str, Text] = Field(default={}, max_length=100)
+    """Variables of the model's container."""
     smoke_test: SmokeTest | None = None
+    """A request that the endpoint must answer; by default none is sent."""
     update: EndpointUpdate | None = None
     """The way traffic moves to the new model; by default all at once, with nothing to watch it."""
     poll_interval_s: Seconds = 30
+    """Seconds between two questions about the endpoint's status."""
     vpc: Vpc | None = None
+    """Subnets and security groups of the model's container."""
     enable_network_isolation: bool = False
+    """The model's container reaches no network."""
     extra_request: DeploymentRequests = DeploymentRequests()
     """Further fields, by operation: ``{CreateModel: {…}, CreateEndpointConfig: {…}}``."""
 

@@ -94,5 +94,8 @@ class EvaluationReport(Model):
     image: Text | None = None
     """A container with ``python3`` (3.8 or later); by default that of the evaluation."""
     instance_type: Text = "ml.m5.large"
+    """Machine of the job."""
     volume_gib: Gibibytes = 30
+    """GiB of the machine's volume."""
     max_runtime_s: Seconds = Field(default=3600, le=5 * 86_400)
+    """Seconds after which SageMaker stops the job."""

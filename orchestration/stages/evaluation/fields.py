@@ -65,6 +65,7 @@ class EvaluationFields(Stage):
     data: Text | None = None
     """S3 URI of the held-back data."""
     image: Text | None = None
+    """The evaluation's container, by its registry path."""
     framework: Framework | None = None
     """Instead: AWS's own container of a framework: ``{name: pytorch, version: "2.8"}``."""
     source: Source | None = None
@@ -76,17 +77,22 @@ class EvaluationFields(Stage):
     write 25 of the 25,000 events that Step Functions allows an execution: more than 500 need a
     ``report``."""
     instance_type: Text | None = None
+    """Machines of each job: ``ml.g5.xlarge``."""
     instance_count: Count = 1
     """Machines of each job; the data and the model lie on all, and one of them writes the
     report."""
     volume_gib: Gibibytes = 30
+    """GiB of each machine's volume, which holds data and checkpoint."""
     max_concurrency: int = Field(default=4, ge=1, le=40)
     """Checkpoints evaluated at a time."""
     max_runtime_s: Seconds = Field(default=3600, le=5 * 86_400)
+    """Seconds after which SageMaker stops a job."""
     metric: str = Field(min_length=1, max_length=100)
     """The metric that decides, by its name in the report or in the training job."""
     direction: Direction
+    """``max``: the largest value is the best; ``min``: the smallest."""
     threshold: Threshold | None = None
+    """The bound that the best value must keep; by default the best one passes."""
     metrics: dict[Name, EvaluationMetric] = Field(default={}, max_length=20)
     """Further metrics with their bounds: ``{latency_ms: {maximum: 40}}``. The best is the best of
     those that keep all bounds; an entry with the name of ``metric`` gives that one a path or
@@ -105,11 +111,14 @@ class EvaluationFields(Stage):
     """Let a job decide and write a page about it into the workspace; slices, a champion and
     failures that are allowed need that job, and have it by default."""
     environment: dict[str, Text] = Field(default={}, max_length=100)
+    """Variables of the script."""
     vpc: Vpc | None = None
+    """Subnets and security groups of the jobs."""
     wait_for_capacity_h: Hours | None = None
     """Hours in which each job is requested again and again where there is no capacity or quota;
     ``None``: once."""
     poll_interval_s: Seconds = 30
+    """Seconds between two questions about a job's status."""
     extra_request: Extra = {}
     """Further fields of ``CreateProcessingJob``."""
 

@@ -27,6 +27,7 @@ class ExistingFileSystem(Model):
 
     kind: Literal["existing_fsx_lustre"] = "existing_fsx_lustre"
     file_system_id: Text
+    """Id of the FSx for Lustre file system: ``fs-0123456789abcdef0``."""
     mount_path: str = Field(default="/", pattern=r"^/[A-Za-z0-9._/-]*$", max_length=200)
     """The directory of the file system in which the data lies, or to which it is copied."""
     security_groups: tuple[Text, ...] = Field(default=(), max_length=5)

@@ -34,25 +34,37 @@ class AirflowOptions(Model):
     """
 
     pool: _Text | None = None
+    """Pool of Airflow that the tasks take slots of."""
     pool_slots: int | None = Field(default=None, ge=1, strict=True)
+    """Slots of the pool that each task takes."""
     queue: _Text | None = None
+    """Queue of the executor that the tasks wait in."""
     executor: _Text | None = None
+    """Executor of the tasks, where Airflow has several."""
     owner: _Text | None = None
+    """Owner that Airflow shows beside the tasks."""
     priority_weight: int | None = Field(default=None, strict=True)
+    """Tasks of a larger weight start first."""
     weight_rule: Literal["downstream", "upstream", "absolute"] | None = None
+    """Way in which the weights of other tasks of the DAG are added to a task's own."""
     retries: int | None = Field(default=None, ge=0, strict=True)
     """Attempts after the first, by default two. They are for workers that die and for AWS when it
     can't be reached; a job that failed is not started again."""
     retry_delay_s: Seconds | None = None
+    """Seconds before another attempt."""
     retry_exponential_backoff: bool | None = Field(default=None, strict=True)
+    """Wait longer before each further attempt."""
     max_retry_delay_s: Seconds | None = None
+    """Longest wait before another attempt, in seconds."""
     execution_timeout_s: Seconds | None = None
     """Seconds that a task may hold a worker at a time; while it waits for a job it holds none. How
     long a job may take is for the stage's own fields to say."""
     on_failure_callback: Callables | None = None
     """Callables that Airflow calls, by their dotted names; imported when the DAG is built."""
     on_success_callback: Callables | None = None
+    """Called after a task has succeeded, as ``on_failure_callback`` after one failed."""
     on_retry_callback: Callables | None = None
+    """Called before a task is tried again."""
     outlets: tuple[_Asset, ...] = ()
     """Assets, by name or URI, that the stage's last task updates; those of a pipeline, its last."""
 

@@ -83,6 +83,7 @@ class Approval(Stage):
     """After a no, fail the run as ``Rejected``, leave out what follows and end well, or go on:
     what follows reads ``approved``."""
     notify: Announcement | None = None
+    """Who is told that the run waits for an answer; by default nobody."""
 
     outputs: ClassVar[Outputs[ApprovalOutputs]] = Outputs(ApprovalOutputs)
 

@@ -105,6 +105,7 @@ class ProcessingCluster(Model):
     instance_type: Text
     """``ml.m5.4xlarge``."""
     instance_count: Count = 1
+    """Machines of the job."""
     fallbacks: tuple[Machines, ...] = Field(default=(), max_length=8)
     """Tried in order where there is no capacity (or no quota) for what comes before: each a job of
     its own, started only after the one before it ended without machines."""
@@ -142,12 +143,14 @@ class ReportThreshold(Threshold):
     number: Name
     """One of the report's ``numbers``."""
     direction: Direction
+    """``max``: the number must be at least the threshold; ``min``: at most."""
 
 
 class Report(Model):
     """A JSON file that the job writes into one of its results: its values are outputs, too."""
 
     result: Name
+    """Name of the result, among the job's ``results``."""
     file: str = Field(default="report.json", min_length=1, max_length=256)
     """Its path in the result."""
     numbers: dict[Name, str] = {}
@@ -155,6 +158,7 @@ class Report(Model):
     texts: dict[Name, str] = {}
     """The same for text: ``{label: best.label}``."""
     threshold: ReportThreshold | None = None
+    """A bound that one of the ``numbers`` must keep; by default none."""
 
     def problems(self, results: dict[str, ProcessingResult]) -> Iterator[Problem]:
         """Yield the report's own errors, with paths inside it."""

@@ -64,25 +64,34 @@ class ProcessingJob(Stage):
     ``smspark-submit``); without a source the container's entry point, which must be given with a
     framework and is else the image's own."""
     arguments: tuple[Text, ...] = Field(default=(), max_length=100)
+    """Arguments of the script, or of the container's entry point."""
     inputs: dict[Name, Input] = {}
     """The data, by names of yours."""
     results: dict[Name, ProcessingResult] = {}
     """The folders to upload, by names of yours: each is an output of the stage."""
     report: Report | None = None
+    """A JSON file of a result, whose values become outputs."""
     cluster: ProcessingCluster
+    """The job's machines."""
     environment: dict[str, Text] = Field(default={}, max_length=100)
+    """Variables of the script."""
     max_runtime_s: Seconds = Field(default=86_400, le=9 * 86_400)
+    """Seconds after which SageMaker stops the job."""
     wait_for_capacity_h: Hours | None = None
     """Hours, from the first request on, in which the cluster and its fallbacks are requested again
     and again where there is no capacity or quota. ``None``: each is requested once."""
     output_kms_key: Text | None = None
     """Encrypts the results."""
     vpc: Vpc | None = None
+    """Subnets and security groups of the job."""
     enable_network_isolation: bool = False
+    """The container reaches no network."""
     encrypt_inter_container_traffic: bool = False
+    """Encrypt the traffic between the machines."""
     local: StandIn | None = None
     """The program that runs on the embedded AWS in the place of the image's own."""
     poll_interval_s: Seconds = 30
+    """Seconds between two questions about the job's status."""
     extra_request: Extra = {}
     """Further fields of ``CreateProcessingJob``."""
 

@@ -65,7 +65,9 @@ class RegistrationRequests(Model):
     """Further fields of the requests of a registration, as AWS names them."""
 
     CreateModelPackageGroup: Extra = {}
+    """Of the group, where it does not exist yet."""
     CreateModelPackage: Extra = {}
+    """Of the version."""
 
     def merged(self, operation: str, request: dict[str, Any]) -> Operation:
         """Return an operation with its further fields; ``ValueError`` for one that is set."""
@@ -100,9 +102,11 @@ class ModelRegistration(Stage):
     """S3 URI of a directory with the model's files (``evaluate.outputs.best_checkpoint``), or of a
     ``model.tar.gz`` (``model_archive: true``)."""
     model_archive: bool = False
+    """``model_data`` is a ``model.tar.gz``, not a directory."""
     image: Text
     """The inference container, by its registry path."""
     environment: dict[str, Text] = Field(default={}, max_length=100)
+    """Variables of the model's container."""
     content_types: tuple[Text, ...] = ("application/json",)
     """Content types of requests to its endpoints."""
     response_types: tuple[Text, ...] = ("application/json",)

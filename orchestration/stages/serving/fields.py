@@ -20,7 +20,9 @@ class TransformRequests(Model):
     """Further fields of the requests of a batch transform, as AWS names them."""
 
     CreateModel: Extra = {}
+    """Of the model."""
     CreateTransformJob: Extra = {}
+    """Of the job."""
 
     def merged(self, operation: str, request: dict[str, Any]) -> Operation:
         """Return an operation with its further fields; ``ValueError`` for one that is set."""
@@ -36,6 +38,7 @@ class TransformFields(Stage):
     """S3 URI of a directory with the model's files (``evaluate.outputs.best_checkpoint``), or of a
     ``model.tar.gz`` (``train.outputs.model_artifacts``, with ``model_archive: true``)."""
     model_archive: bool = False
+    """``model_data`` is a ``model.tar.gz``, not a directory."""
     image: Text | None = None
     """The inference container, by its registry path."""
     model_name: Text | None = None
@@ -45,12 +48,15 @@ class TransformFields(Stage):
     environment: dict[str, Text] = Field(default={}, max_length=100)
     """Of the model's container."""
     vpc: Vpc | None = None
+    """Subnets and security groups of the model's container."""
     enable_network_isolation: bool = False
+    """The model's container reaches no network."""
     data: Text
     """S3 URI of the folder with the data: at most 100,000 objects."""
     content_type: str | None = None
     """``text/csv``, ``application/json``, ``application/jsonlines``, or any other."""
     compression: Literal["none", "gzip"] = "none"
+    """Compression of the data's objects."""
     split: Literal["none", "line", "record_io", "tf_record"] = "none"
     """The way to split an object into records; ``none``: it is sent whole."""
     strategy: Literal["single_record", "multi_record"] | None = None
@@ -66,20 +72,26 @@ class TransformFields(Stage):
     output_filter: str | None = None
     """JSONPath of the part that is written: ``$[0,-1]``, ``$['id','SageMakerOutput']``."""
     max_payload_mb: int | None = Field(default=None, ge=0, le=LARGEST_MB)
+    """Largest body of a request, in MB; by default AWS's 6."""
     max_concurrency: int | None = Field(default=None, ge=0, le=LARGEST_MB)
     """Requests at a time that each instance gets."""
     output_uri: Text | None = None
     """S3 URI of the predictions; by default the run's own place in the workspace."""
     output_kms_key: Text | None = None
+    """KMS key that encrypts the predictions."""
     instance_type: Text
+    """Machines of the job: ``ml.m5.large``."""
     instance_count: Count = 1
+    """Machines of the job."""
     volume_kms_key: Text | None = None
+    """KMS key that encrypts the machines' volumes."""
     max_runtime_s: Seconds = Field(default=86_400, le=28 * 86_400)
     """The run stops the job after so long."""
     wait_for_capacity_h: Hours | None = None
     """Hours, from the first request on, in which the machines are requested again and again where
     there is no capacity or quota. ``None``: they are requested once."""
     poll_interval_s: Seconds = 30
+    """Seconds between two questions about the job's status."""
     extra_request: TransformRequests = TransformRequests()
     """Further fields, by operation: ``{CreateModel: {…}, CreateTransformJob: {…}}``."""
 

@@ -33,6 +33,7 @@ class S3Channel(Model):
     input_mode: InputMode | None = None
     """``None``: as the job does (File)."""
     content_type: str | None = None
+    """Content type that the algorithm is told, ``text/csv``."""
     compression: Literal["None", "Gzip"] | None = None
     """Of the objects, unpacked on the way; only in Pipe mode."""
     record_wrapper: Literal["None", "RecordIO"] | None = None
@@ -97,6 +98,7 @@ class FileSystemChannel(Model):
     path: str = Field(default="", pattern=r"^(/[A-Za-z0-9._-]+)*$", max_length=200)
     """A directory below the staged data: ``/train``."""
     access: Literal["ro", "rw"] = "ro"
+    """``rw``: the script may write to it."""
 
     def request(self) -> dict[str, Any]:
         """One entry of ``InputDataConfig``, without its name."""
@@ -149,9 +151,11 @@ class EfsChannel(Model):
 
     kind: Literal["efs"] = "efs"
     file_system_id: Text
+    """Id of the EFS file system: ``fs-0123456789abcdef0``."""
     path: str = Field(pattern=r"^/[^\x00]*$", max_length=4096)
     """A directory of the file system: ``/data``."""
     access: Literal["ro", "rw"] = "ro"
+    """``rw``: the script may write to it."""
 
     def request(self) -> dict[str, Any]:
         """One entry of ``InputDataConfig``, without its name."""

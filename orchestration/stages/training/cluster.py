@@ -21,6 +21,7 @@ class Machines(Model):
     """Machines of one type."""
 
     instance_type: Text
+    """Their type: ``ml.p4d.24xlarge``."""
     instance_count: Count | None = None
     """``None``: as many as the cluster's ``instance_count``."""
 
@@ -32,8 +33,11 @@ class InstanceGroup(Model):
     """
 
     name: str = Field(min_length=1, max_length=64)
+    """Its name, which channels and strategies refer to."""
     instance_type: Text
+    """Type of its machines: ``ml.p4d.24xlarge``."""
     instance_count: Count = 1
+    """Number of its machines."""
 
 
 class ManagedSpot(Model):

@@ -48,6 +48,7 @@ class TrainingFields(Stage):
     image: Text | None = None
     """The training container, by its registry path."""
     framework: Framework | None = None
+    """Instead of ``image``: AWS's own container of a framework."""
     algorithm: Text | None = None
     """Name or ARN of an algorithm: one of yours, or from AWS Marketplace."""
     entrypoint: tuple[Text, ...] = Field(default=(), max_length=100)
@@ -62,12 +63,17 @@ class TrainingFields(Stage):
     hyperparameters: dict[str, Value] = {}
     """JSON-encoded where there is a ``source``, as the toolkit reads them; else sent as text."""
     channels: dict[str, Channel] = Field(default={}, max_length=20)
+    """The data, by the names under which the script finds it: ``{train: s3://…}``."""
     cluster: Cluster = Cluster()
+    """The job's machines."""
     strategy: Annotated[Strategy | Auto, Field(discriminator="kind")] = NoStrategy()
     """The distribution of the training; ``auto``: the planner picks it, machines included."""
     spot: ManagedSpot | None = None
+    """Train on spot capacity; by default on demand."""
     checkpoints: Checkpoints | None = None
+    """Keep checkpoints in S3 while the job runs; ``{}`` in the run's own place."""
     max_runtime_s: Seconds = Field(default=86_400, le=28 * 86_400)
+    """Seconds after which SageMaker stops the job."""
     wait_for_capacity_h: Hours | None = None
     """Hours, from the first request on, in which the cluster and its fallbacks are requested again
     and again where there is no capacity or quota: every 15 minutes, or 48 times in all if that is
@@ -81,18 +87,29 @@ class TrainingFields(Stage):
     metrics_time_series: bool = False
     """Keep the metrics over time in SageMaker, beside the last values."""
     environment: dict[str, Text] = Field(default={}, max_length=100)
+    """Variables of the training script."""
     vpc: Vpc | None = None
+    """Subnets and security groups of the job."""
     input_mode: InputMode = "File"
+    """``File``: data is copied before the script starts; ``FastFile``, ``Pipe``: while it reads."""
     output: ModelOutput = ModelOutput()
+    """The place of the model and of what else the script writes."""
     debugger: Debugger | None = None
+    """Save tensors, and watch them by rules; by default neither."""
     profiler: Profiler | None = None
+    """Monitor the use of the machines; by default as SageMaker does by itself."""
     tensorboard: TensorBoard | None = None
+    """Copy the script's event files to S3; by default they are not kept."""
     experiment: Experiment | None = None
+    """The experiment that the job is filed under; by default none."""
     enable_network_isolation: bool = False
+    """The container reaches no network."""
     encrypt_inter_container_traffic: bool = False
+    """Encrypt the traffic between the machines."""
     local: StandIn | None = None
     """The program that runs on the embedded AWS in the place of an image's own or an algorithm."""
     poll_interval_s: Seconds = 30
+    """Seconds between two questions about the job's status."""
     extra_request: Extra = {}
     """Further fields of ``CreateTrainingJob``: added, checked like the rest, never dropped."""
 

@@ -15,6 +15,7 @@ class Collection(Model):
     """Tensors that the Debugger saves together."""
 
     name: str = Field(min_length=1, max_length=256)
+    """Name of the collection: ``losses``, ``gradients``."""
     parameters: dict[str, str] = {}
     """``save_interval: "100"``."""
 
@@ -28,14 +29,19 @@ class Rule(Model):
     """A rule that watches a training job, evaluated in a processing job beside it."""
 
     name: str = Field(min_length=1, max_length=256)
+    """Its name, unique in the job."""
     image: Text
     """The rule evaluator's, by its registry path."""
     parameters: dict[str, str] = {}
     """``rule_to_invoke: LossNotDecreasing``."""
     uri: Text | None = None
+    """S3 URI of what the rule writes; by default SageMaker chooses one."""
     local_path: str | None = None
+    """Folder of the container that the rule writes to; by default SageMaker's."""
     instance_type: str | None = None
+    """Machine of the rule's processing job; by default SageMaker's choice."""
     volume_gib: int | None = Field(default=None, ge=0)
+    """GiB of its volume; by default SageMaker's choice."""
 
     def request(self) -> dict[str, Any]:
         """A ``DebugRuleConfiguration``, or a ``ProfilerRuleConfiguration``."""
@@ -59,9 +65,13 @@ class Debugger(Model):
     uri: Text | None = None
     """S3 URI of the tensors; by default that of the job's output."""
     local_path: str | None = None
+    """Folder of the container that the tensors are written to; by default SageMaker's."""
     hook_parameters: dict[str, str] = Field(default={}, max_length=20)
+    """Settings of the hook that saves tensors: ``save_interval``."""
     collections: tuple[Collection, ...] = Field(default=(), max_length=20)
+    """The tensors to save; by default what the hook's own configuration names."""
     rules: tuple[Rule, ...] = Field(default=(), max_length=20)
+    """Rules that watch the tensors."""
 
     def request(self, output: Text) -> dict[str, Any]:
         """Fields of ``CreateTrainingJob``; ``output`` is where the job's output goes."""
@@ -87,12 +97,15 @@ class Profiler(Model):
     """
 
     enabled: bool = True
+    """``false``: SageMaker does not monitor the machines."""
     uri: Text | None = None
     """S3 URI of the profiles; by default that of the job's output."""
     interval_ms: int | None = Field(default=None, ge=100)
     """Milliseconds between two readings: 100, 200, 500, 1000, 5000 or 60000."""
     parameters: dict[str, str] = Field(default={}, max_length=20)
+    """``ProfilingParameters``, as AWS names them."""
     rules: tuple[Rule, ...] = Field(default=(), max_length=20)
+    """Rules that watch the profiles."""
 
     def request(self, output: Text) -> dict[str, Any]:
         """Fields of ``CreateTrainingJob``; ``output`` is where the job's output goes."""
@@ -130,7 +143,9 @@ class TensorBoard(Model):
     """Copies what a script writes for TensorBoard to S3."""
 
     uri: Text
+    """S3 URI that the event files are copied to."""
     local_path: str | None = None
+    """Folder of the container that the script writes them to; by default SageMaker's."""
 
     def request(self) -> dict[str, Any]:
         """``TensorBoardOutputConfig``."""
@@ -142,10 +157,13 @@ class Experiment(Model):
     """The experiment that the job's metrics and artifacts are filed under."""
 
     name: Text | None = None
+    """The experiment's name."""
     trial: Text | None = None
+    """The trial's name."""
     display_name: Text | None = None
     """Of the job in the trial."""
     run: Text | None = None
+    """The run's name."""
 
     def request(self) -> dict[str, Any]:
         """``ExperimentConfig``."""

@@ -151,16 +151,21 @@ class TuningFields(TrainingFields):
     # A type checker takes a subclass for one of the same kind; for a reader of files it is another.
     kind: Literal["tuning_job"] = "tuning_job"  # type: ignore[assignment]
     objective: TuningObjective
+    """The metric by which training jobs are compared."""
     ranges: dict[str, TuningRange] = Field(min_length=1)
     """The hyperparameters to choose, beside the fixed ``hyperparameters``."""
     search: Literal["bayesian", "random", "grid", "hyperband"] = "bayesian"
     """The way to choose values; grid search tries every combination of categorical values."""
     limits: TuningLimits = TuningLimits()
+    """The most that the search may start and take."""
     early_stopping: bool = False
     """Stop training jobs that are unlikely to become better than those before them."""
     end: TuningEnd | None = None
+    """Conditions that end the search before its limits."""
     hyperband: Hyperband | None = None
+    """Resources of ``search: hyperband``."""
     warm_start: WarmStart | None = None
+    """Earlier tuning jobs whose results the search begins with."""
     seed: int | None = Field(default=None, ge=0, le=2**31 - 1)
     """The same seed makes the same choices more likely."""
 

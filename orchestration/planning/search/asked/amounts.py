@@ -12,7 +12,9 @@ from orchestration.planning.search.task import Batch, evened
 
 class _Amount(Asked):
     samples: Positive | None = None
+    """In samples."""
     tokens: Above | None = None
+    """Instead: in tokens."""
 
     @model_validator(mode="after")
     def _one_unit(self) -> Self:
@@ -30,6 +32,7 @@ class BatchRequest(_Amount):
     up_to_samples: Positive | None = None
     """Largest batch that the planner may choose."""
     up_to_tokens: Above | None = None
+    """The same in tokens."""
     critical_samples: Above | None = None
     """Batch beyond which more samples per step hardly save steps: the gradient's noise scale."""
 
@@ -54,6 +57,7 @@ class DataRequest(_Amount):
     """The training data, in samples or tokens, times epochs."""
 
     epochs: Above = 1
+    """Times that the training reads the data."""
 
     def total(self, sequence: int) -> int:
         """Return the number of samples in the whole training."""

@@ -17,8 +17,11 @@ class FrameworkRequest(Asked):
     """Framework of the training script."""
 
     name: Literal["pytorch", "huggingface", "tensorflow", "mxnet"] = "pytorch"
+    """Its name."""
     version: str | None = None
+    """Its version; ``None``: any."""
     image: str | None = None
+    """A container of your own, by its registry path."""
 
     @model_validator(mode="after")
     def _known_version(self) -> FrameworkRequest:
@@ -43,10 +46,13 @@ class InstancesRequest(Asked):
     types: tuple[str, ...] = ("ml.*",)
     """Instance types; ``*`` stands for any text."""
     counts: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 4, 8, 16, 32)
+    """Numbers of instances that may be chosen."""
     quotas: Mapping[str, Annotated[int, Field(ge=0)]] = {}
     """Largest number of instances by type; ``*`` stands for any text."""
     region: str | None = None
+    """Region whose prices count; ``None``: the one with most listed prices."""
     spot: bool = False
+    """Train on spot capacity."""
     spot_saving: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Fraction of the on-demand price that you expect spot to save."""
 

@@ -17,18 +17,27 @@ class ModelRequest(Asked):
     """The model: its configuration, a few numbers, or only its number of parameters."""
 
     name: str | None = None
+    """Name of the model, for people."""
     config: Mapping[str, Any] | str | None = None
     """Content of Hugging Face's ``config.json``; in YAML files also the path to it."""
     parameters: Above | None = None
     """Number of parameters; the shape is guessed, and predictions get wider margins."""
     layers: Positive | None = None
+    """Transformer blocks."""
     hidden: Positive | None = None
+    """Width of the residual stream."""
     heads: Positive | None = None
+    """Attention heads."""
     kv_heads: Positive | None = None
+    """Heads of keys and values; ``None``: as many as ``heads``."""
     ffn: Positive | None = None
+    """Width of the feed-forward layers; ``None``: a usual one."""
     vocabulary: Positive | None = None
+    """Number of tokens in the vocabulary."""
     gated: bool = True
+    """The feed-forward layers are gated (SwiGLU): three matrices, not two."""
     tied_embeddings: bool = False
+    """Input and output embeddings are one matrix."""
 
     @model_validator(mode="after")
     def _one_way(self) -> ModelRequest:
