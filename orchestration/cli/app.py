@@ -181,13 +181,29 @@ def plan(
         bool, typer.Option("--all", help="Also show other plans, and everything that was rejected.")
     ] = False,
     measurements: Measurements = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare the pinned plans with what a run took.")
+    ] = False,
+    run_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="With --check; default: the latest run.")
+    ] = None,
+    region: Region = None,
+    profile: Profile = None,
     as_json: Json = False,
 ) -> None:
     """Pick machines and distribution.
 
     For each stage with `strategy: {kind: auto}`, or for a request in its own file: the instances,
-    the layout of the model, the time and cost, and why the alternatives were rejected.
+    the layout of the model, the time and cost, and why the alternatives were rejected. After a run,
+    `--check` says how far the pinned plans were off.
     """
+    if check:
+        from orchestration.cli.commands import checking
+
+        checking.check(
+            file, stage=stage, run_id=run_id, region=region, profile=profile, as_json=as_json
+        )
+        return
     from orchestration.cli.commands import planning
 
     planning.plan(

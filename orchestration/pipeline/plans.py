@@ -249,5 +249,19 @@ def _pinned(asked: str, config: Path | None, plan: Plan) -> Pinned:
             "hours": round(plan.time_s.expected / 3600, 2),
             "usd": None if plan.cost_usd is None else round(plan.cost_usd.expected, 2),
             "price": found["price"],
+            **_intervals(plan),
         },
     }
+
+
+def _intervals(plan: Plan) -> dict[str, list[float]]:
+    """Return low, expected and high figures, for a comparison with what a run takes."""
+    p, time, cost = plan.prediction, plan.time_s, plan.cost_usd
+    figures = {
+        "step_s": (p.low_s, p.step_time_s, p.high_s),
+        "memory_gib": (p.memory_low_gib, p.memory_gib, p.memory_high_gib),
+        "time_s": (time.low, time.expected, time.high),
+    }
+    if cost is not None:
+        figures["cost_usd"] = (cost.low, cost.expected, cost.high)
+    return {name: [float(f"{value:.4g}") for value in each] for name, each in figures.items()}

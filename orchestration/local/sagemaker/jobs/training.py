@@ -116,7 +116,9 @@ class TrainingJob(Job):
             "ModelArtifacts": {"S3ModelArtifacts": self.artifacts} if self.artifacts else None,
             "FinalMetricDataList": self.metrics or None,
             "TrainingTimeInSeconds": seconds if self.ended else None,
-            "BillableTimeInSeconds": seconds * len(self._cluster.hosts) if self.ended else None,
+            # Of one instance, whatever their number:
+            # https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingJob.html
+            "BillableTimeInSeconds": seconds if self.ended else None,
         }
 
     def logs(self) -> str:

@@ -1,0 +1,101 @@
+"""``orchestrate plan --check``: figures of a run beside those of the plan that is pinned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from orchestration.cli.output import FAILED, document, note, require, say
+from orchestration.errors import PipelineError, Problem, near
+
+if TYPE_CHECKING:
+    from orchestration.planning.telling.outcome import Outcome
+
+_PIPELINE, _STAGE, _RUN = (f"orchestration:{name}" for name in ("pipeline", "stage", "run"))
+
+
+def check(
+    path: Path,
+    *,
+    stage: str | None,
+    run_id: str | None,
+    region: str | None,
+    profile: str | None,
+    as_json: bool,
+) -> None:
+    """Show how far the plans of a pipeline were off, and exit with 1 if a stage has no job."""
+    require({"boto3": "aws"}, what="looking up jobs")
+    from orchestration import Pipeline
+    from orchestration.cli.commands.deployment import session_of
+    from orchestration.planning.telling.outcome import outcome
+
+    pins = _pins(path)
+    if stage is not None and stage not in pins:
+        raise typer.BadParameter(f"there is no {stage!r}{near(stage, pins)}", param_hint="--stage")
+    pipeline = Pipeline.load(path)
+    session = session_of(region or pipeline.region, profile)
+    names = [stage] if stage else list(pins)
+    found: dict[str, Outcome | None] = {}
+    for name in names:
+        job, run = _latest(session.client("sagemaker"), pipeline.name, name, run_id)
+        found[name] = None if job is None else outcome(pins[name], job, run)
+    if as_json:
+        document({name: None if each is None else each.data() for name, each in found.items()})
+    for name, each in found.items():
+        if each is None:
+            of_run = f" of run {run_id}" if run_id else ""
+            note(f"{name}: no training job{of_run} in {session.region_name} has this stage's tags")
+        elif not as_json:
+            _show(name, each)
+    if None in found.values():
+        raise typer.Exit(FAILED)
+
+
+def _pins(path: Path) -> Mapping[str, Any]:
+    """Return the plans that a pipeline's lock file pins, by stage."""
+    from orchestration.pipeline.files import lock_path
+
+    lock = lock_path(path)
+    pins = json.loads(lock.read_text(encoding="utf-8")).get("plans") if lock.exists() else None
+    if not pins:
+        text = f"pins no plan; `orchestrate plan {path} --update` writes one, before the run"
+        raise PipelineError([Problem(lock.name, text)])
+    return dict(pins)
+
+
+def _latest(
+    sagemaker: Any, pipeline: str, stage: str, run_id: str | None
+) -> tuple[Mapping[str, Any] | None, str]:
+    """Return the latest job of a stage that has ended, and its run."""
+    for summary in _jobs(sagemaker, f"{pipeline}-{stage.replace('_', '-')}-"):
+        listed = sagemaker.list_tags(ResourceArn=summary["TrainingJobArn"])["Tags"]
+        tags = {tag["Key"]: tag["Value"] for tag in listed}
+        run = tags.get(_RUN, "")
+        own = (tags.get(_PIPELINE), tags.get(_STAGE)) == (pipeline, stage)
+        if own and run_id in (None, run):
+            return sagemaker.describe_training_job(TrainingJobName=summary["TrainingJobName"]), run
+    return None, ""
+
+
+def _jobs(sagemaker: Any, prefix: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the jobs that have ended and whose names begin so, the latest first."""
+    pages = sagemaker.get_paginator("list_training_jobs").paginate(
+        NameContains=prefix, SortBy="CreationTime", SortOrder="Descending"
+    )
+    for page in pages:
+        for summary in page["TrainingJobSummaries"]:
+            running = summary["TrainingJobStatus"] in ("InProgress", "Stopping")
+            if summary["TrainingJobName"].startswith(prefix) and not running:
+                yield summary
+
+
+def _show(stage: str, outcome: Outcome) -> None:
+    say(f"{stage}: {outcome.job}, {outcome.status.lower()}, run {outcome.run_id}")
+    for figure in outcome.figures:
+        say(f"{figure.name:<12}{figure}")
+    for text in outcome.notes:
+        say(f"{'note':<12}{text}")
