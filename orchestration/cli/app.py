@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestration.cli import answers, deploying, inspecting
+from orchestration.cli import answers, deploying, inspecting, probing
 from orchestration.cli.commands.rendering import Artefact, Backend, Driver, Format
 from orchestration.cli.naming import use_stages
 from orchestration.cli.options import (
@@ -338,6 +338,7 @@ def demo(as_json: Json = False) -> None:
     show(as_json=as_json)
 
 
+app.command()(probing.probe)
 app.command()(deploying.deploy)
 app.command()(deploying.destroy)
 app.command()(inspecting.iam)

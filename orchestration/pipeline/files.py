@@ -37,13 +37,29 @@ def read(
     locked = _lock(path) if content is None else _locked(content)
     found = plans.settle(data, path.parent, locked.plans)
     found += [problem for trial in _trials(data) for problem in trial.read(path.parent)]
+    return data, [*found, *_fill(data, path.parent, locked.sources)]
+
+
+def with_code(data: dict[str, Any], directory: Path) -> dict[str, Any]:
+    """Return the data of a pipeline with the digests of its code as it is now.
+
+    Raises :class:`PipelineError` with what is wrong with that code.
+    """
+    _place_stand_ins(data, directory)
+    if problems := _fill(data, directory, {}):
+        raise PipelineError(problems)
+    return data
+
+
+def _fill(data: Mapping[str, Any], directory: Path, digests: Mapping[str, str]) -> list[Problem]:
+    problems = []
     for code in _codes(data):
-        wrong = list(_filled(code, path.parent, locked.sources))
+        wrong = list(_filled(code, directory, digests))
         if wrong:
             # So that nothing else is said of it: there is a digest, whatever it is worth.
             code.source.setdefault("sha256", "0" * 64)
-        found += wrong
-    return data, found
+        problems += wrong
+    return problems
 
 
 def _place_stand_ins(data: Mapping[str, Any], directory: Path) -> None:

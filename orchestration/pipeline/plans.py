@@ -230,6 +230,14 @@ def _framework(stage: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
+def told(stage: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+    """Return the hyperparameters that tell a stage's script of a plan."""
+    found: dict[str, Any] = plan.data()
+    known = {**found, **found["degrees"]}
+    tell: Mapping[str, str] = stage["strategy"].get("tell") or {}
+    return {name: known[quantity] for quantity, name in tell.items()}
+
+
 def _pinned(asked: str, config: Path | None, plan: Plan) -> Pinned:
     from orchestration.stages.training.automatic import Quantity
 

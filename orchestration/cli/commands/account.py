@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Profile:
+class Profile:
     """A session that reads credentials anew for each client, so that a new login is noticed."""
 
     name: str | None
     region: str | None
 
     def client(self, service_name: str, /, *, config: Any) -> Any:
+        """Return a client for a service, with credentials as they are now."""
         import boto3
 
         session = boto3.Session(profile_name=self.name, region_name=self.region)
@@ -78,7 +79,7 @@ def run(
         outcome = outcome_of(
             loaded,
             given,
-            session=_Profile(profile, region or loaded.region),
+            session=Profile(profile, region or loaded.region),
             run_id=name,
             on_progress=on_progress,
             on_question=person,

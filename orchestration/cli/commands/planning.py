@@ -52,7 +52,7 @@ def plan(
     else:
         searches = _searches(path) if pins is not None else {}
         for name, plans in answers.items():
-            _show(plans, name)
+            show_plans(plans, name)
             _show_search(plans, name, searches.get(name))
             if everything:
                 _show_everything(plans)
@@ -170,7 +170,8 @@ def _with_config(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {**data, "model": {**named, **model, "config": content}}
 
 
-def _show(plans: Plans, stage: str) -> None:
+def show_plans(plans: Plans, stage: str) -> None:
+    """Print the answer of a search on one screen."""
     from orchestration.planning.telling.screen import screen
 
     title = f"{stage}: {plans.task.model.name}" if stage else plans.task.model.name

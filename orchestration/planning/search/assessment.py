@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from orchestration.catalog import Instance, Price, accelerators
@@ -102,6 +103,17 @@ def broken_limit(plan: Plan, space: Space, objective: Objective) -> tuple[Reason
         cost = plan.cost_usd.high
         return ("budget", f"may cost {money(cost)}, {money(cost - budget)} too much")
     return None
+
+
+def is_expected_within(plan: Plan, space: Space, objective: Objective) -> bool:
+    """Return whether a plan keeps every limit at its expected time and cost."""
+    time, cost = plan.time_s.expected, plan.cost_usd
+    sure = replace(
+        plan,
+        time_s=Range(time, time, time),
+        cost_usd=None if cost is None else Range(cost.expected, cost.expected, cost.expected),
+    )
+    return broken_limit(sure, space, objective) is None
 
 
 _HOPPER: Final = 9.0

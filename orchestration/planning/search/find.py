@@ -11,7 +11,12 @@ from orchestration.planning.search.amounts import duration, money
 from orchestration.planning.search.answers.comparison import beaten, by_instance, figures, front
 from orchestration.planning.search.answers.plans import Plan, Plans, Reason, Rejected
 from orchestration.planning.search.answers.shortfall import missing
-from orchestration.planning.search.assessment import broken_limit, longest_s, plan_of
+from orchestration.planning.search.assessment import (
+    broken_limit,
+    is_expected_within,
+    longest_s,
+    plan_of,
+)
 from orchestration.planning.search.candidates import Cluster
 from orchestration.planning.search.layouts import Layout, layouts
 from orchestration.planning.search.objective import CHEAPEST, Objective
@@ -75,6 +80,8 @@ class _Search:
         self.rejected: list[Rejected] = []
         self.plans: list[Plan] = []
         """Plans within every limit."""
+        self.risky: list[Plan] = []
+        """Plans that may break a limit, but are not expected to."""
         self.front: list[tuple[float, float, int]] = []
         """Time, cost and number of doubts of `plans`."""
         self.considered = 0
@@ -111,6 +118,7 @@ class _Search:
             considered=self.considered,
             region=self.space.priced_in,
             prices=self.space.known_prices(),
+            contenders=(*self.plans, *self.risky),
         )
 
     def rank(self, plan: Plan) -> tuple[object, ...]:
@@ -191,6 +199,8 @@ class _Search:
             return
         plan = self.plan(cluster, candidate)
         if (limit := broken_limit(plan, self.space, self.objective)) is not None:
+            if is_expected_within(plan, self.space, self.objective):
+                self.risky.append(plan)
             self.reject(
                 site.name, cluster.count, *limit, layout=str(plan.layout), figures=figures(plan)
             )

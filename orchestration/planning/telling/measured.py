@@ -16,13 +16,13 @@ def measured(plans: Plans) -> list[str]:
     """Return a line for each of the last measurements that a search knew, the newest first."""
     if not plans.task.measurements:
         return []
-    known = corrections(plans.task).known
+    corrected = corrections(plans.task)
+    known = corrected.known
     newest = sorted(known, key=lambda each: each.measurement.date, reverse=True)
     lines = [_line(each) for each in newest[:_SHOWN]]
     if len(known) > _SHOWN:
         lines.append(f"and {len(known) - _SHOWN} more")
-    if others := len(plans.task.measurements) - len(known):
-        lines.append(f"{others} of other models left out")
+    lines += [f"{count} left out: {reason}" for reason, count in corrected.left_out.items()]
     return lines
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from orchestration.planning.model.measurements import Measurement, model_digest
 from orchestration.planning.model.shapes import ModelShape
 from orchestration.planning.model.typical_shapes import transformer
 from orchestration.planning.search.answers.plans import Plan, Plans
 from orchestration.planning.search.find import find_plans
+from orchestration.planning.search.measured.corrections import measured_layout
 from orchestration.planning.search.objective import (
     CHEAPEST,
     Objective,
@@ -53,3 +56,25 @@ def chosen(answer: Plans) -> Plan:
 
 def plans(types: str = "ml.p4d.24xlarge", **change: Any) -> Plans:
     return find_plans(task(**change), Space(types=(types,), counts=(1, 2, 4)))
+
+
+def measurement(plan: Plan, **figures: object) -> Measurement:
+    """A measurement of what a plan is about."""
+    c = plan.configuration
+    usual: dict[str, object] = {
+        "date": datetime.date(2026, 11, 1),
+        "source": "probe",
+        "job": f"job-{plan.instance_type}-{plan.instance_count}",
+        "model": model_digest(c.model),
+        "instance_type": plan.instance_type,
+        "instance_count": plan.instance_count,
+        "layout": measured_layout(plan.layout),
+        "sequence": c.sequence,
+        "global_batch": c.global_batch,
+        "micro_batch": c.micro_batch,
+        "recompute": c.recompute,
+        "offload": c.offload,
+        "precision": c.precision,
+        "optimizer": c.optimizer,
+    }
+    return Measurement.model_validate(usual | figures)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import datetime
 from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import replace
@@ -22,36 +21,13 @@ from orchestration.planning.cost.estimates import step_seconds
 from orchestration.planning.model import measurements
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.model.measurements import Measurement
-from orchestration.planning.search.answers.plans import Plan
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.measured import corrections
 from orchestration.planning.search.measured.kriging import Errors, Observation
 from orchestration.planning.search.task import Task
-from tests.planning.search.questions import LLAMA_7B, chosen, space, task
+from tests.planning.search.questions import LLAMA_7B, chosen, measurement, space, task
 
 WHERE = space("ml.p4d.24xlarge", "ml.p4de.24xlarge", counts=(1,))
-
-
-def measurement(plan: Plan, **figures: object) -> Measurement:
-    """A measurement of what a plan is about."""
-    c = plan.configuration
-    usual: dict[str, object] = {
-        "date": datetime.date(2026, 11, 1),
-        "source": "probe",
-        "job": f"job-{plan.instance_type}-{plan.instance_count}",
-        "model": measurements.model_digest(c.model),
-        "instance_type": plan.instance_type,
-        "instance_count": plan.instance_count,
-        "layout": corrections.measured_layout(plan.layout),
-        "sequence": c.sequence,
-        "global_batch": c.global_batch,
-        "micro_batch": c.micro_batch,
-        "recompute": c.recompute,
-        "offload": c.offload,
-        "precision": c.precision,
-        "optimizer": c.optimizer,
-    }
-    return Measurement.model_validate(usual | figures)
 
 
 def measured(*each: Measurement) -> Task:
@@ -95,7 +71,7 @@ def test_measurements_of_another_model_change_nothing() -> None:
 def test_the_choice_follows_what_was_measured() -> None:
     rival = chosen(find_plans(task(), space("ml.p4de.24xlarge", counts=(1,))))
     assert chosen(find_plans(task(), WHERE)).instance_type != rival.instance_type
-    fast = measurement(rival, step_time_s=rival.prediction.step_time_s / 2)
+    fast = measurement(rival, step_time_s=0.6 * rival.prediction.step_time_s)
     assert chosen(find_plans(measured(fast), WHERE)).instance_type == rival.instance_type
     slow = measurement(PLAIN, step_time_s=PLAIN.prediction.step_time_s * 3)
     assert chosen(find_plans(measured(slow), WHERE)).configuration != PLAIN.configuration
@@ -185,3 +161,10 @@ def _revealed(count: int) -> float:
 def _keys(row: Scored) -> tuple[Hashable, ...]:
     assert isinstance(row.setting, Configuration)
     return corrections.time_keys(row.setting)
+
+
+def test_what_no_device_can_do_is_left_out() -> None:
+    impossible = measurement(PLAIN, step_time_s=PLAIN.prediction.step_time_s / 4)
+    known = corrections.corrections(measured(impossible))
+    assert known.left_out == {"faster than the devices can be": 1}
+    assert known.predict(PLAIN.configuration) == PLAIN.prediction

@@ -168,6 +168,8 @@ class Plans:
     """The region of all prices."""
     prices: Mapping[str, Price]
     """Prices of the instance types that were searched, as far as they are known."""
+    contenders: tuple[Plan, ...] = ()
+    """The best plan of each cluster that may keep every limit, whichever was chosen."""
 
     @property
     def simpler(self) -> Plan | None:

@@ -6,13 +6,14 @@ that measured configurations share with it, and its interval shrinks as far as t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from math import exp, hypot, log
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from orchestration.catalog import instances
+from orchestration.catalog import accelerators, instances
 from orchestration.planning.cost.estimates import memory_need, memory_room, step_seconds
 from orchestration.planning.cost.memory import MemoryUse
 from orchestration.planning.cost.prediction import (
@@ -29,6 +30,7 @@ from orchestration.planning.search.configurations import configuration, machine_
 from orchestration.planning.search.layouts import Layout
 from orchestration.planning.search.measured.kriging import Errors, Estimate, Observation
 from orchestration.planning.search.preference import extrapolates
+from orchestration.planning.search.suitability import peak_tflops
 
 if TYPE_CHECKING:
     from orchestration.planning.model.measurements import Measurement
@@ -64,7 +66,10 @@ class Corrections:
     def __init__(self, task: Task) -> None:
         """Take the measurements of the task that are of its model."""
         self._task = task
-        self.known = tuple(_known(task))
+        every = list(_known(task))
+        self.known = tuple(each for each in every if isinstance(each, Known))
+        self.left_out = Counter(each for each in every if isinstance(each, str))
+        """Measurements that say nothing of the task, by the reason."""
         self._lacking = tuple(
             each.configuration for each in self.known if each.measurement.out_of_memory
         )
@@ -166,7 +171,7 @@ def _memory_errors(known: Iterable[Known]) -> Iterator[Observation]:
         deviation = uncertainty(c).memory / DEVIATIONS
         if measured.out_of_memory:
             error = max(0.0, log(memory_room(c) / p.memory.need))
-        elif measured.peak_memory_gib is not None:
+        elif measured.peak_memory_gib is not None and measured.peak_memory_gib > p.memory.weights:
             # Where memory is short, the allocator frees what it would have kept.
             error = log(measured.peak_memory_gib / min(p.memory_gib, memory_room(c)))
         else:
@@ -174,15 +179,34 @@ def _memory_errors(known: Iterable[Known]) -> Iterator[Observation]:
         yield Observation(_memory_keys(c), error / deviation, NOISE / deviation)
 
 
-def _known(task: Task) -> Iterator[Known]:
-    """Return the measurements of a task's model, with their configurations."""
+def _known(task: Task) -> Iterator[Known | str]:
+    """Return the measurements with their configurations, or the reason to leave one out."""
     digest = model_digest(task.model) if task.measurements else ""
     for each in task.measurements:
-        if each.model == digest and (c := configuration_of(task, each)) is not None:
-            try:
-                yield Known(each, c, predict(c))
-            except ConfigurationError:  # nothing is known of the accelerator
-                continue
+        if each.model != digest:
+            yield "of another model"
+            continue
+        c = configuration_of(task, each)
+        try:
+            known = None if c is None else Known(each, c, predict(c))
+        except ConfigurationError:  # nothing is known of the accelerator
+            known = None
+        if known is None:
+            yield "of machines that are unknown, or too small for the layout"
+        elif _mfu(task, known) > 1:
+            yield "faster than the devices can be"
+        else:
+            yield known
+
+
+def _mfu(task: Task, known: Known) -> float:
+    """Return the share of the devices' peak that a measured step would have taken."""
+    c, seconds = known.configuration, known.measurement.step_time_s
+    peak = peak_tflops(accelerators()[c.machine.accelerator], c.precision)
+    if seconds is None or not peak:
+        return 0.0
+    flops = replace(task, sequence=c.sequence).flops_per_token * c.tokens
+    return flops / seconds / (peak * 1e12 * c.machine.devices)
 
 
 def configuration_of(task: Task, measured: Measurement) -> Configuration | None:

@@ -1,0 +1,76 @@
+"""The options of ``orchestrate probe``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestration.cli.options import Json, Parameters, Profile, Region, Uploads
+
+
+def probe(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="PIPELINE", exists=True, dir_okay=False, help="YAML file."),
+    ],
+    stage: Annotated[
+        str | None, typer.Argument(metavar="[STAGE]", help="Default: the one that asks for a plan.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=16, help="Most jobs to run.")] = 3,
+    steps: Annotated[int, typer.Option(min=4, max=1000, help="Steps of each job.")] = 20,
+    aws: Annotated[
+        bool, typer.Option("--aws", help="In an account at AWS, which costs; asks first.")
+    ] = False,
+    parameters: Parameters = None,
+    channels: Annotated[
+        list[str] | None,
+        typer.Option("--channel", metavar="NAME=S3URI", help="Data in another place; repeatable."),
+    ] = None,
+    uploads: Uploads = None,
+    region: Region = None,
+    profile: Profile = None,
+    measurements: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            dir_okay=False,
+            help="File to add to; default with --aws: NAME.measurements.json beside NAME.yaml.",
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Run the jobs without asking.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show the jobs, and what they may cost.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Measure what decides its plan.
+
+    Runs a few short jobs of a stage with `strategy: {kind: auto}`, of the candidates that may be
+    the best, and reads step time and memory. `plan` uses the file of measurements. Without `--aws`
+    they run on an embedded AWS, which costs nothing and says how fast this machine is.
+    """
+    from orchestration.cli.commands import probing
+    from orchestration.cli.commands.changing import Consent
+
+    where = probing.Where(
+        aws=aws,
+        region=region,
+        profile=profile,
+        parameters=parameters or (),
+        uploads=uploads or (),
+        channels=dict(map(_channel, channels or ())),
+    )
+    probing.probe(
+        file, stage, where,
+        jobs=jobs, steps=steps, measurements=measurements,
+        consent=Consent(yes=yes, dry_run=dry_run, as_json=as_json),
+    )  # fmt: skip
+
+
+def _channel(text: str) -> tuple[str, str]:
+    name, equals, uri = text.partition("=")
+    if not (name and equals and uri.startswith("s3://")):
+        raise typer.BadParameter(f"expected NAME=s3://…, got {text}", param_hint="--channel")
+    return name, uri

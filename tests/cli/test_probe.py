@@ -1,0 +1,173 @@
+"""Claims about `orchestrate probe`: what it runs, what it may cost, and what it measures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from orchestration.errors import PipelineError
+from orchestration.pipeline.probing.jobs import Asked
+from orchestration.planning.model.measurements import read
+from orchestration.planning.search.find import find_plans
+from orchestration.planning.search.measured.deciding import chance_of, deciding
+from tests.cli.conftest import Command
+from tests.planning.search.questions import measurement
+
+PIPELINE = """\
+name: tiny
+region: us-east-1
+parameters: {bucket: {}, unused: {}}
+workspace: {join: ["s3://", {parameter: bucket}, /tiny]}
+stages:
+  train:
+    kind: training_job
+    framework: {name: pytorch, version: 2.5.1}
+    source: {directory: src, entry_point: train.py, runtime: true}
+    hyperparameters: {data_order: 7}
+    checkpoints: {uri: "s3://kept/checkpoints"}
+    max_runtime_s: 86400
+    strategy:
+      kind: auto
+      model: {layers: 12, hidden: 768, heads: 12, vocabulary: 50257}
+      sequence: 1024
+      batch: {samples: 8}
+      data: {samples: 100000}
+      instances: {types: [ml.g5.xlarge, ml.g6.xlarge, ml.g4dn.xlarge, ml.g5.12xlarge], counts: [1]}
+      tell: {micro_batch: batch_size}
+  register:
+    kind: model_registration
+    model_artifacts: {ref: train.model_artifacts}
+"""
+# A stand-in for training: it sleeps, and runs out of memory on machines whose CUDA cores are fewer.
+SCRIPT = """\
+import argparse, os, time
+from orchestration_runtime import measured_steps
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch_size", type=int, required=True)
+parser.parse_known_args()
+if os.environ["SM_CURRENT_INSTANCE_TYPE"].startswith("ml.g6."):
+    raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+for _ in measured_steps(range(10_000), samples=8):
+    time.sleep(0.5)
+raise RuntimeError("a probe ends inside of the loop")
+"""
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "train.py").write_text(SCRIPT)
+    path = tmp_path / "tiny.yaml"
+    path.write_text(PIPELINE)
+    return path
+
+
+@pytest.mark.slow
+def test_a_probe_measures_what_the_plan_then_knows(pipeline: Path, orchestrate: Command) -> None:
+    file = pipeline.parent / "measured.json"
+    where = ("-p", "bucket=work", "-p", "unused=x", "--jobs", 2, "--steps", 4)
+    said = orchestrate("probe", pipeline, *where, "--measurements", file)
+    assert said.status == 0, said.err
+    slow, lacking = sorted(read(file), key=lambda each: each.out_of_memory)
+    assert lacking.instance_type == "ml.g6.xlarge"
+    assert slow.instance_type == "ml.g5.xlarge"
+    assert slow.step_time_s == pytest.approx(0.5, rel=0.2)
+    assert slow.job.startswith("tiny-probe-")
+    assert slow.billable_s is not None
+    planned = orchestrate("plan", pipeline, "--measurements", file)
+    measured = "1 x ml.g5.xlarge, data parallel, 8 at a time: steps of 0.5"
+    assert measured in planned.out
+    assert "1 x ml.g6.xlarge, data parallel, 8 at a time: out of memory" in planned.out
+
+
+def test_only_jobs_and_their_bounded_cost_are_shown_on_a_dry_run(
+    pipeline: Path, orchestrate: Command
+) -> None:
+    said = orchestrate("probe", pipeline, "--aws", "--dry-run", "-p", "bucket=work")
+    assert said.status == 0
+    lines = said.err.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("1 x ml.g5.xlarge: one device, 20 steps of about ")
+    assert all("min at most, $" in line and line.endswith(" at most") for line in lines)
+
+
+def test_jobs_in_an_account_need_a_yes(pipeline: Path, orchestrate: Command) -> None:
+    said = orchestrate("probe", pipeline, "--aws", "-p", "bucket=work")
+    assert said.status == 2
+    assert "--yes" in said.err
+
+
+def test_the_choice_and_what_may_well_be_better_decide(pipeline: Path) -> None:
+    asked = Asked(pipeline, None)
+    plans = find_plans(asked.task, asked.request.space(), asked.request.goal())
+    assert plans.chosen is not None
+    chosen, *others = deciding(plans, 3)
+    assert chosen == plans.chosen
+    chances = [chance_of(plan, chosen, plans) for plan in others]
+    assert chances
+    assert chances == sorted(chances, reverse=True)
+    assert all(chance >= 0.05 for chance in chances)
+
+
+def test_a_probe_is_the_training_itself_but_short_and_without_its_checkpoints(
+    pipeline: Path,
+) -> None:
+    asked = Asked(pipeline, "train")
+    plans = find_plans(asked.task, asked.request.space(), asked.request.goal())
+    assert plans.chosen is not None
+    made = asked.probe(plans.chosen, asked.request.space(), 20, {})
+    [stage] = made.data["stages"].values()
+    assert stage["hyperparameters"] == {"data_order": 7, "batch_size": 8}
+    assert stage["environment"] == {"ORCHESTRATION_PROBE_STEPS": "20"}
+    assert stage["cluster"] == {"instance_type": "ml.g5.xlarge", "instance_count": 1}
+    assert stage["max_runtime_s"] == made.max_runtime_s < 1300
+    assert "checkpoints" not in stage
+    assert set(made.data["parameters"]) == {"bucket"}
+    assert made.most_usd == pytest.approx(1.408 * (made.max_runtime_s + 120) / 3600, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"source": {"directory": "src", "entry_point": "train.py"}}, "runtime: true"),
+        ({"strategy": {"kind": "none"}}, "nothing to probe"),
+    ],
+)
+def test_stages_that_cannot_be_probed_are_refused(
+    pipeline: Path, change: dict[str, object], expected: str
+) -> None:
+    data = yaml.safe_load(PIPELINE)
+    data["stages"]["train"] |= change
+    pipeline.write_text(yaml.safe_dump(data))
+    with pytest.raises(PipelineError, match=expected):
+        Asked(pipeline, None)
+
+
+def test_what_other_stages_make_has_to_be_given(pipeline: Path) -> None:
+    data = yaml.safe_load(PIPELINE)
+    data["stages"]["train"]["channels"] = {"texts": {"ref": "clean.location"}}
+    pipeline.write_text(yaml.safe_dump(data))
+    asked = Asked(pipeline, None)
+    plans = find_plans(asked.task, asked.request.space(), asked.request.goal())
+    assert plans.chosen is not None
+    with pytest.raises(PipelineError, match="--channel texts=s3://"):
+        asked.probe(plans.chosen, asked.request.space(), 20, {})
+    made = asked.probe(plans.chosen, asked.request.space(), 20, {"texts": "s3://b/texts"})
+    assert made.data["stages"]["probe"]["channels"] == {"texts": "s3://b/texts"}
+
+
+def test_what_is_measured_is_not_probed_again(pipeline: Path) -> None:
+    asked = Asked(pipeline, None)
+    space, goal = asked.request.space(), asked.request.goal()
+    first = find_plans(asked.task, space, goal)
+    assert first.chosen is not None
+    seconds = first.chosen.prediction.step_time_s
+    known = measurement(first.chosen, step_time_s=seconds)
+    again = find_plans(replace(asked.task, measurements=(known,)), space, goal)
+    assert again.chosen is not None
+    assert again.chosen.configuration == first.chosen.configuration
+    assert first.chosen.configuration not in [plan.configuration for plan in deciding(again, 3)]
