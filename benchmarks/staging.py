@@ -61,8 +61,8 @@ def ran(count: int, on: On) -> None:
         copied = sum(key.startswith("many/") for key in aws.state()["s3"]["workspace"])
         changing = sum(not call.operation.startswith(("Describe", "List")) for call in report.calls)
         print(
-            f"{count} objects, {on}: {report.state} {report.cause or ''}; {copied} at the destination; "
-            f"{len(report.calls)} API calls, {changing} change; {took:.0f} s, "
+            f"{count} objects, {on}: {report.state} {report.cause or ''}; {copied} at the "
+            f"destination; {len(report.calls)} API calls, {changing} change; {took:.0f} s, "
             f"{count / took:.0f} objects a second"
         )
         if on == "step-functions":

@@ -104,8 +104,8 @@ def bucket_exists(name: str) -> bool:
 
 
 def bucket_region(name: str) -> str | None:
-    """Return the region of a bucket, or None if the bucket does not exist."""
-    return str(_bucket(name).region_name) if bucket_exists(name) else None
+    """Return the region of a bucket of any account, or None if the bucket does not exist."""
+    return str(_backend().get_bucket(name).region_name) if sharing.owner(name) else None
 
 
 def has_upload(bucket: str, identifier: str) -> bool:

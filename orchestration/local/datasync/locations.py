@@ -37,6 +37,10 @@ class Location(Protocol):
     def uri(self) -> str:
         """The location as DataSync writes it."""
 
+    @property
+    def region(self) -> str | None:
+        """The region of the storage; None if it is gone."""
+
     def description(self) -> JsonObject:
         """Return the location as in a Describe response."""
 
@@ -45,6 +49,9 @@ class Location(Protocol):
 
     def lets_read(self, path: str) -> bool:
         """Return whether the location's role may read a file."""
+
+    def lets_write(self, path: str) -> bool:
+        """Return whether the location's role may write a file."""
 
     def write(self, path: str, file: File, options: JsonObject) -> None:
         """Write a copy of a file, as the options of the task say."""

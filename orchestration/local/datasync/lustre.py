@@ -58,8 +58,12 @@ class LustreLocation:
     @property
     def uri(self) -> str:
         """The location as DataSync writes it."""
-        region = str(self.request["FsxFilesystemArn"]).split(":")[3]
-        return f"fsxl://{region}.{self.system.id}/{self.path.strip('/')}"
+        return f"fsxl://{self.region}.{self.system.id}/{self.path.strip('/')}"
+
+    @property
+    def region(self) -> str:
+        """The region of the file system."""
+        return str(self.request["FsxFilesystemArn"]).split(":")[3]
 
     def description(self) -> JsonObject:
         """Return the location as in a Describe response."""
@@ -77,6 +81,10 @@ class LustreLocation:
 
     def lets_read(self, path: str) -> bool:
         """Return True: DataSync reads as root."""
+        return True
+
+    def lets_write(self, path: str) -> bool:
+        """Return True: DataSync writes as root."""
         return True
 
     def write(self, path: str, file: File, options: JsonObject) -> None:

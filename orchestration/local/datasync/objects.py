@@ -65,6 +65,11 @@ class S3Location:
         return f"s3://{self.bucket}/{self.prefix}"
 
     @property
+    def region(self) -> str | None:
+        """The region of the bucket."""
+        return storage.bucket_region(self.bucket)
+
+    @property
     def storage_class(self) -> str:
         """The storage class of what is written here."""
         return str(self.request.get("S3StorageClass", "STANDARD"))
@@ -90,8 +95,11 @@ class S3Location:
 
     def lets_read(self, path: str) -> bool:
         """Return whether the bucket's owner lets the location's role read an object."""
-        role = self.request["S3Config"]["BucketAccessRoleArn"]
-        return sharing.allows(self.bucket, "s3:GetObject", self.prefix + path, role)
+        return self._allows("s3:GetObject", path)
+
+    def lets_write(self, path: str) -> bool:
+        """Return whether the bucket's owner lets the location's role write an object."""
+        return self._allows("s3:PutObject", path)
 
     def write(self, path: str, file: File, options: JsonObject) -> None:
         """Write a copy of a file; one of an object keeps its metadata, and mostly its tags."""
@@ -99,7 +107,7 @@ class S3Location:
         if isinstance(file, StoredFile):
             _backend().copy_object(file.key, self.bucket, key, storage=stored)
             if options.get("ObjectTags") == "NONE":
-                copy = _backend().buckets[self.bucket].keys[key]
+                copy = storage.shared(self.bucket)[key]
                 _backend().tagger.delete_all_tags_for_resource(copy.arn)
         else:
             _backend().put_object(self.bucket, key, file.content(), storage=stored)
@@ -107,6 +115,10 @@ class S3Location:
     def remove(self, path: str) -> None:
         """Delete an object."""
         _backend().delete_object(self.bucket, self.prefix + path)
+
+    def _allows(self, action: str, path: str) -> bool:
+        role = self.request["S3Config"]["BucketAccessRoleArn"]
+        return sharing.allows(self.bucket, action, self.prefix + path, role)
 
 
 def check(request: JsonObject) -> None:

@@ -89,6 +89,12 @@ RULES: Final[Mapping[str, Rule]] = {
         "Location {location} is not found.",
         f"{_TERRAFORM}/task.go: 'not found'",
     ),
+    "one location is here": Rule(
+        REFUSED,
+        "Neither the source ({source}) nor the destination ({target}) is in {region}, the region "
+        "of the task.",
+        "guide: working-with-locations.html#working-with-locations-cross-regions; wording assumed",
+    ),
     "100 tasks": Rule(
         REFUSED,
         "The account has 100 tasks, the quota of this region.",

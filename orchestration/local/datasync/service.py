@@ -117,7 +117,8 @@ class DataSync(Service):
         with self._lock:
             source = self._end(request["SourceLocationArn"])
             target = self._end(request["DestinationLocationArn"])
-            tasks.check(request, source, target, list(self._tasks.values()))
+            existing = list(self._tasks.values())
+            tasks.check(request, source, target, existing, self._account.region)
             arn = self._account.arn("datasync", f"task/task-{secrets.token_hex(8)}0")
             self._tasks[arn] = Task(arn, request, source, target, _tags(request))
         return {"TaskArn": arn}

@@ -203,8 +203,12 @@ class Task:
         )
 
 
-def check(request: JsonObject, source: Location, target: Location, tasks: Sequence[Task]) -> None:
-    """Raise the service's error if a request for a task breaks a rule."""
+def check(
+    request: JsonObject, source: Location, target: Location, tasks: Sequence[Task], region: str
+) -> None:
+    """Raise the service's error if a request for a task breaks a rule; `region` is the task's."""
+    if region not in (source.region, target.region):
+        raise refusal("one location is here", source=source.uri, target=target.uri, region=region)
     if len(tasks) >= 100:
         raise refusal("100 tasks")
     if request.keys() & {"Schedule", "ManifestConfig", "TaskReportConfig"}:

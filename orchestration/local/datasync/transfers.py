@@ -97,7 +97,7 @@ class Transfer:
             if cancelled():
                 return
             file = source.get(path)
-            if file is None or not self.source.lets_read(path):
+            if file is None or not (self.source.lets_read(path) and self.target.lets_write(path)):
                 self.counts.failed["Transfer"] += 1
                 continue
             self.target.write(path, file, self.options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -101,6 +102,29 @@ def test_a_failure_has_its_reason(transfers: Transfers) -> None:
     ended = transfers.ended(transfers.start(transfers.task("failing", "to/x", Name="broken")))
     assert ended["Status"] == "ERROR"
     assert ended["Result"]["ErrorDetail"] == "no route"
+
+
+def test_a_bucket_of_another_account_is_written_where_its_policy_lets_the_role(
+    transfers: Transfers,
+) -> None:
+    transfers.put("given/a", "given/b")
+    theirs = transfers.aws.client("s3", account="999988887777")
+    theirs.create_bucket(Bucket="theirs")
+
+    def given(*objects: str) -> tuple[str, int]:
+        allowed = {"Effect": "Allow", "Principal": {"AWS": transfers.role}, "Action": "s3:*"}
+        places = ["arn:aws:s3:::theirs", *(f"arn:aws:s3:::theirs/{key}" for key in objects)]
+        policy = {"Version": "2012-10-17", "Statement": [{**allowed, "Resource": places}]}
+        theirs.put_bucket_policy(Bucket="theirs", Policy=json.dumps(policy))
+        there = transfers.location("", S3BucketArn="arn:aws:s3:::theirs")
+        task = transfers.task("given", "unused", DestinationLocationArn=there)
+        ended = transfers.ended(transfers.start(task))
+        return ended["Status"], ended["FilesFailed"]["Transfer"]
+
+    assert given("a") == ("ERROR", 1)
+    assert given("*") == ("SUCCESS", 0)
+    copies = theirs.list_objects_v2(Bucket="theirs")["Contents"]
+    assert [each["Key"] for each in copies] == ["a", "b"]
 
 
 def test_keys_that_datasync_refuses_fail_the_execution(transfers: Transfers) -> None:

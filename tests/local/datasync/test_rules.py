@@ -44,6 +44,16 @@ def _theirs(transfers: Transfers) -> None:
     transfers.location("rules", S3BucketArn="arn:aws:s3:::theirs")
 
 
+def _both_elsewhere(transfers: Transfers) -> None:
+    place = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
+    transfers.s3.create_bucket(Bucket="far", **place)
+    far = transfers.location("rules", S3BucketArn="arn:aws:s3:::far")
+    # One end may be there, which is any one.
+    for ends in ({"SourceLocationArn": far}, {"DestinationLocationArn": far}):
+        transfers.task("rules", "to/rules", **ends)
+    transfers.task("", "", SourceLocationArn=far, DestinationLocationArn=far)
+
+
 def _location_in_use(transfers: Transfers) -> None:
     task = transfers.api.describe_task(TaskArn=transfers.task("rules", "to/rules"))
     transfers.api.delete_location(LocationArn=task["SourceLocationArn"])
@@ -114,6 +124,7 @@ BROKEN: dict[str, Callable[[Transfers], object]] = {
     "locations exist": lambda t: t.api.delete_location(LocationArn=MISSING),
     "locations in use stay": _location_in_use,
     "locations of a task exist": tasked(SourceLocationArn=MISSING),
+    "one location is here": _both_elsewhere,
     "100 tasks": _hundred_and_one,
     "Enhanced mode verifies what it transfers": tasked(Options=POINT_IN_TIME),
     "Enhanced mode keeps times": tasked(Options=NO_TIMES),
