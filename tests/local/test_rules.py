@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from botocore.exceptions import ClientError
 from orchestration.local import EmbeddedAws
 from orchestration.local.account.rules import Rule
 from orchestration.local.batch.rules import RULES as COPIES
+from orchestration.local.datasync.rules import RULES as TRANSFERS
 from orchestration.local.fsx.rules import RULES as FSX
 from orchestration.local.s3.rules import RULES as S3
 from orchestration.local.sagemaker.rules import RULES as SAGEMAKER
@@ -97,6 +99,15 @@ def test_copies_break_the_rules_of_objects(account: EmbeddedAws, what: str) -> N
 @pytest.mark.parametrize(("service", "rule"), CASES)
 def test_every_rule_has_a_source(service: str, rule: str) -> None:
     assert TABLES[service][rule].source.startswith(("model: ", "guide: ", "issue: "))
+
+
+def test_the_guide_has_the_numbers_of_rules() -> None:
+    named = {"SageMaker": SAGEMAKER, "FSx": FSX, "DataSync": TRANSFERS, "S3": S3}
+    tables = {**named, "S3 Batch Operations": COPIES}
+    said = " ".join((Path(__file__).parents[2] / "docs/simulation.md").read_text("utf-8").split())
+    assert f"{sum(map(len, tables.values()))} rules of" in said
+    for service, table in tables.items():
+        assert f"{service} ({len(table)})" in said
 
 
 def refused_by(rule: Rule, error: ClientError) -> None:
