@@ -22,6 +22,7 @@ from orchestration.stages.endpoints.checking import Checking
 from orchestration.stages.endpoints.fields import DeploymentFields, DeploymentRequests, SmokeTest
 from orchestration.stages.endpoints.making import Made
 from orchestration.stages.endpoints.pruning import Pruning
+from orchestration.stages.endpoints.scaling import Scaling
 from orchestration.stages.endpoints.states import States
 from orchestration.stages.endpoints.trials import Trying
 from orchestration.stages.outputs import Outputs, output
@@ -64,6 +65,7 @@ class Deployment(DeploymentFields):
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
         yield from s3_problem("model_data", self.model_data)
         yield from code.problems(self)
+        yield from code.combined(self)
         if self.update is not None:
             for problem in self.update.problems(self.instance_count, self.update_s):
                 yield replace(problem, field=f"update.{problem.field}")
@@ -106,6 +108,11 @@ class Deployment(DeploymentFields):
             "endpoint_config_name": made.name,
             "model_name": made.name,
         }
+        permissions = () if watch is None else watch.permissions
+        if self.autoscaling is not None:
+            scaling = Scaling(made, self.autoscaling)
+            steps += scaling.steps((steps[-1].name,))
+            permissions += scaling.permissions
         if self.update is not None and self.update.trial is not None and self.update.trial.after:
             steps += Checking(made, self.update.trial.cases).steps((steps[-1].name,))
         if self.smoke_test is not None:
@@ -114,7 +121,6 @@ class Deployment(DeploymentFields):
         if self.update is not None and self.update.keep is not None:
             alarms = () if self.update.alarms is None else self.update.alarms.made
             steps += Pruning(made, self.update.keep, alarms).steps((steps[-1].name,))
-        permissions = () if watch is None else watch.permissions
         return Fragment(steps=tuple(steps), outputs=values, permissions=permissions)
 
     def _before(self, made: Made, states: States, watch: Watch | None) -> tuple[Step, ...]:

@@ -73,9 +73,9 @@ class Shop:
             "kind": "deployment",
             "model_data": {"join": ["s3://models/", {"parameter": "model"}]},
             **({} if "framework" in more else {"image": IMAGE}),
-            **more,
             "instance_type": "ml.m5.large",
-            "instance_count": 2,
+            "instance_count": 1 if "serverless" in more else 2,
+            **more,
             "endpoint_name": self.name,
             "update": update,
         }
@@ -85,7 +85,7 @@ class Shop:
                 "region": "us-east-1",
                 "workspace": "s3://models/runs",
                 "parameters": {"model": {"default": model}},
-                "stages": {"deploy": deploy},
+                "stages": {"deploy": {k: v for k, v in deploy.items() if v is not None}},
             }
         )
         return run(pipeline, on=self.on, aws=self.aws, airflow=self.airflow)
@@ -359,6 +359,41 @@ def test_code_beside_the_model_serves_it(shop: Shop, tmp_path: Path) -> None:
     report = shop.deploy(f"{shop.name}-bare", {"baking_s": 0}, source=source, framework=framework)
     assert (report.state, report.cause) == ("succeeded", None)
     assert shop.ask() == "bare"
+
+
+def test_instances_follow_the_load_and_requests_are_captured(shop: Shop) -> None:
+    hosting: dict[str, Any] = {
+        "autoscaling": {"max_instances": 9, "invocations_per_minute": 50},
+        "data_capture": {"uri": f"s3://models/captured-{shop.on}"},
+    }
+    report = shop.deploy("one", {"baking_s": 0}, **hosting)
+    assert (report.state, report.cause) == ("succeeded", None)
+    scaling = shop.aws.client("application-autoscaling")
+    resource = f"endpoint/{shop.name}/variant/main"
+    listed = scaling.describe_scaling_policies(ServiceNamespace="sagemaker", ResourceId=resource)
+    [policy] = listed["ScalingPolicies"]
+    assert policy["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 50
+    shop.client.update_endpoint_weights_and_capacities(
+        EndpointName=shop.name,
+        DesiredWeightsAndCapacities=[{"VariantName": "main", "DesiredInstanceCount": 7}],
+    )
+    assert shop.deploy("two", {"baking_s": 0}, **hosting).state == "succeeded"
+    assert shop.ask() == "two"
+    assert shop.describe()["ProductionVariants"][0]["CurrentInstanceCount"] == 7
+    s3, place = shop.aws.client("s3"), f"captured-{shop.on}/{shop.name}/main/"
+    [written] = s3.list_objects_v2(Bucket="models", Prefix=place)["Contents"]
+    body = s3.get_object(Bucket="models", Key=written["Key"])["Body"].read()
+    captured = json.loads(body)["captureData"]
+    assert json.loads(captured["endpointOutput"]["data"]) == {"name": "two"}
+    assert captured["endpointInput"]["data"] == "1"
+
+
+def test_an_endpoint_without_instances_serves(shop: Shop) -> None:
+    serverless: dict[str, Any] = {"instance_type": None, "serverless": {"memory_mb": 1024}}
+    for model in ("one", "two"):
+        report = shop.deploy(model, {"trial": [{"request": 1}]}, **serverless)
+        assert (report.state, report.cause) == ("succeeded", None)
+        assert shop.ask() == model
 
 
 @pytest.mark.parametrize("shop", BACKENDS[:2], indirect=True)

@@ -85,10 +85,11 @@ class Applying:
         stage = self.made.stage
         steps: list[Step] = []
         request = self._request()
-        if stage.update is not None:
+        if stage.update is not None and stage.serverless is None:
             alarms = [] if self.watch is None else self.watch.names
-            targets = apply(Function.COUNT, Result(f"{stage.name}.scaled", "targets"))
             request["DeploymentConfig"] = stage.update.request(alarms, stage.update_s)
+        if stage.serverless is None and (stage.update or stage.autoscaling):
+            targets = apply(Function.COUNT, Result(f"{stage.name}.scaled", "targets"))
             # Instances that autoscaling has added since serve on.
             request["RetainAllVariantProperties"] = Compare("gt", targets, 0)
             asked = scaled(self.made, f"{stage.name}.scaled", f"{stage.name}.serving")

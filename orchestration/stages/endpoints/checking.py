@@ -77,8 +77,7 @@ class Checking:
         variant: dict[str, Tree] = {
             "VariantName": before,
             "ModelName": self.made.name,
-            "InstanceType": self.made.stage.instance_type,
-            "InitialInstanceCount": 1,
+            **self.made.stage.machines(1),
         }
         request: dict[str, Tree] = {
             _CONFIG: self._mark,

@@ -1,12 +1,22 @@
-"""Code and containers of models, as deployments may say them."""
+"""Code, containers and machines of models, as deployments may combine them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from orchestration.errors import Problem
 from orchestration.stages.endpoints.fields import DeploymentFields
 from orchestration.stages.serving.model import FOUND_BY
+
+_NOT_SERVERLESS: Final = {
+    "instance_type": "has no instances",
+    "autoscaling": "scales by itself",
+    "data_capture": "captures nothing",
+    "vpc": "has no network of its own",
+    "enable_network_isolation": "has a network",
+}
+"""https://docs.aws.amazon.com/sagemaker/latest/dg/serverless-endpoints.html, its exclusions."""
 
 
 def problems(stage: DeploymentFields) -> Iterator[Problem]:
@@ -31,3 +41,24 @@ def problems(stage: DeploymentFields) -> Iterator[Problem]:
     for name in FOUND_BY:
         if name in stage.environment:
             yield Problem(f"environment.{name}", "the source sets it; remove it")
+
+
+def combined(stage: DeploymentFields) -> Iterator[Problem]:
+    """Yield what SageMaker does not combine."""
+    if stage.autoscaling is not None:
+        for problem in stage.autoscaling.problems():
+            yield problem.within("autoscaling")
+    if stage.serverless is None:
+        if stage.instance_type is None:
+            yield Problem("instance_type", "is needed; or serverless: {memory_mb: 2048}")
+        return
+    for problem in stage.serverless.problems():
+        yield problem.within("serverless")
+    for name, reason in _NOT_SERVERLESS.items():
+        if getattr(stage, name):
+            yield Problem(name, f"a serverless endpoint {reason}; remove it")
+    update = stage.update
+    if update is not None and (update.traffic != "all_at_once" or update.alarms is not None):
+        field = "traffic" if update.alarms is None else "alarms"
+        reason = "a serverless endpoint changes over all at once, and nothing watches it"
+        yield Problem(f"update.{field}", f"{reason}; remove it")

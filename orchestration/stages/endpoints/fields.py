@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, cast
 from pydantic import Field, JsonValue
 
 from orchestration.graph import Operation
+from orchestration.stages.endpoints.hosting import Autoscaling, DataCapture, Serverless
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.stage import Context, Stage
 from orchestration.stages.training.container import Framework
@@ -81,10 +82,16 @@ class DeploymentFields(Stage):
     is a module at the top of its folder. It lies beside the model, under its own digest."""
     endpoint_name: Text | None = None
     """By default the pipeline's and the stage's name; it outlives the run."""
-    instance_type: Text
-    """Machines that serve the model: ``ml.m5.large``."""
+    instance_type: Text | None = None
+    """Machines that serve the model: ``ml.m5.large``. Needed, but for ``serverless``."""
     instance_count: Count = 1
     """Machines that serve the model."""
+    serverless: Serverless | None = None
+    """A model without machines of its own, in their place."""
+    autoscaling: Autoscaling | None = None
+    """Let the number of instances follow the load; ``instance_count`` is that of a new endpoint."""
+    data_capture: DataCapture | None = None
+    """Requests and answers to write to S3."""
     environment: dict[str, Text] = Field(default={}, max_length=100)
     """Variables of the model's container."""
     smoke_test: SmokeTest | None = None
@@ -117,7 +124,14 @@ class DeploymentFields(Stage):
         """
         if self.framework is None:
             return "" if self.image is None else self.image
-        return self.framework.registry_path(context.region, self.instance_type, serves=True)
+        kind = self.instance_type if self.serverless is None else "ml.m5.large"
+        return self.framework.registry_path(context.region, kind, serves=True)
+
+    def machines(self, instances: Count) -> dict[str, Any]:
+        """Return what a variant runs on, with a number of instances where it has any."""
+        if self.serverless is not None:
+            return {"ServerlessConfig": self.serverless.request()}
+        return {"InstanceType": self.instance_type, "InitialInstanceCount": instances}
 
     def endpoint(self, context: Context) -> Text:
         """Return the endpoint's name."""

@@ -110,13 +110,14 @@ class Made:
         variant: dict[str, Any] = {
             "VariantName": self.variant,
             "ModelName": name,
-            "InstanceType": stage.instance_type,
-            "InitialInstanceCount": stage.instance_count,
+            **stage.machines(stage.instance_count),
             "InitialVariantWeight": 1.0,
         }
-        request = {
+        request: dict[str, Any] = {
             "EndpointConfigName": name,
             "ProductionVariants": [variant],
             "Tags": self.context.tag_list(stage.name),
         }
+        if stage.data_capture is not None:
+            request["DataCaptureConfig"] = stage.data_capture.request()
         return stage.extra_request.merged("CreateEndpointConfig", request)

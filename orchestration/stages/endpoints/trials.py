@@ -70,8 +70,7 @@ class Trying:
         variant: dict[str, Tree] = {
             "VariantName": VARIANT,
             "ModelName": self.made.name,
-            "InstanceType": self.made.stage.instance_type,
-            "InitialInstanceCount": 1,
+            **self.made.stage.machines(1),
         }
         request: dict[str, Tree] = {
             "EndpointConfigName": temporary(self.made),

@@ -103,7 +103,7 @@ def _check_there(account: Account, request: JsonObject, data: Location, *, is_pr
 
 
 def _not_simulated(request: JsonObject, variants: list[JsonObject]) -> Iterator[str]:
-    for member in ("ShadowProductionVariants", "AsyncInferenceConfig", "DataCaptureConfig"):
+    for member in ("ShadowProductionVariants", "AsyncInferenceConfig"):
         if request.get(member):
             yield member
     if any("ModelName" not in variant for variant in variants):

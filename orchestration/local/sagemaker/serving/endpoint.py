@@ -7,6 +7,7 @@ from typing import Any
 
 from orchestration.local.account.protocol import JsonObject, now
 from orchestration.local.sagemaker.responses import response_members
+from orchestration.local.sagemaker.serving.capturing import Capture
 from orchestration.local.sagemaker.serving.requests import Requests
 from orchestration.local.sagemaker.serving.traffic import Fleet, Member, Traffic
 
@@ -27,6 +28,7 @@ class Endpoint:
         self.last_deployment: JsonObject | None = None
         self.traffic = Traffic()
         self.requests = Requests()
+        self.capture = Capture()
         self.last_log = ""
         self.deleted = False
 

@@ -107,6 +107,9 @@ class Endpoints:
                 OriginalStatusCode=answer.status,
                 OriginalMessage=text,
             )
+        captures = self._configs.find(fleet.config_name).get("DataCaptureConfig")
+        kind = headers.get("Content-Type", "application/octet-stream")
+        endpoint.capture.write(captures, (name, member.name), (body, kind), answer)
         invoked = ("x-Amzn-Invoked-Production-Variant", member.name)
         return Answer(200, answer.body, (*answer.headers, invoked))
 

@@ -45,6 +45,10 @@ class Resources:
             raise refusal(f"{self._rules} exist", arn=self.arn(name))
         return self._created[name]
 
+    def find(self, name: str) -> JsonObject:
+        """Return the request that created a resource; empty where it has been deleted."""
+        return self._created.get(name, {})
+
     def arn(self, name: str) -> str:
         """Return the ARN of the resource with a name."""
         return self._account.arn("sagemaker", f"{self._arn_word}/{name.lower()}")

@@ -1,0 +1,106 @@
+"""Ways to host a model beside a fixed number of instances, and what is kept of its requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from orchestration.errors import Problem
+from orchestration.stages.values import Model, Seconds, Text
+
+_BOTH: Final = ("Input", "Output")
+
+
+class Serverless(Model):
+    """No instances: SageMaker starts the model where requests come.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/serverless-endpoints.html
+    """
+
+    memory_mb: Literal[1024, 2048, 3072, 4096, 5120, 6144] = 2048
+    """MiB of memory; SageMaker gives processors in proportion."""
+    max_concurrency: int = Field(default=5, ge=1, le=200, strict=True)
+    """Requests that are answered at a time; further ones are refused."""
+    provisioned_concurrency: int | None = Field(default=None, ge=1, le=200, strict=True)
+    """Requests for which the model is kept warm, which costs."""
+
+    def request(self) -> dict[str, Any]:
+        """Return ``ServerlessConfig``."""
+        request = {"MemorySizeInMB": self.memory_mb, "MaxConcurrency": self.max_concurrency}
+        if self.provisioned_concurrency is not None:
+            request["ProvisionedConcurrency"] = self.provisioned_concurrency
+        return request
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what SageMaker refuses."""
+        warm = self.provisioned_concurrency
+        if warm is not None and warm > self.max_concurrency:
+            message = f"expected at most max_concurrency ({self.max_concurrency}), got {warm}"
+            yield Problem("provisioned_concurrency", message)
+
+
+class DataCapture(Model):
+    """Requests and answers that an endpoint writes to S3, as lines of JSON.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/model-monitor-data-capture-endpoint.html
+    """
+
+    uri: Text
+    """S3 URI of the prefix, which the model's role must be allowed to write to."""
+    percent: int = Field(default=100, ge=1, le=100, strict=True)
+    """The share of the requests."""
+    capture: Literal["both", "input", "output"] = "both"
+    """Requests, answers, or both."""
+    kms_key: Text | None = None
+    """The KMS key that encrypts them; by default the bucket's own encryption."""
+
+    def request(self) -> dict[str, Any]:
+        """Return ``DataCaptureConfig``; JSON and CSV are kept as text, all else in base64."""
+        modes = _BOTH if self.capture == "both" else (self.capture.capitalize(),)
+        request: dict[str, Any] = {
+            "EnableCapture": True,
+            "InitialSamplingPercentage": self.percent,
+            "DestinationS3Uri": self.uri,
+            "CaptureOptions": [{"CaptureMode": mode} for mode in modes],
+            "CaptureContentTypeHeader": {
+                "CsvContentTypes": ["text/csv"],
+                "JsonContentTypes": ["application/json", "application/jsonlines"],
+            },
+        }
+        return request if self.kms_key is None else {**request, "KmsKeyId": self.kms_key}
+
+
+class Autoscaling(Model):
+    """The number of instances follows the load, by target tracking.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/endpoint-auto-scaling.html
+    """
+
+    min_instances: int = Field(default=1, ge=1, strict=True)
+    """The number that no decrease goes below."""
+    max_instances: int = Field(ge=1, strict=True)
+    """The number that no increase goes above."""
+    invocations_per_minute: float = Field(gt=0)
+    """Requests to each instance in a minute that the number of instances is to lead to."""
+    scale_in_cooldown_s: Seconds = 300
+    """Seconds from one decrease to the next."""
+    scale_out_cooldown_s: Seconds = 300
+    """Seconds from one increase to the next."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what can't be scaled."""
+        if self.max_instances < self.min_instances:
+            message = f"expected at least min_instances ({self.min_instances})"
+            yield Problem("max_instances", f"{message}, got {self.max_instances}")
+
+    def policy(self) -> dict[str, Any]:
+        """Return ``TargetTrackingScalingPolicyConfiguration``."""
+        metric = {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}
+        return {
+            "TargetValue": self.invocations_per_minute,
+            "PredefinedMetricSpecification": metric,
+            "ScaleInCooldown": self.scale_in_cooldown_s,
+            "ScaleOutCooldown": self.scale_out_cooldown_s,
+        }

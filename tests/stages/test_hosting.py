@@ -1,0 +1,127 @@
+"""What a deployment's model runs on, and what is kept of its requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestration import Deployment
+from orchestration.checks.requests import violations
+from orchestration.graph import all_steps
+from tests.stages.test_endpoint_updates import calls, deployment, pipeline
+
+SCALED = {"max_instances": 4, "invocations_per_minute": 100}
+SERVERLESS: dict[str, Any] = {"instance_type": None, "instance_count": 1, "serverless": {}}
+
+
+def config(stage: Deployment) -> dict[str, Any]:
+    request: Any = calls(stage)["deploy.config"].operation.request
+    return dict(request)
+
+
+def test_a_serverless_endpoint_has_no_instances_anywhere() -> None:
+    serverless = {"memory_mb": 4096, "max_concurrency": 3, "provisioned_concurrency": 2}
+    update = {"trial": {"cases": [{"request": 1}], "after": True}}
+    stage = deployment(**{**SERVERLESS, "serverless": serverless, "update": update})
+    steps = calls(stage)
+    operations: list[Any] = [step.operation for step in steps.values()]
+    variants = [
+        each.request["ProductionVariants"][0]
+        for each in operations
+        if each.name == "CreateEndpointConfig"
+    ]
+    wanted = {"MemorySizeInMB": 4096, "MaxConcurrency": 3, "ProvisionedConcurrency": 2}
+    assert [each["ServerlessConfig"] for each in variants] == [wanted] * 3
+    assert not any("InstanceType" in each for each in variants)
+    assert "DeploymentConfig" not in steps["deploy.update"].operation.request
+
+
+def test_captured_data_is_kept_as_text_where_it_is() -> None:
+    capture = {"uri": "s3://b/captured", "percent": 20, "capture": "input", "kms_key": "key"}
+    made = config(deployment(data_capture=capture))["DataCaptureConfig"]
+    assert (made["InitialSamplingPercentage"], made["KmsKeyId"]) == (20, "key")
+    assert made["CaptureOptions"] == [{"CaptureMode": "Input"}]
+    assert "application/json" in made["CaptureContentTypeHeader"]["JsonContentTypes"]
+
+
+@pytest.mark.parametrize("update", [None, {"alarms": {"latency_ms": 5}}])
+def test_scaling_follows_the_load_and_an_update_keeps_its_instances(update: Any) -> None:
+    steps = calls(deployment(autoscaling={**SCALED, "min_instances": 2}, update=update))
+    bounds = steps["deploy.scaling"].operation.request
+    assert (bounds["MinCapacity"], bounds["MaxCapacity"]) == (2, 4)
+    policy: Any = steps["deploy.scaling_policy"].operation.request
+    assert policy["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 100
+    assert "RetainAllVariantProperties" in steps["deploy.update"].operation.request
+
+
+def test_who_scales_may_do_what_scaling_does_in_its_name() -> None:
+    workflow = pipeline(deployment(autoscaling=SCALED, endpoint_name="shop")).lower()
+    actions = {action for each in workflow.permissions["deploy"] for action in each.actions}
+    assert {"iam:CreateServiceLinkedRole", "cloudwatch:PutMetricAlarm"} <= actions
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"autoscaling": SCALED, "data_capture": {"uri": "s3://b/c"}, "update": {}},
+        {**SERVERLESS, "update": {"keep": 3}},
+    ],
+)
+def test_every_request_is_well_formed(fields: dict[str, Any]) -> None:
+    for call in calls(deployment(**fields)).values():
+        operation = call.operation
+        assert not list(violations(operation.service, operation.name, operation.request))
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message"),
+    [
+        ({"instance_type": None}, "instance_type", "is needed; or serverless: {memory_mb: 2048}"),
+        (
+            {"autoscaling": {**SCALED, "min_instances": 5}},
+            "autoscaling.max_instances",
+            "expected at least min_instances (5), got 4",
+        ),
+        (
+            {**SERVERLESS, "serverless": {"provisioned_concurrency": 9}},
+            "serverless.provisioned_concurrency",
+            "expected at most max_concurrency (5), got 9",
+        ),
+        (
+            {**SERVERLESS, "instance_type": "ml.m5.large"},
+            "instance_type",
+            "a serverless endpoint has no instances; remove it",
+        ),
+        (
+            {**SERVERLESS, "autoscaling": SCALED},
+            "autoscaling",
+            "a serverless endpoint scales by itself; remove it",
+        ),
+        (
+            {**SERVERLESS, "data_capture": {"uri": "s3://b/c"}},
+            "data_capture",
+            "a serverless endpoint captures nothing; remove it",
+        ),
+        (
+            {**SERVERLESS, "enable_network_isolation": True},
+            "enable_network_isolation",
+            "a serverless endpoint has a network; remove it",
+        ),
+        (
+            {**SERVERLESS, "update": {"alarms": {"latency_ms": 5}}},
+            "update.alarms",
+            "a serverless endpoint changes over all at once, and nothing watches it; remove it",
+        ),
+    ],
+)
+def test_what_sagemaker_does_not_combine_is_an_error(
+    fields: dict[str, Any], field: str, message: str
+) -> None:
+    found = {each.field: each.message for each in deployment(**fields).check()}
+    assert found[field] == message
+
+
+def test_nothing_is_scaled_that_does_not_ask_for_it() -> None:
+    names = {step.name for step in all_steps(pipeline(deployment(update={})).lower().graph)}
+    assert not {"deploy.scaling", "deploy.scaling_policy"} & names
