@@ -108,6 +108,15 @@ def bucket_region(name: str) -> str | None:
     return str(_backend().get_bucket(name).region_name) if sharing.owner(name) else None
 
 
+def lets_list(prefix: Location) -> bool:
+    """Return whether a bucket exists whose objects may be listed."""
+    try:
+        _reached(prefix, "s3:ListBucket")
+    except ServiceError:
+        return False
+    return True
+
+
 def has_upload(bucket: str, identifier: str) -> bool:
     """Return whether a multipart upload is in progress; True where the bucket does not exist."""
     return not bucket_exists(bucket) or identifier in _bucket(bucket).multiparts

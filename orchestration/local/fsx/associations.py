@@ -61,9 +61,9 @@ class Association:
             target = storage.inside(directory, stored.relative)
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(storage.read(Location(self.prefix.bucket, stored.key)))
-            except OSError:
-                # An object that has the name of a directory: `a` beside `a/b`.
+                target.write_bytes(storage.read(self.prefix.at(stored.key)))
+            except (OSError, ServiceError):
+                # An object that has the name of a directory (`a` beside `a/b`), or may not be read.
                 failed += 1
             else:
                 succeeded += 1

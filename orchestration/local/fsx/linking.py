@@ -16,8 +16,10 @@ from orchestration.local.fsx.rules import refusal
 MOST_ASSOCIATIONS: Final = 8
 
 
-def check(request: JsonObject, system: FileSystem, existing: Sequence[Association]) -> None:
-    """Raise the service's error if a request breaks a rule."""
+def check(
+    request: JsonObject, system: FileSystem, existing: Sequence[Association], region: str
+) -> None:
+    """Raise the service's error if a request breaks a rule; `region` is the file system's."""
     _check_system(system)
     if len(existing) >= MOST_ASSOCIATIONS:
         raise refusal("eight links", system=system.id)
@@ -31,8 +33,7 @@ def check(request: JsonObject, system: FileSystem, existing: Sequence[Associatio
         theirs = other.request["DataRepositoryPath"]
         if overlap(repository.removeprefix("s3:/"), theirs.removeprefix("s3:/")):
             raise refusal("prefixes do not overlap", path=repository, other=theirs)
-    if not storage.bucket_exists(Location.parse(repository).bucket):
-        raise refusal("bucket exists", path=repository)
+    _check_bucket(request, Location.parse(repository), region)
 
 
 def overlap(one: str, other: str) -> bool:
@@ -43,6 +44,15 @@ def overlap(one: str, other: str) -> bool:
     """
     paths = PurePosixPath(one), PurePosixPath(other)
     return paths[0].is_relative_to(paths[1]) or paths[1].is_relative_to(paths[0])
+
+
+def _check_bucket(request: JsonObject, repository: Location, region: str) -> None:
+    # Buckets of other accounts and regions can be linked, if their policies admit this account.
+    if not storage.lets_list(repository):
+        raise refusal("bucket exists", path=repository)
+    there = storage.bucket_region(repository.bucket)
+    if request.get("S3", {}).get("AutoImportPolicy", {}).get("Events") and there != region:
+        raise refusal("automatic imports in a region", path=repository, region=region)
 
 
 def _check_system(system: FileSystem) -> None:

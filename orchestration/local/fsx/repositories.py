@@ -88,7 +88,7 @@ class Repositories:
 
     def _new_association(self, request: JsonObject) -> Association:
         system = self._file_system(request["FileSystemId"])
-        linking.check(request, system, self._of(system.id))
+        linking.check(request, system, self._of(system.id), self._account.region)
         identifier = f"dra-{secrets.token_hex(8) + '0'}"
         arn = self._account.arn("fsx", f"association/{system.id}/{identifier}")
         tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", [])}

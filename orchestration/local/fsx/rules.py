@@ -190,6 +190,11 @@ RULES: Final[Mapping[str, Rule]] = {
     "bucket exists": Rule(
         "BadRequest", "The bucket of {path} does not exist or is not accessible.", _LINKS
     ),
+    "automatic imports in a region": Rule(
+        "BadRequest",
+        "AutoImportPolicy: the bucket of {path} is not in {region}, the region of the file system.",
+        "guide: create-dra-linked-data-repo; code assumed; wording assumed",
+    ),
     # CreateDataRepositoryTask, CancelDataRepositoryTask
     "tasks need a link": Rule(
         "BadRequest", "File system {system} is not linked to a data repository.", _TASKS

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestration.local import EmbeddedAws
+from tests.local.breaking.jobs import ELSEWHERE
 from tests.local.conftest import BUCKET, wait
 
 SUBNET = "subnet-0123456789abcdef0"
@@ -212,6 +213,13 @@ def _no_bucket(systems: Systems) -> None:
     systems.link(systems.new(**LINKABLE), "/one", "s3://no-such-bucket/one/")
 
 
+def _updates_from_elsewhere(systems: Systems) -> None:
+    system, events = systems.new(**LINKABLE), {"Events": ["NEW", "CHANGED"]}
+    # Without automatic imports, and for automatic exports, the region does not matter.
+    systems.link(system, "/two", f"s3://{ELSEWHERE}/two/", S3={"AutoExportPolicy": events})
+    systems.link(system, "/one", f"s3://{ELSEWHERE}/one/", S3={"AutoImportPolicy": events})
+
+
 def _not_linked(systems: Systems) -> None:
     systems.task(systems.new(**LINKABLE))
 
@@ -258,6 +266,7 @@ LATER: dict[str, Callable[[Systems], None]] = {
     "paths do not overlap": _inside_path,
     "prefixes do not overlap": _inside_prefix,
     "bucket exists": _no_bucket,
+    "automatic imports in a region": _updates_from_elsewhere,
     "tasks need a link": _not_linked,
     "one task at a time": _second_task,
     "export tasks and auto export": _auto_export,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,30 @@ def test_files_appear_when_the_import_is_over_and_not_when_the_link_is_available
     found = aws.client("fsx").describe_data_repository_tasks(Filters=filters)
     assert [each["TaskId"] for each in found["DataRepositoryTasks"]] == [ended["TaskId"]]
     aws.client("fsx").delete_file_system(FileSystemId=identifier)
+
+
+def test_a_bucket_of_another_account_is_linked_where_its_policy_admits_this_one(
+    aws: EmbeddedAws,
+) -> None:
+    theirs, fsx = aws.client("s3", account="999988887777"), aws.client("fsx")
+    theirs.create_bucket(Bucket="theirs-to-link")
+    for key in ("open/a", "closed/b"):
+        theirs.put_object(Bucket="theirs-to-link", Key=key, Body=b"x")
+    identifier = _create(aws, "theirs")["FileSystemId"]
+    _available(aws, identifier)
+    link = {"FileSystemId": identifier, "FileSystemPath": "/data"}
+    link["DataRepositoryPath"] = "s3://theirs-to-link/"
+    with pytest.raises(ClientError, match="does not exist or is not accessible"):
+        fsx.create_data_repository_association(**link)
+    allowed = {"Effect": "Allow", "Principal": {"AWS": "123456789012"}, "Action": "s3:*"}
+    places = ["arn:aws:s3:::theirs-to-link", "arn:aws:s3:::theirs-to-link/open/*"]
+    policy = {"Version": "2012-10-17", "Statement": [{**allowed, "Resource": places}]}
+    theirs.put_bucket_policy(Bucket="theirs-to-link", Policy=json.dumps(policy))
+    fsx.create_data_repository_association(**link, BatchImportMetaDataOnCreate=True)
+    ended = wait(lambda: _task(aws, identifier), lambda task: task and "EndTime" in task)
+    counts = [ended["Status"][each] for each in ("SucceededCount", "FailedCount")]
+    assert counts == [1, 1]
+    fsx.delete_file_system(FileSystemId=identifier)
 
 
 def test_an_import_that_is_cancelled_brings_nothing_and_then_lets_the_system_go(
