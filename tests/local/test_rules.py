@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -101,13 +102,11 @@ def test_every_rule_has_a_source(service: str, rule: str) -> None:
     assert TABLES[service][rule].source.startswith(("model: ", "guide: ", "issue: "))
 
 
-def test_the_guide_has_the_numbers_of_rules() -> None:
-    named = {"SageMaker": SAGEMAKER, "FSx": FSX, "DataSync": TRANSFERS, "S3": S3}
-    tables = {**named, "S3 Batch Operations": COPIES}
-    said = " ".join((Path(__file__).parents[2] / "docs/simulation.md").read_text("utf-8").split())
-    assert f"{sum(map(len, tables.values()))} rules of" in said
-    for service, table in tables.items():
-        assert f"{service} ({len(table)})" in said
+def test_the_guide_tells_how_many_rules_there_are() -> None:
+    guide = (Path(__file__).parents[2] / "docs/simulation.md").read_text("utf-8")
+    told = re.search(r"over (\d+) rules of SageMaker, FSx, DataSync, S3 and S3", guide)
+    assert told
+    assert 0 < sum(map(len, (*TABLES.values(), TRANSFERS))) - int(told[1]) < 50
 
 
 def refused_by(rule: Rule, error: ClientError) -> None:
