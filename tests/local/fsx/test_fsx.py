@@ -188,7 +188,7 @@ def test_a_bucket_of_another_account_is_linked_where_its_policy_admits_this_one(
     policy = {"Version": "2012-10-17", "Statement": [{**allowed, "Resource": places}]}
     theirs.put_bucket_policy(Bucket="theirs-to-link", Policy=json.dumps(policy))
     fsx.create_data_repository_association(**link, BatchImportMetaDataOnCreate=True)
-    ended = wait(lambda: _task(aws, identifier), lambda task: task and "EndTime" in task)
+    ended = wait(lambda: _task(aws, identifier), lambda task: "EndTime" in task)
     counts = [ended["Status"][each] for each in ("SucceededCount", "FailedCount")]
     assert counts == [1, 1]
     fsx.delete_file_system(FileSystemId=identifier)
