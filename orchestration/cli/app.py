@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestration.cli import answers, deploying, inspecting, probing
+from orchestration.cli import answers, deploying, executing, inspecting, probing
 from orchestration.cli.commands.rendering import Artefact, Backend, Driver, Format
 from orchestration.cli.naming import use_stages
 from orchestration.cli.options import (
@@ -342,7 +342,10 @@ app.command()(probing.probe)
 app.command()(deploying.deploy)
 app.command()(deploying.destroy)
 app.command()(inspecting.iam)
-app.command()(deploying.rerun)
+app.command()(executing.start)
+app.command()(executing.runs)
+app.command()(executing.stop)
+app.command()(executing.rerun)
 app.command()(deploying.upload)
 app.command()(answers.approve)
 app.command()(answers.reject)

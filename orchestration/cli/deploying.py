@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from orchestration.cli.commands.rendering import Backend
+from orchestration.cli.executing import Deployed
 from orchestration.cli.options import (
     Agreed,
     DryRun,
@@ -78,12 +79,7 @@ def deploy(
 
 def destroy(
     target: Annotated[Backend, typer.Argument(metavar="step-functions", show_default=False)],
-    pipeline: Annotated[
-        str,
-        typer.Argument(
-            metavar="PIPELINE", help="YAML file, module:attribute, or a deployed pipeline's name."
-        ),
-    ],
+    pipeline: Deployed,
     stop: Annotated[bool, typer.Option("--stop", help="End executions that are running.")] = False,
     file_systems: Annotated[
         bool, typer.Option("--file-systems", help="Delete file systems that outlive their runs.")
@@ -108,8 +104,8 @@ def destroy(
             "a DAG goes with its file in the DAGs folder; code and data in S3 stay",
             param_hint="airflow",
         )
-    from orchestration.cli.commands import destroying
     from orchestration.cli.commands.changing import Consent
+    from orchestration.cli.commands.deployed import destroying
 
     destroying.destroy(
         pipeline,
@@ -119,24 +115,6 @@ def destroy(
         profile=profile,
         consent=Consent(yes=yes, dry_run=dry_run, as_json=as_json),
     )
-
-
-def rerun(
-    execution: Annotated[
-        str, typer.Argument(metavar="EXECUTION", help="Its ARN, or the end of it, MACHINE:NAME.")
-    ],
-    region: Region = None,
-    profile: Profile = None,
-    as_json: Json = False,
-) -> None:
-    """Start a failed execution again.
-
-    As the next attempt at the same run: jobs that finished are adopted, failed ones are started
-    anew under their names with `-2`, `-3` and so on. The state machine's companion cleans up first.
-    """
-    from orchestration.cli.commands import deployment
-
-    deployment.rerun(execution, region=region, profile=profile, as_json=as_json)
 
 
 def upload(

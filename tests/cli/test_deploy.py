@@ -43,6 +43,25 @@ def test_deploying_twice_changes_nothing_the_second_time(
     assert again.out == f"{done['state_machine_arn']}\n"
 
 
+def test_runs_are_started_listed_and_stopped(
+    account: EmbeddedAws, orchestrate: Command, training: Path
+) -> None:
+    training.write_text(training.read_text().replace("name: training", "name: operated"))
+    early = orchestrate("start", training, *PARAMETERS)
+    assert (early.status, "is not deployed to 123456789012" in early.err) == (1, True)
+    assert orchestrate("deploy", "step-functions", training, *PARAMETERS, "--yes").status == 0
+    assert orchestrate("runs", "operated").err == "no runs of operated\n"
+    wrong = orchestrate("start", training, "-p", "bucket=workspace")
+    assert (wrong.status, "role" in wrong.err) == (2, True)
+    arn = orchestrate("start", training, *PARAMETERS, "--run-id", "one").out.strip()
+    stopped = orchestrate("stop", arn, "--json").document
+    assert stopped["execution_arn"] == arn
+    [run] = orchestrate("runs", training, "--json").document["runs"]
+    assert (run["execution_arn"], run["ended"] is None) == (arn, False)
+    table = orchestrate("runs", "operated").out
+    assert f"operated:{arn.rpartition(':')[2]}" in table
+
+
 def test_a_deployment_is_destroyed_by_its_name(
     account: EmbeddedAws, orchestrate: Command, training: Path
 ) -> None:

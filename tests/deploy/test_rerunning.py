@@ -1,4 +1,4 @@
-"""A failed execution is started again, and only where that can't mix with anything else."""
+"""Executions are started, stopped, and started again where that can't mix with anything else."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from orchestration import Pipeline
 from orchestration.backends.stepfunctions.parameters import ATTEMPT, RUN
 from orchestration.deploy import Deployment, rerun, step_functions
+from orchestration.deploy.executions import listed, start, stop
 from orchestration.errors import StartError
 from orchestration.expressions.evaluate import run_token
 from orchestration.local import EmbeddedAws, Fault
@@ -41,6 +42,7 @@ class Site:
 
     aws: EmbeddedAws
     deployment: Deployment
+    pipeline: Pipeline
 
     @property
     def states(self) -> Any:
@@ -88,7 +90,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         deployment = step_functions(
             pipeline, session=aws, parameters=PARAMETERS, sleep=lambda _: None
         )
-        yield Site(aws, deployment)
+        yield Site(aws, deployment, pipeline)
 
 
 def test_a_failed_job_is_followed_by_another(site: Site) -> None:
@@ -163,6 +165,49 @@ def test_a_name_without_its_state_machine_is_refused(site: Site, name: str) -> N
 def test_an_execution_that_is_not_there_is_an_error(site: Site) -> None:
     with pytest.raises(StartError, match="can't be started again"):
         site.again("sleeping:nobody")
+
+
+def test_a_named_run_is_started_once_and_listed(site: Site) -> None:
+    given = {**PARAMETERS, "seconds": "600"}
+    first = start(site.pipeline, given, session=site.aws, run="friday")
+    again = start(site.pipeline, given, session=site.aws, run="friday")
+    assert (again.arn, first.warnings) == (first.arn, ())
+    with pytest.raises(StartError, match="run friday of sleeping has been started before"):
+        start(site.pipeline, PARAMETERS, session=site.aws, run="friday")
+    newest = listed("sleeping", session=site.aws, most=1)
+    assert [(each.arn, each.status, each.ended) for each in newest] == [
+        (first.arn, "RUNNING", None)
+    ]
+    wait(lambda: site.jobs("friday"), lambda jobs: "InProgress" in jobs.values())
+    stopped = stop(newest[0].name, session=site.aws, sleep=lambda _: None)
+    assert (stopped.arn, stopped.was_running) == (first.arn, True)
+    wait(lambda: site.jobs("friday"), lambda jobs: jobs == {"": "Stopped"})
+    [last] = listed("sleeping", session=site.aws, most=1)
+    assert (last.arn, last.status) == (first.arn, "ABORTED")
+    with pytest.raises(StartError, match="has been started before"):
+        start(site.pipeline, given, session=site.aws, run="friday")
+    assert not stop(first.arn, session=site.aws, sleep=lambda _: None).was_running
+
+
+def test_another_definition_than_the_deployed_one_is_a_warning(site: Site) -> None:
+    [train] = site.pipeline.stages
+    described = site.pipeline.model_copy(update={"description": "Sleeps."})
+    assert start(described, PARAMETERS, session=site.aws).warnings == ()
+    longer = train.model_copy(update={"max_runtime_s": 2000})
+    changed = site.pipeline.model_copy(update={"stages": (longer,)})
+    started = start(changed, PARAMETERS, session=site.aws)
+    assert started.warnings == (
+        "what is deployed is not what this pipeline says now; deploy it to run that",
+    )
+    assert site.ended(started.arn)["status"] == "SUCCEEDED"
+
+
+def test_what_is_not_deployed_is_not_started_and_has_no_runs(site: Site) -> None:
+    absent = site.pipeline.model_copy(update={"name": "absent"})
+    with pytest.raises(StartError, match="pipeline absent is not deployed to 123456789012"):
+        start(absent, PARAMETERS, session=site.aws)
+    with pytest.raises(StartError, match="runs of absent can't be listed"):
+        listed("absent", session=site.aws)
 
 
 def test_a_changed_definition_is_refused(site: Site) -> None:

@@ -1,4 +1,4 @@
-"""``orchestrate deploy``, ``rerun`` and ``upload``: the commands that talk to the real AWS."""
+"""``orchestrate deploy`` and ``upload``: the commands that talk to the real AWS."""
 
 from __future__ import annotations
 
@@ -129,21 +129,6 @@ def upload(
     for each in sent:
         say(each.uri)
     note(f"{len(sent)} objects uploaded" if sent else "everything is uploaded already")
-
-
-def rerun(execution: str, *, region: str | None, profile: str | None, as_json: bool) -> None:
-    """Start a failed execution again, as the next attempt at its run."""
-    require(MODULES, what="starting executions")
-    from orchestration.deploy import rerun as start_again
-
-    own = execution.split(":")[3] if execution.count(":") > 3 else None
-    note("the companion of the state machine cleans up first; this takes a minute or two")
-    started = start_again(execution, session=session_of(region or own, profile))
-    if as_json:
-        document({"execution_arn": started.arn, "attempt": started.attempt, "run": started.run})
-        return
-    note(f"attempt {started.attempt} at run {started.run}")
-    say(started.arn)
 
 
 def session_of(region: str | None, profile: str | None) -> Any:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestration.backends.stepfunctions.parameters import ATTEMPT, RUN
-from orchestration.deploy.account import Account, Clients
+from orchestration.deploy.account import Clients
 from orchestration.deploy.executions.cleaning import Sleep, clean_up
-from orchestration.deploy.executions.runs import Execution, described, others
+from orchestration.deploy.executions.runs import Execution, arn_of, described, meaning, others
 from orchestration.errors import StartError
 
 
@@ -41,7 +41,7 @@ def rerun(execution: str, *, session: Clients, sleep: Sleep = time.sleep) -> Rer
 
     states = session.client("stepfunctions")
     try:
-        last = described(states, _arn(execution, session))
+        last = described(states, arn_of(execution, session))
         _next(states, last)
         _check_definition(states, last)
         _clean_up(states, last, sleep)
@@ -56,20 +56,9 @@ def token_of(execution: str, session: Clients) -> str:
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        return described(session.client("stepfunctions"), _arn(execution, session)).token
+        return described(session.client("stepfunctions"), arn_of(execution, session)).token
     except (BotoCoreError, ClientError) as error:
         raise StartError(f"execution {execution} is not known: {error}") from error
-
-
-def _arn(execution: str, session: Clients) -> str:
-    if execution.startswith("arn:"):
-        return execution
-    machine, colon, name = execution.partition(":")
-    if not (machine and colon and name):
-        raise StartError(
-            f"expected the ARN of an execution, or its end, MACHINE:NAME, got {execution!r}"
-        )
-    return Account.of(session).arn("states", f"execution:{execution}")
 
 
 def _next(states: Any, last: Execution) -> int:
@@ -86,16 +75,12 @@ def _next(states: Any, last: Execution) -> int:
 def _check_definition(states: Any, last: Execution) -> None:
     then = states.describe_state_machine_for_execution(executionArn=last.arn)
     now = states.describe_state_machine(stateMachineArn=last.machine_arn)
-    if _meaning(then["definition"]) != _meaning(now["definition"]):
+    if meaning(json.loads(then["definition"])) != meaning(json.loads(now["definition"])):
         raise StartError(
             f"state machine {now['name']} has been changed since execution {last.name}, so that "
             "what finished then may not be what it would do now; deploy what it was, or start a "
             "new execution"
         )
-
-
-def _meaning(definition: str) -> dict[str, Any]:
-    return {key: value for key, value in json.loads(definition).items() if key != "Comment"}
 
 
 def _clean_up(states: Any, last: Execution, sleep: Sleep) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from orchestration.backends.stepfunctions.parameters import ATTEMPT, RUN
+from orchestration.deploy.account import Account, Clients
 from orchestration.errors import StartError
 from orchestration.expressions.evaluate import run_token
 
@@ -49,6 +50,18 @@ class Execution:
         return self.arn.rpartition(":")[2]
 
 
+def arn_of(execution: str, session: Clients) -> str:
+    """Return the ARN of an execution that is named by it, or by its end, ``MACHINE:NAME``."""
+    if execution.startswith("arn:"):
+        return execution
+    machine, colon, name = execution.partition(":")
+    if not (machine and colon and name):
+        raise StartError(
+            f"expected the ARN of an execution, or its end, MACHINE:NAME, got {execution!r}"
+        )
+    return Account.of(session).arn("states", f"execution:{execution}")
+
+
 def described(states: Any, arn: str) -> Execution:
     """Ask for an execution."""
     response = states.describe_execution(executionArn=arn)
@@ -64,6 +77,11 @@ def described(states: Any, arn: str) -> Execution:
     )
 
 
+def meaning(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of a definition that says what its executions do."""
+    return {key: value for key, value in definition.items() if key != "Comment"}
+
+
 def others(states: Any, execution: Execution) -> Iterator[Execution]:
     """Yield the other executions of the same run, the newest first."""
     since = execution.started - _TOGETHER
@@ -76,3 +94,54 @@ def others(states: Any, execution: Execution) -> Iterator[Execution]:
                 other = described(states, each["executionArn"])
                 if other.token == execution.token:
                     yield other
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """An execution of a pipeline's state machine, as a list shows it."""
+
+    arn: str
+    status: str
+    """``RUNNING``, ``SUCCEEDED``, ``FAILED``, ``TIMED_OUT`` or ``ABORTED``."""
+    started: datetime
+    ended: datetime | None
+    error: str = ""
+    cause: str = ""
+
+    @property
+    def name(self) -> str:
+        """The end of its ARN, by which commands name it: ``digits:0f5b7f0e-…``."""
+        return ":".join(self.arn.split(":")[-2:])
+
+
+def listed(pipeline: str, *, session: Clients, most: int = 20) -> tuple[Listed, ...]:
+    """List the executions of a deployed pipeline, the newest first.
+
+    Raises :class:`~orchestration.errors.StartError` where it is not deployed.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    machine = Account.of(session).arn("states", f"stateMachine:{pipeline}")
+    states = session.client("stepfunctions")
+    pages = states.get_paginator("list_executions").paginate(
+        stateMachineArn=machine, PaginationConfig={"MaxItems": most, "PageSize": min(most, 1000)}
+    )
+    try:
+        return tuple(_listed(states, each) for page in pages for each in page["executions"])
+    except (BotoCoreError, ClientError) as error:
+        raise StartError(f"runs of {pipeline} can't be listed: {error}") from error
+
+
+def _listed(states: Any, found: Mapping[str, Any]) -> Listed:
+    """Ask for the error of an execution that has ended badly."""
+    arn = found["executionArn"]
+    bad = found["status"] not in ("RUNNING", "SUCCEEDED")
+    why = states.describe_execution(executionArn=arn) if bad else {}
+    return Listed(
+        arn=arn,
+        status=found["status"],
+        started=found["startDate"],
+        ended=found.get("stopDate"),
+        error=why.get("error", ""),
+        cause=why.get("cause", ""),
+    )

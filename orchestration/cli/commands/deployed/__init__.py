@@ -1,0 +1,1 @@
+"""The commands for what is deployed: its runs, and its end."""
