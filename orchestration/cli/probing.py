@@ -9,6 +9,20 @@ import typer
 
 from orchestration.cli.options import Json, Parameters, Profile, Region, Uploads
 
+Channels = Annotated[
+    list[str] | None,
+    typer.Option("--channel", metavar="NAME=S3URI", help="Data in another place; repeatable."),
+]
+Added = Annotated[
+    Path | None,
+    typer.Option(
+        "--measurements",
+        metavar="FILE",
+        dir_okay=False,
+        help="File to add to; default with --aws: NAME.measurements.json beside NAME.yaml.",
+    ),
+]
+
 
 def probe(
     file: Annotated[
@@ -23,22 +37,15 @@ def probe(
     aws: Annotated[
         bool, typer.Option("--aws", help="In an account at AWS, which costs; asks first.")
     ] = False,
+    runs: Annotated[
+        bool, typer.Option("--from-runs", help="Read past jobs of the stage instead; starts none.")
+    ] = False,
     parameters: Parameters = None,
-    channels: Annotated[
-        list[str] | None,
-        typer.Option("--channel", metavar="NAME=S3URI", help="Data in another place; repeatable."),
-    ] = None,
+    channels: Channels = None,
     uploads: Uploads = None,
     region: Region = None,
     profile: Profile = None,
-    measurements: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            dir_okay=False,
-            help="File to add to; default with --aws: NAME.measurements.json beside NAME.yaml.",
-        ),
-    ] = None,
+    measurements: Added = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Run the jobs without asking.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the jobs, and what they may cost.")
@@ -49,7 +56,8 @@ def probe(
 
     Runs a few short jobs of a stage with `strategy: {kind: auto}`, of the candidates that may be
     the best, and reads step time and memory. `plan` uses the file of measurements. Without `--aws`
-    they run on an embedded AWS, which costs nothing and says how fast this machine is.
+    they run on an embedded AWS, which costs nothing and says how fast this machine is. With
+    `--from-runs`, past jobs with the stage's tags are read from your account instead.
     """
     from orchestration.cli.commands import probing
     from orchestration.cli.commands.changing import Consent
@@ -62,6 +70,9 @@ def probe(
         uploads=uploads or (),
         channels=dict(map(_channel, channels or ())),
     )
+    if runs:
+        probing.from_runs(file, stage, where, measurements=measurements, as_json=as_json)
+        return
     probing.probe(
         file, stage, where,
         jobs=jobs, steps=steps, measurements=measurements,

@@ -253,6 +253,11 @@ def _lock(path: Path) -> _Locked:
         raise PipelineError([Problem(lock_file.name, message)]) from error
 
 
+def pinned(path: Path) -> Mapping[str, plans.Pinned]:
+    """Return the plans that the lock file of a pipeline file pins, by stage; none without one."""
+    return _lock(path).plans
+
+
 def _locked(content: Mapping[str, Any]) -> _Locked:
     digests, pins = content["sources"], content.get("plans", {})
     readable = isinstance(digests, dict) and isinstance(pins, dict)

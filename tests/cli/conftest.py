@@ -107,3 +107,13 @@ def aws() -> Iterator[EmbeddedAws]:
     """The account that the tests of runs and deployments share."""
     with EmbeddedAws(time_scale=0.005) as embedded:
         yield embedded
+
+
+@pytest.fixture
+def account(aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch) -> EmbeddedAws:
+    """Make the shared account the one that boto3 finds in the environment."""
+    for name, value in aws.environment().items():
+        if name.startswith("AWS_"):
+            monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
+    return aws

@@ -40,15 +40,6 @@ for step in measured_steps(range(12), samples=8):
 """
 
 
-@pytest.fixture
-def account(aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch) -> EmbeddedAws:
-    for name, value in aws.environment().items():
-        if name.startswith("AWS_"):
-            monkeypatch.setenv(name, value)
-    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
-    return aws
-
-
 def written(folder: Path, name: str) -> Path:
     (folder / "code").mkdir()
     (folder / "code" / "train.py").write_text(SCRIPT)

@@ -8,13 +8,17 @@ from pathlib import Path
 import pytest
 import yaml
 
+from orchestration import Pipeline
 from orchestration.errors import PipelineError
+from orchestration.local import EmbeddedAws
+from orchestration.local.run import run
 from orchestration.pipeline.probing.jobs import Asked
+from orchestration.pipeline.probing.runs import Ran, ran
 from orchestration.planning.model.measurements import read
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.measured.deciding import chance_of, deciding
 from tests.cli.conftest import Command
-from tests.planning.search.questions import measurement
+from tests.planning.search.questions import measurement, task
 
 PIPELINE = """\
 name: tiny
@@ -171,3 +175,82 @@ def test_what_is_measured_is_not_probed_again(pipeline: Path) -> None:
     assert again.chosen is not None
     assert again.chosen.configuration == first.chosen.configuration
     assert first.chosen.configuration not in [plan.configuration for plan in deciding(again, 3)]
+
+
+@pytest.mark.slow
+def test_past_runs_are_measurements_too(
+    pipeline: Path, orchestrate: Command, account: EmbeddedAws
+) -> None:
+    none = orchestrate("probe", pipeline, "--from-runs")
+    assert none.status == 1
+    assert "no past job of train says how long its steps took" in none.err
+    data = yaml.safe_load(PIPELINE)
+    del data["stages"]["register"]
+    pipeline.write_text(yaml.safe_dump(data))
+    ends = SCRIPT.replace("10_000", "7").replace('raise RuntimeError("a probe', 'print("')
+    (pipeline.parent / "src" / "train.py").write_text(ends)
+    assert orchestrate("plan", pipeline, "--update").status == 0
+    report = run(Pipeline.load(pipeline), parameters={"bucket": "past", "unused": "x"}, aws=account)
+    assert report.state == "succeeded", report.cause
+    said = orchestrate("probe", pipeline, "--from-runs")
+    assert said.status == 0, said.err
+    [past] = read(pipeline.with_suffix(".measurements.json"))
+    assert past.job == report.stages[0].job_names[0]
+    assert (past.source, past.layout.family, past.micro_batch) == ("run", "single", 8)
+    assert past.step_time_s == pytest.approx(0.5, rel=0.2)
+    assert "measured    1 x ml.g5.xlarge, data parallel, 8 at a time: steps of 0.5" in said.out
+
+
+LAUNCHED = {"sagemaker_torch_distributed_enabled": "true", "sagemaker_instance_type": "x"}
+
+
+def job(*, on: str = "1 ml.g5.12xlarge", **hyperparameters: str) -> dict[str, object]:
+    """Return the part of a described job that says how it trained."""
+    count, name = on.split()
+    machines = {"InstanceType": name, "InstanceCount": int(count)}
+    return {"ResourceConfig": machines, "HyperParameters": hyperparameters}
+
+
+TELL = {"micro_batch": "batch_size", "accumulation": "accumulation", "zero": "zero_stage"}
+
+
+def test_a_past_job_trained_as_it_was_told_and_started() -> None:
+    told = job(batch_size="4", zero_stage="3", **LAUNCHED)
+    way = ran(told, task(batch=64), TELL, None)
+    assert isinstance(way, Ran)
+    assert (way.configuration.zero, way.configuration.micro_batch) == (3, 4)
+    assert way.configuration.machine.devices == 4
+    by_accumulation = ran(
+        job(accumulation="8", zero_stage="1", **LAUNCHED), task(batch=64), TELL, None
+    )
+    assert isinstance(by_accumulation, Ran)
+    assert by_accumulation.configuration.micro_batch == 2
+
+
+@pytest.mark.parametrize(
+    ("described", "expected"),
+    [
+        (job(batch_size="4", **LAUNCHED), "it does not say its zero; add that to strategy.tell"),
+        (job(zero_stage="3", **LAUNCHED), "it does not say its batch or micro-batch"),
+        (job(on="1 ml.m5.xlarge"), "it ran on instances that are unknown, or have no accelerator"),
+        (
+            job(zero_stage="3", batch_size="4", on="3 ml.g5.12xlarge"),
+            "no layout of the model is started as it was",
+        ),
+    ],
+)
+def test_jobs_that_do_not_say_how_they_trained_are_left_out(
+    described: dict[str, object], expected: str
+) -> None:
+    reason = ran(described, task(batch=64), TELL, None)
+    assert isinstance(reason, str)
+    assert reason.startswith(expected)
+
+
+def test_the_pinned_plan_counts_for_what_a_job_was_not_told() -> None:
+    tells = {"micro_batch": 2, "zero": 2, "tensor": 1, "pipeline": 1, "context": 1, "expert": 1}
+    pin = {"cluster": {"instance_type": "ml.g5.12xlarge", "instance_count": 1}, "tells": tells}
+    way = ran(job(**LAUNCHED), task(batch=64), {}, pin)
+    assert isinstance(way, Ran)
+    assert (way.configuration.zero, way.configuration.micro_batch) == (2, 2)
+    assert isinstance(ran(job(on="2 ml.g5.12xlarge", **LAUNCHED), task(batch=64), {}, pin), str)

@@ -71,14 +71,19 @@ def _latest(
     sagemaker: Any, pipeline: str, stage: str, run_id: str | None
 ) -> tuple[Mapping[str, Any] | None, str]:
     """Return the latest job of a stage that has ended, and its run."""
+    for job, run in jobs_of(sagemaker, pipeline, stage):
+        if run_id in (None, run):
+            return sagemaker.describe_training_job(TrainingJobName=job), run
+    return None, ""
+
+
+def jobs_of(sagemaker: Any, pipeline: str, stage: str) -> Iterator[tuple[str, str]]:
+    """Yield the jobs of a stage that have ended, the latest first, each with its run."""
     for summary in _jobs(sagemaker, f"{pipeline}-{stage.replace('_', '-')}-"):
         listed = sagemaker.list_tags(ResourceArn=summary["TrainingJobArn"])["Tags"]
         tags = {tag["Key"]: tag["Value"] for tag in listed}
-        run = tags.get(_RUN, "")
-        own = (tags.get(_PIPELINE), tags.get(_STAGE)) == (pipeline, stage)
-        if own and run_id in (None, run):
-            return sagemaker.describe_training_job(TrainingJobName=summary["TrainingJobName"]), run
-    return None, ""
+        if (tags.get(_PIPELINE), tags.get(_STAGE)) == (pipeline, stage):
+            yield summary["TrainingJobName"], tags.get(_RUN, "")
 
 
 def _jobs(sagemaker: Any, prefix: str) -> Iterator[Mapping[str, Any]]:

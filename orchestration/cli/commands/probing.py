@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -95,6 +96,46 @@ def probe(
         )
     if len(found) < len(probes):
         raise typer.Exit(FAILED)
+
+
+def from_runs(
+    path: Path, stage: str | None, where: Where, *, measurements: Path | None, as_json: bool
+) -> None:
+    """Add a stage's past jobs to its file of measurements; exit with 1 if there are none."""
+    require({"boto3": "aws"}, what="looking up jobs")
+    from orchestration.cli.commands.checking import jobs_of
+    from orchestration.cli.commands.deployment import session_of
+    from orchestration.pipeline.probing.jobs import Asked
+    from orchestration.pipeline.probing.readings import measurement
+    from orchestration.pipeline.probing.runs import ran
+    from orchestration.planning.model.measurements import beside
+
+    asked = Asked(path, stage)
+    tell = {str(quantity): name for quantity, name in asked.request.tell.items()}
+    session = session_of(where.region or asked.region, where.profile)
+    client = session.client("sagemaker")
+    found: list[Measurement] = []
+    for name, _ in islice(jobs_of(client, asked.pipeline, asked.name), _MOST_RUNS):
+        job = client.describe_training_job(TrainingJobName=name)
+        way = ran(job, asked.task, tell, asked.pin)
+        if isinstance(way, str):
+            note(f"{name} left out: {way}")
+            continue
+        reading = measurement(way, job, region=session.region_name, source="run")
+        if reading is None:
+            note(f"{name} left out: its steps were not measured; see `measured_steps`")
+        else:
+            found.append(reading)
+    if not found:
+        note(f"no past job of {asked.name} says how long its steps took")
+        raise typer.Exit(FAILED)
+    known = [*measured(path, measurements), *found]
+    _write(measurements or beside(path), known)
+    _tell(asked, known, found, as_json=as_json)
+
+
+_MOST_RUNS: Final = 50
+"""Past jobs that are looked at, the latest first."""
 
 
 def _planned(asked: Asked, known: Sequence[Measurement]) -> Plans:

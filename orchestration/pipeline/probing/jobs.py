@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestration.errors import PipelineError, Problem, near
-from orchestration.pipeline.files import with_code
+from orchestration.pipeline.files import pinned, with_code
 from orchestration.pipeline.nesting.inlining import whole
 from orchestration.pipeline.plans import automatic, requests, told, with_models
 
 if TYPE_CHECKING:
+    from orchestration.pipeline.plans import Pinned
     from orchestration.planning.search.answers.plans import Plan
     from orchestration.planning.search.space import Space
     from orchestration.planning.search.task import Task
@@ -136,6 +137,16 @@ class Asked:
     def parameters(self) -> frozenset[str]:
         """The names of the parameters of the stage's pipeline."""
         return frozenset(self._data.get("parameters") or {})
+
+    @property
+    def pipeline(self) -> str:
+        """The name of the stage's pipeline."""
+        return str(self._data.get("name"))
+
+    @property
+    def pin(self) -> Pinned | None:
+        """The plan that the lock file pins for the stage."""
+        return pinned(self._path).get(self.name)
 
     @property
     def task(self) -> Task:

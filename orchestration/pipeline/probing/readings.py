@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 if TYPE_CHECKING:
+    from orchestration.planning.model.configuration import Configuration
     from orchestration.planning.model.measurements import Measurement
-    from orchestration.planning.search.answers.plans import Plan
+    from orchestration.planning.search.layouts import Layout
 
 _MEMORY: Final = re.compile(
     r"out of memory|OutOfMemory|failed to allocate|RESOURCE_EXHAUSTED", re.IGNORECASE
@@ -16,8 +17,28 @@ _MEMORY: Final = re.compile(
 """Messages of PyTorch, TensorFlow and the Neuron runtime where a device's memory is not enough."""
 
 
+class Way(Protocol):
+    """A way to train: a plan, or what a job has done."""
+
+    @property
+    def instance_type(self) -> str:
+        """The type of all instances."""
+
+    @property
+    def instance_count(self) -> int:
+        """The number of instances."""
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the model."""
+
+    @property
+    def configuration(self) -> Configuration:
+        """All that predictions depend on."""
+
+
 def measurement(
-    plan: Plan, job: Mapping[str, Any], *, region: str | None, source: Literal["probe", "run"]
+    plan: Way, job: Mapping[str, Any], *, region: str | None, source: Literal["probe", "run"]
 ) -> Measurement | None:
     """Return what a job measured of a plan; ``None``: it reported nothing.
 
