@@ -8,7 +8,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from airflow.providers.common.compat.sdk import AirflowException, Asset, BaseOperator
+from airflow.providers.common.compat.sdk import (
+    AirflowException,
+    AirflowSkipException,
+    Asset,
+    BaseOperator,
+)
 
 from orchestration.airflow.clients import Clients
 from orchestration.airflow.context import TaskEnvironment, another_follows, attempt, fail, run_begun
@@ -56,7 +61,8 @@ class StepsMixin(_Operator):
     ``steps`` are performed in their order, or ``each`` (a loop) for one element of its list.
     ``reads`` says which tasks left the results that they read, ``keeps`` whose results are left
     under their names, ``returns`` what the task's return value is, ``writes`` the S3 URIs of its
-    assets. ``gathers`` a loop's elements, ``joins`` the outputs of a choice.
+    assets. ``gathers`` a loop's elements, ``joins`` the outputs of a choice. One that ``skips`` is
+    shown as skipped where its only condition does not hold.
     ``group`` is the task group around the whole pipeline, in somebody's own DAG.
     ``config`` is the request that the UI shows; a mapped task has it and ``each`` as JSON text.
     Requests are evaluated from data: no text of a user ever passes a template engine.
@@ -75,6 +81,7 @@ class StepsMixin(_Operator):
         writes: Mapping[str, Json] | None = None,
         gathers: Mapping[str, str] | None = None,
         joins: Mapping[str, Json] | None = None,
+        skips: bool = False,
         items_task: str | None = None,
         group: str | None = None,
         deferrable: bool = True,
@@ -91,6 +98,7 @@ class StepsMixin(_Operator):
         self.writes = writes or {}
         self.gathers = gathers
         self.joins = joins
+        self.skips = skips
         self.items_task = items_task
         self.group = group
         self.deferrable = deferrable
@@ -190,6 +198,8 @@ class StepsMixin(_Operator):
             self._leave(context, scope)
             fail(context, error.error, error.cause)
         self._leave(context, scope)
+        if self.skips and not self._holds(scope):
+            raise AirflowSkipException("the condition of the stage does not hold")
         for asset, uri in written.items():
             context["outlet_events"][Asset(asset)].extra = {"uri": uri}
         return result
@@ -222,6 +232,11 @@ class StepsMixin(_Operator):
             return evaluate(cast(Tree, decode(self.returns)), scope)
         except ExpressionError as error:
             raise RunError(wording.EXPRESSION_ERROR, str(error)) from error
+
+    def _holds(self, scope: Scope) -> bool:
+        """Return whether the choice holds that the task makes, or that it ends."""
+        own = self._decoded[0].condition if self.joins is None else decode(self.joins["condition"])
+        return bool(evaluate(cast(Tree, own), scope))
 
     def _written(self, scope: Scope) -> Mapping[str, Any]:
         """Return the S3 URIs of the task's assets; a job may end well without a model."""

@@ -34,10 +34,12 @@ from orchestration.graph import (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a graph: the tasks before its first ones, and the mapped group around it."""
+    """The place of a graph: the tasks before its first ones, and what is around it."""
 
     entry: tuple[Draft, ...]
     loop: str | None = None
+    begun_by: Draft | None = None
+    """The task that begins it, where what stands in it is in every run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class Cutter:
 
     def _add(self, task: Draft, entry: Iterable[Draft], place: Place) -> Draft:
         task.upstream = list(dict.fromkeys(entry))
-        task.loop = place.loop
+        task.loop, task.begun_by = place.loop, place.begun_by
         task.number = len(self.tasks)
         for before in task.upstream:
             task.ancestors |= before.ancestors | 1 << before.number
@@ -130,7 +132,7 @@ class Cutter:
         ways, exits = [], []
         for graph in (step.then, step.otherwise):
             at = len(self.tasks)
-            exits.append(self.graph(graph, replace(place, entry=(choosing,))))
+            exits.append(self.graph(graph, replace(place, entry=(choosing,), begun_by=None)))
             way = self.tasks[at:]
             ways.append([new for new in way if choosing in new.upstream])
             for new in way:
@@ -260,7 +262,8 @@ class Cutter:
         self._add(ended, body or place.entry, place)
         # It succeeds after a body that failed, so that it stands for none of these tasks.
         ended.ancestors = 0
-        return (*exits, *self.graph(step.conclusion, replace(place, entry=(ended,))))
+        after = replace(place, entry=(ended,), begun_by=ended)
+        return (*exits, *self.graph(step.conclusion, after))
 
 
 def _union(parts: Iterable[Iterable[Draft]]) -> tuple[Draft, ...]:

@@ -65,6 +65,11 @@ class Draft:
     """The mapped task group it is in."""
     optional: bool = False
     """True in a way of a choice of its own stage, where it may be skipped."""
+    skips: bool = False
+    """True if it ends as skipped where the condition of its stage does not hold."""
+    begun_by: Draft | None = None
+    """The task that begins the place where it stands in every run; ``None`` in a way of a choice
+    and in a mapped group, which may be skipped as a whole."""
     setup: bool = False
     teardown_of: Draft | None = None
     named_by: str = ""

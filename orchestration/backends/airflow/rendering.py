@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
-from orchestration.backends.airflow import last_look
+from orchestration.backends.airflow import last_look, skipping
 from orchestration.backends.airflow.assets import give_options, place_assets
 from orchestration.backends.airflow.cutting import Cutter, Place
 from orchestration.backends.airflow.draft import Draft
@@ -60,7 +60,7 @@ def render(workflow: Workflow) -> DagSpec:
     cutter = Cutter()
     inputs = Draft(stage=INPUTS, kind="inputs", named_by=INPUTS, open=False)
     cutter.tasks.append(inputs)
-    exits = cutter.graph(workflow.graph, Place((inputs,)))
+    exits = cutter.graph(workflow.graph, Place((inputs,), begun_by=inputs))
     outputs = Draft(
         stage=OUTPUTS,
         kind="outputs",
@@ -68,9 +68,11 @@ def render(workflow: Workflow) -> DagSpec:
         returns=workflow.outputs,
         has_return=True,
         upstream=list(exits),
+        begun_by=inputs,
         open=False,
     )
     cutter.tasks.append(outputs)
+    skipping.show(cutter.tasks)
     place_assets(workflow, cutter.tasks)
     cutter.problems += give_options(workflow, cutter.tasks)
     left = leftovers(workflow.graph)
@@ -211,6 +213,8 @@ class _Writer:
                 "items_task": self.names[draft.items],
             }
         arguments |= _results(draft)
+        if draft.skips:
+            arguments["skips"] = True
         if call := _shown(draft):
             arguments["config"] = encode(call.operation.request)
         return arguments

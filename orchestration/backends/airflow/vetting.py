@@ -20,7 +20,10 @@ from orchestration.graph import NotifySpec, ParameterSpec, ScheduleSpec, Trigger
 from orchestration.graph.codec import unknown
 
 _STEPS: Final = frozenset(
-    {"config", "each", "gathers", "joins", "keeps", "reads", "returns", "steps", "writes"},
+    {
+        *("config", "each", "gathers", "joins", "keeps", "reads", "returns", "skips", "steps"),
+        "writes",
+    },
 )
 _ARGUMENTS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(get_args(OperatorName), _STEPS),
