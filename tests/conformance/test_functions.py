@@ -32,6 +32,7 @@ def handler(event, context):
         "best": {"words": [{"text": words[0]}, {"text": words[-1]}]},
         "said": os.environ["GREETING"] + ", " + words[0],
         "nothing": None,
+        "rows": [{"word": word, "size": len(word)} for word in words],
     }
 """
 
@@ -158,3 +159,41 @@ def test_a_function_that_nobody_waits_for_is_only_started(
     report = ended(invoking({}, request=request), on, aws, airflow)
     assert (report.state, report.cause) == ("succeeded", None)
     assert sent(report) == [{"words": ["a"]}]
+
+
+@pytest.mark.parametrize("on", BACKENDS)
+def test_a_list_that_a_function_returns_is_gone_through(
+    on: On, aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    results = {"rows": "Payload.rows", "said": "Payload.said"}
+    count = invoking({"words": ["one", "three"]}, results=results).stages[0]
+    again = {
+        "kind": "aws_call",
+        "service": "lambda",
+        "operation": "Invoke",
+        "for_each": {
+            "items": {"ref": "count.rows"},
+            "fields": {"word": "string", "size": "number"},
+            "key": "word",
+        },
+        "request": {
+            "FunctionName": "words",
+            "Payload": {"words": [{"each": "word"}], "size": {"each": "size"}},
+        },
+        "results": {"said": "Payload.said"},
+    }
+    document = {
+        "name": "rows",
+        "region": "us-east-1",
+        "workspace": "s3://bucket/runs",
+        "stages": {"count": count, "again": again},
+    }
+    report = ended(Pipeline.parse(document), on, aws, airflow)
+    assert (report.state, report.cause) == ("succeeded", None)
+    outputs: Any = report.outputs
+    assert outputs["again"]["said"] == ["Grüße, one", "Grüße, three"]
+    elements = [event for event in sent(report) if "size" in event]
+    assert sorted(elements, key=lambda event: event["size"]) == [
+        {"words": ["one"], "size": 3},
+        {"words": ["three"], "size": 5},
+    ]
