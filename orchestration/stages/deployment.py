@@ -26,6 +26,7 @@ from orchestration.stages.endpoints.scaling import Scaling
 from orchestration.stages.endpoints.states import States
 from orchestration.stages.endpoints.trials import Trying
 from orchestration.stages.outputs import Outputs, output
+from orchestration.stages.registry import packages
 from orchestration.stages.stage import SAMPLE, Context, Fragment
 from orchestration.stages.values import Text, s3_problem
 
@@ -39,6 +40,12 @@ class DeploymentOutputs:
     endpoint_name: Ref[str] = output(shown=True)
     endpoint_config_name: Ref[str] = output(shown=True)
     model_name: Ref[str] = output(shown=True)
+    model_package: Ref[str] = output(
+        exists=lambda stage: stage.model_data is None,
+        otherwise="it deploys files; refer to its model_data",
+        shown=True,
+    )
+    """The ARN of the registered version that is deployed."""
     answer: Ref[object] = output(
         exists=lambda stage: stage.smoke_test is not None,
         otherwise="give it a smoke_test",
@@ -63,7 +70,9 @@ class Deployment(DeploymentFields):
 
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
-        yield from s3_problem("model_data", self.model_data)
+        if self.model_data is not None:
+            yield from s3_problem("model_data", self.model_data)
+        yield from packages.problems(self)
         yield from code.problems(self)
         yield from code.combined(self)
         if self.update is not None:
@@ -107,8 +116,9 @@ class Deployment(DeploymentFields):
             "endpoint_name": made.endpoint,
             "endpoint_config_name": made.name,
             "model_name": made.name,
+            **packages.outputs(self),
         }
-        permissions = () if watch is None else watch.permissions
+        permissions = (*packages.needs(self), *(() if watch is None else watch.permissions))
         if self.autoscaling is not None:
             scaling = Scaling(made, self.autoscaling)
             steps += scaling.steps((steps[-1].name,))
@@ -127,9 +137,10 @@ class Deployment(DeploymentFields):
         """Return the steps before the endpoint is created or updated."""
         config = made.config()
         if self.update is None:
-            return made.model(()), config, states.look((config.name,))
+            found = made.found(())
+            return *found, made.model(_last([*found])), config, states.look((config.name,))
         steps: list[Step] = list(() if watch is None else watch.usable())
-        steps.append(replace(made.fingerprint(), after=_last(steps)))
+        steps += made.found(_last(steps))
         if self.update.while_busy == "refuse":
             steps += states.free(_last(steps))
         look = states.look(_last(steps))

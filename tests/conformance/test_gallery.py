@@ -23,7 +23,7 @@ from tests.conformance.gallery import Example
 pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 
 DRIVERS: tuple[On, ...] = ("direct", "step-functions", "airflow")
-_VERSION = re.compile(r'(?<=/)\d+(?=")')
+_VERSION = re.compile(r'(?<=/)\d+(?=")|(?<="version": )\d+')
 Outputs = Mapping[str, Mapping[str, Any]]
 
 
@@ -109,6 +109,8 @@ def test_a_person_lets_a_model_into_production(
     aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
 ) -> None:
     outputs = everywhere(gallery.from_readme("release", tmp_path), aws, airflow)
+    assert outputs["decide"]["status"] == "Approved"
+    assert outputs["production"]["model_package"] == outputs["register"]["model_package"]
     assert outputs["sign_off"]["comment"] == "tried it"
     assert outputs["production"]["answer"] == {"price": 264000}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.conformance import normal
 
 pytestmark = pytest.mark.slow
 
+MODEL = Path(__file__).parents[2] / "examples" / "release" / "model"
 IMAGE = "orchestration.local/pytorch:2"
 Answer = tuple[Decision, str]
 ON: tuple[On, ...] = ("direct", "step-functions", "airflow")
@@ -140,3 +142,71 @@ def test_without_a_model_nothing_is_registered() -> None:
             assert (report.state, report.error) == ("failed", "DataNotUsable")
             assert report.cause == "stage register found no model below s3://registry/model"
         assert versions(aws) == []
+
+
+MADE = {"CreateModel", "CreateEndpointConfig", "CreateEndpoint"}
+DEPLOY: dict[str, Any] = {
+    "kind": "deployment",
+    "package_group": "prices",
+    "endpoint_name": "prices",
+    "instance_type": "ml.m5.large",
+    "update": {},
+    "smoke_test": {"request": {"rooms": 3, "square_metres": 70}},
+}
+
+
+def deployment() -> Pipeline:
+    return Pipeline.parse(
+        {
+            "name": "serve",
+            "region": "us-east-1",
+            "workspace": "s3://registry/runs",
+            "stages": {"deploy": DEPLOY},
+        }
+    )
+
+
+def approved(aws: EmbeddedAws) -> str:
+    """Register and approve a version."""
+    source = {"S3Uri": "s3://registry/model/", "S3DataType": "S3Prefix", "CompressionType": "None"}
+    container = {"Image": IMAGE, "ModelDataSource": {"S3DataSource": source}}
+    made = aws.client("sagemaker").create_model_package(
+        ModelPackageGroupName="prices",
+        ModelApprovalStatus="Approved",
+        InferenceSpecification={"Containers": [container]},
+    )
+    return str(made["ModelPackageArn"])
+
+
+def test_the_latest_approved_version_is_deployed_and_left_alone_until_there_is_another() -> None:
+    with EmbeddedAws(time_scale=0.003) as aws:
+        s3 = aws.client("s3")
+        s3.create_bucket(Bucket="registry")
+        for on in ON[:2]:
+            report = run(deployment(), on=on, aws=aws)
+            assert (report.state, report.error) == ("failed", "NoApprovedModel")
+            assert report.cause == "stage deploy: no version is approved in the model group prices"
+        for path in ("weights.json", "code/inference.py"):
+            s3.put_object(Bucket="registry", Key=f"model/{path}", Body=(MODEL / path).read_bytes())
+        aws.client("sagemaker").create_model_package_group(ModelPackageGroupName="prices")
+        first = approved(aws)
+        assert deployed(aws, "direct") == (first, MADE)
+        assert deployed(aws, "step-functions") == (first, set())
+        second = approved(aws)
+        assert deployed(aws, "step-functions")[0] == second
+
+
+def deployed(aws: EmbeddedAws, on: On) -> tuple[str, set[str]]:
+    """Deploy; return the version that serves, and the operations that have made something."""
+    report = run(deployment(), on=on, aws=aws)
+    assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+    outputs: Any = report.outputs
+    assert outputs["deploy"]["answer"] == {"price": 264000}
+    sagemaker = aws.client("sagemaker")
+    config = sagemaker.describe_endpoint(EndpointName="prices")["EndpointConfigName"]
+    model = sagemaker.describe_endpoint_config(EndpointConfigName=config)
+    name = model["ProductionVariants"][0]["ModelName"]
+    version = sagemaker.describe_model(ModelName=name)["PrimaryContainer"]["ModelPackageName"]
+    assert version == outputs["deploy"]["model_package"]
+    made = {c.operation for c in report.calls if c.error_code is None}
+    return version, made & MADE

@@ -93,5 +93,40 @@ def test_a_run_may_write_to_the_group_of_another_account() -> None:
 
 
 def test_what_the_guide_shows_is_rendered() -> None:
-    [shown] = guides.shown(guides.REGISTRY, "yaml")
-    stepfunctions.render(Pipeline.parse(yaml.safe_load(shown)).lower())
+    whole, part = guides.shown(guides.REGISTRY, "yaml")
+    shown = yaml.safe_load(whole)
+    shown["stages"] |= yaml.safe_load(part)
+    stepfunctions.render(Pipeline.parse(shown).lower())
+
+
+def deployment(**fields: Any) -> Pipeline:
+    stage = {"kind": "deployment", "instance_type": "ml.m5.large", **fields}
+    return Pipeline.parse(
+        {"name": "p", "workspace": "s3://bucket/runs", "stages": {"deploy": stage}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, "stages.deploy.model_data: is needed; or a model_package, or a package_group"),
+        (
+            {"package_group": "prices", "image": "image:1"},
+            "stages.deploy.image: the registered version has its own; remove this",
+        ),
+        (
+            {"package_group": "prices", "model_package": "prices/1"},
+            "stages.deploy.package_group: there is model_package already; remove one of them",
+        ),
+    ],
+)
+def test_a_deployment_knows_one_model(fields: Any, expected: str) -> None:
+    with pytest.raises(PipelineError) as error:
+        deployment(**fields).lower()
+    assert str(error.value.problems[0]) == expected
+
+
+def test_a_group_of_another_account_can_be_deployed_from() -> None:
+    place = "arn:aws:sagemaker:us-east-1:444455556666"
+    actions = allowed(deployment(package_group=f"{place}:model-package-group/prices"))
+    assert f"{place}:model-package/prices/*" in actions["CreateModel"]

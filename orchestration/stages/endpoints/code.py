@@ -22,7 +22,7 @@ _NOT_SERVERLESS: Final = {
 def problems(stage: DeploymentFields) -> Iterator[Problem]:
     """Yield what keeps a model from being served by its code in its container."""
     framework, source = stage.framework, stage.source
-    if stage.image is None and framework is None:
+    if stage.image is None and framework is None and stage.model_data is not None:
         yield Problem("image", "is needed; or a framework")
     elif None not in (stage.image, framework):
         yield Problem("framework", "there is an image already; remove one of them")

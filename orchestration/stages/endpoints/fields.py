@@ -68,9 +68,14 @@ class DeploymentFields(Stage):
     """The fields of a deployment."""
 
     kind: Literal["deployment"] = "deployment"
-    model_data: Text
+    model_data: Text | None = None
     """S3 URI of a directory with the model's files (``evaluate.outputs.best_checkpoint``), or of a
     ``model.tar.gz`` (``model_archive: true``)."""
+    model_package: Text | None = None
+    """Instead: the ARN of an approved version in the model registry."""
+    package_group: Text | None = None
+    """Instead: the model package group whose latest approved version is deployed; the ARN of one in
+    another account."""
     model_archive: bool = False
     """``model_data`` is a ``model.tar.gz``, not a directory."""
     image: Text | None = None

@@ -30,7 +30,7 @@ def fingerprint(name: str, data: Text, *, is_archive: bool) -> tuple[Call, Resul
 
 
 def named_after(
-    prefix: str, content: Expression[object], requests: Sequence[Mapping[str, Tree]]
+    prefix: str, content: Text, requests: Sequence[Mapping[str, Tree]]
 ) -> Expression[str]:
     """Return a name that is the same for equal content and requests, and for no others.
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from orchestration.expressions import Result, Tree
-from orchestration.graph import Adopt, Call, Operation
+from orchestration.expressions import Result, Tree, join, run_id
+from orchestration.graph import Adopt, Call, Operation, Step
 from orchestration.refs import Expression
 from orchestration.stages.endpoints import identity
 from orchestration.stages.endpoints.fields import DeploymentFields
+from orchestration.stages.registry import packages
 from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, ServedModel
 from orchestration.stages.stage import Context
 from orchestration.stages.values import Text
@@ -37,10 +38,12 @@ class Made:
 
         With an ``update`` it follows from what they are made of, otherwise from the run.
         """
-        stage = self.stage
+        stage, content = self.stage, self._content()
         if stage.update is None:
-            return self.context.resource_name(stage.name)
-        _, content = self._fingerprint()
+            if stage.package_group is None:
+                return self.context.resource_name(stage.name)
+            # Looking again may find another version, and must not take it for the one before.
+            content = join(run_id(), " ", content)
         requests = [self._model_request("").request, self._config_request("").request]
         return identity.named_after(self.prefix, content, requests)
 
@@ -62,9 +65,12 @@ class Made:
         asked = "busy" if update.while_busy == "refuse" else "look"
         return Result(f"{self.stage.name}.{asked}", "variant")
 
-    def fingerprint(self) -> Call:
-        """Return the call that tells the model's files from others."""
-        return self._fingerprint()[0]
+    def found(self, after: tuple[str, ...]) -> tuple[Step, ...]:
+        """Return the steps that find what is deployed, and tell it from other models."""
+        stage = self.stage
+        if stage.model_data is None:
+            return packages.found(stage, after)
+        return () if stage.update is None else (replace(self._fingerprint()[0], after=after),)
 
     def model(self, after: tuple[str, ...]) -> Call:
         """Return the call that makes the model."""
@@ -85,16 +91,23 @@ class Made:
             after=(f"{self.stage.name}.model",),
         )
 
+    def _content(self) -> Text:
+        """Return what tells the model from others: its files, or the version that it is."""
+        package = packages.package(self.stage)
+        return self._fingerprint()[1] if package is None else package
+
     def _fingerprint(self) -> tuple[Call, Result]:
         stage = self.stage
+        data = "" if stage.model_data is None else stage.model_data
         return identity.fingerprint(
-            f"{stage.name}.fingerprint", stage.model_data, is_archive=stage.model_archive
+            f"{stage.name}.fingerprint", data, is_archive=stage.model_archive
         )
 
     def _model_request(self, name: Tree) -> Operation:
         stage = self.stage
         served = ServedModel(
-            data=stage.model_data,
+            data="" if stage.model_data is None else stage.model_data,
+            package=packages.package(stage),
             is_archive=stage.model_archive,
             image=stage.registry_path(self.context),
             source=stage.source,

@@ -39,9 +39,14 @@ class ServedModel:
     is_isolated: bool = False
     source: Source | None = None
     """Code that lies beside the model."""
+    package: Text | None = None
+    """The version in the model registry that it is, instead of files and an image."""
 
     def container(self, context: Context) -> dict[str, Any]:
         """Return the container that hosts it."""
+        if self.package is not None:
+            own = {"Environment": dict(self.environment)} if self.environment else {}
+            return {"ModelPackageName": self.package, **own}
         source = {
             "S3Uri": self.data if self.is_archive else apply(Function.DIRECTORY, self.data),
             "S3DataType": "S3Object" if self.is_archive else "S3Prefix",
