@@ -143,7 +143,8 @@ def adoption(workflow: Workflow) -> Iterator[Problem]:
                 yield Problem(
                     "", "adopts what exists, so its own response has no outputs", step=step.name
                 )
-            if step.failure is not None and (step.adopt or step.fallback or step.recoveries):
+            whole = step.failure is not None and not step.failure.only
+            if whole and (step.adopt or step.fallback or step.recoveries):
                 message = "reports its failures as an error of ours, so no error is an answer to it"
                 yield Problem("", message, step=step.name)
             if step.may_fail and (step.until is None or outputs_of(step) or step.failure):

@@ -69,7 +69,7 @@ def called(call: Call, values: Environment, attempt: Attempt, path: str) -> Perf
         if call.may_fail and error.error in ENDS_OF_JOBS:
             yield Note(f"{error.cause}; going on without it")
             return {}
-        if call.failure is None:
+        if call.failure is None or not call.failure.is_about(error.error):
             raise
         remedy = evaluate(call.failure.remedy, values)
         cause = wording.filled(wording.REMEDIED, cause=error.cause, remedy=remedy)

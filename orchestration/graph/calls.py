@@ -244,11 +244,18 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """The error that every failure of a call is reported as, whatever AWS calls it."""
+    """The error that failures of a call are reported as, whatever AWS calls them."""
 
     error: str
     remedy: Tree
     """Words behind the cause: what is left now, and what to do about it."""
+    only: str = ""
+    """The code of the error of AWS that it is about, without ``Exception``; empty: every error.
+    Step Functions has a name of its own for such a code."""
+
+    def is_about(self, code: str) -> bool:
+        """Return whether an error is reported so."""
+        return not self.only or self.only == code.removesuffix("Exception")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

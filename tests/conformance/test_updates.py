@@ -326,6 +326,7 @@ def test_a_new_model_is_tried_before_it_gets_any_traffic(shop: Shop) -> None:
     assert [each["EndpointName"] for each in listed] == [shop.name]
 
 
+UPDATE = "UpdateEndpoint deploy.update"
 CASES = [{"request": 1, "expected": {"name": "two"}}, {"request": 13, "status": 500}]
 
 
@@ -394,6 +395,31 @@ def test_an_endpoint_without_instances_serves(shop: Shop) -> None:
         report = shop.deploy(model, {"trial": [{"request": 1}]}, **serverless)
         assert (report.state, report.cause) == ("succeeded", None)
         assert shop.ask() == model
+
+
+def test_a_quota_that_does_not_suffice_has_a_name_of_its_own(shop: Shop) -> None:
+    told = "The account-level service limit 'ml.m5.large for endpoint usage' is 2 Instances."
+    first = Fault("sagemaker", "CreateEndpoint", "ResourceLimitExceeded", told, status=400)
+    shop.aws.inject(first)
+    created = shop.deploy("one", {"baking_s": 0})
+    shop.serve("one")
+    shop.aws.inject(Fault("sagemaker", "UpdateEndpoint", "ResourceLimitExceeded", told, status=400))
+    updated = shop.deploy("two", {"baking_s": 0})
+    for report, step in ((created, "CreateEndpoint deploy.create"), (updated, UPDATE)):
+        assert (report.state, report.error) == ("failed", "EndpointQuotaExceeded")
+        assert report.cause is not None
+        assert report.cause.startswith(f"{step}: {told}; what served before serves on; ")
+    assert shop.ask() == "one"
+
+
+def test_a_model_that_never_answers_its_health_check_rolls_back(shop: Shop) -> None:
+    before = shop.serve("one")
+    shop.aws.client("s3").put_object(Bucket="models", Key=f"{shop.name}-mute/name", Body=b"none")
+    report = shop.deploy(f"{shop.name}-mute", {"baking_s": 0})
+    assert (report.state, report.error) == ("failed", "EndpointRolledBack")
+    assert report.cause is not None
+    assert report.cause.startswith(f"it serves {before} instead of {shop.name}-deploy-")
+    assert shop.ask() == "one"
 
 
 @pytest.mark.parametrize("shop", BACKENDS[:2], indirect=True)

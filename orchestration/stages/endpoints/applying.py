@@ -21,7 +21,7 @@ from orchestration.graph import (
 from orchestration.refs import Expression
 from orchestration.stages.endpoints.alarms import Watch
 from orchestration.stages.endpoints.making import Made
-from orchestration.stages.serving.model import EXISTS
+from orchestration.stages.serving.model import EXISTS, QUOTA
 
 # What an update that was sent before, and whose response was lost, makes of the next one. Should
 # it be someone else's, the endpoint ends up with another configuration, which fails the run.
@@ -47,6 +47,7 @@ class Applying:
             name=f"{name}.create",
             operation=stage.extra_request.merged("CreateEndpoint", {**request, "Tags": tags}),
             adopt=Adopt(exists=EXISTS),
+            failure=QUOTA,
             retry=CONFIG_VISIBLE_LATER,
         )
         # An earlier attempt of this run may have got this far: then there is nothing to change.
@@ -98,6 +99,7 @@ class Applying:
             name=f"{stage.name}.update",
             operation=stage.extra_request.merged("UpdateEndpoint", request),
             adopt=Adopt(exists=UPDATING),
+            failure=QUOTA,
             retry=CONFIG_VISIBLE_LATER,
             after=tuple(step.name for step in steps) or (f"{stage.name}.serving",),
         )

@@ -26,7 +26,7 @@ from orchestration.refs import Expression
 from orchestration.stages.endpoints.asking import Asking
 from orchestration.stages.endpoints.cases import Case
 from orchestration.stages.endpoints.making import VARIANT, Made
-from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER
+from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, QUOTA
 
 GONE: Final = Recovery(ErrorPattern("ValidationException", "Could not find"), {})
 _VISIBLE_LATER: Final = Retry(
@@ -95,6 +95,7 @@ class Trying:
             name=self._name("trial_endpoint"),
             operation=Operation("sagemaker", "CreateEndpoint", request),
             adopt=Adopt(exists=EXISTS),
+            failure=QUOTA,
             retry=_VISIBLE_LATER,
             after=(self._name("trial_config"),),
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from orchestration.expressions import Function, Tree, apply, join
-from orchestration.graph import ErrorPattern, Retry
+from orchestration.graph import ErrorPattern, Failure, Retry
 from orchestration.stages.stage import Context
 from orchestration.stages.values import Source, Text, Vpc
 
@@ -21,6 +21,15 @@ MODEL_VISIBLE_LATER: Final = Retry(
     errors=(ErrorPattern("ValidationException", 'Could not find model "'),)
 )
 
+QUOTA: Final = Failure(
+    error="EndpointQuotaExceeded",
+    remedy=(
+        "what served before serves on; ask Service Quotas for more instances for endpoint usage "
+        "(an update needs both sets of them at a time, but for traffic: rolling)"
+    ),
+    only="ResourceLimitExceeded",
+)
+"""The failure of an endpoint for whose instances the account has no quota."""
 _CHANNEL: Final = "code"
 _FOLDER: Final = f"/opt/ml/additional-model-data-sources/{_CHANNEL}"
 FOUND_BY: Final = ("SAGEMAKER_PROGRAM", "SAGEMAKER_SUBMIT_DIRECTORY", "PYTHONPATH")

@@ -10,7 +10,7 @@ from orchestration.backends.stepfunctions.states import Rule, State, States, cho
 from orchestration.backends.stepfunctions.wording import Raw, Words, worded
 from orchestration.execution import wording
 from orchestration.expressions import Json
-from orchestration.graph import ENDS_OF_JOBS, Call
+from orchestration.graph import ENDS_OF_JOBS, Call, Failure
 from orchestration.refs import Expression
 
 _MESSAGE: Final = Raw("$substringBefore($states.errorOutput.Cause, ' (Service:')")
@@ -23,14 +23,19 @@ def failed(step: Call, scope: Scope, states: States, following: str) -> str:
         ended = f"$states.input.Error in {literal(list(ENDS_OF_JOBS))}"
         going_on = choice(Rule(ended, following), default=end)
         return states.last(state(step.name, "Failed"), going_on)
-    if failure is None:
+    if failure is None or failure.only:
         return end
+    return renamed(step, failure, scope, states)
+
+
+def renamed(step: Call, failure: Failure, scope: Scope, states: States) -> str:
+    """Write the state that gives an error in its input the name and the remedy of ours."""
     words = f"$append($states.input.Cause, $states.input.Reason), {quote(wording.BEFORE_REASON)}"
     remedy = cast("str | Expression[object]", failure.remedy)
     cause = worded(wording.REMEDIED, scope, cause=Raw(f"$join({words})"), remedy=(remedy,))
     output: Json = {"Error": field_value(failure.error), "Cause": enclosed(cause)}
     named: State = {"Type": "Pass", "Output": output}
-    return states.add(state(step.name, "Failed"), named, end)
+    return states.add(state(step.name, "Failed"), named, states.failed())
 
 
 def refused(subject: Words, scope: Scope) -> Json:

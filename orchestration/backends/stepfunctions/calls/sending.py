@@ -73,14 +73,14 @@ class _Sending:
         if self.step.only_asks:
             return self._poll.first()
         sending = self._task()
-        rules, catchers = self._rules(), self._too_large() + self._answered_by_name()
+        rules, catchers = self._rules(), self._too_large() + self._by_name()
         if self._sync:
             stop, output = self._poll.late()
             catchers.append({"ErrorEquals": ["States.Timeout"], "Output": output, "Next": stop})
         if rules:
             recognise = choice(*rules, *self._refused(rules), default=self._failed)
             catchers += self._caught(self.states.last(self._name("CheckError"), recognise))
-        if self.step.failure is not None:
+        if self.step.failure is not None and not self.step.failure.only:
             refused = failures.refused(self._poll.subject, self.scope)
             last: State = {"ErrorEquals": ["States.ALL"], "Output": refused, "Next": self._failed}
             catchers.append(last)
@@ -191,6 +191,19 @@ class _Sending:
             return []
         source = f"{operation} {self.step.name}"
         return [self.states.overflow(wording.TOO_LARGE_RESPONSE, source)]
+
+    def _by_name(self) -> list[Json]:
+        """Return the catchers of errors that have a name of ours, and of those that are answers."""
+        failure = self.step.failure
+        if failure is None or not failure.only:
+            return self._answered_by_name()
+        pattern = ErrorPattern(failure.only)
+        caught: State = {
+            "ErrorEquals": recognition.caught_names(pattern, self.step.operation),
+            "Output": failures.refused(self._poll.subject, self.scope),
+            "Next": failures.renamed(self.step, failure, self.scope, self.states),
+        }
+        return [caught, *self._answered_by_name()]
 
     def _answered_by_name(self) -> list[Json]:
         """Return the catchers of errors that are answers, and whose names alone say so."""
