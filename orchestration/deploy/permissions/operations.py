@@ -133,6 +133,9 @@ _LISTED = Grant(
 )
 
 OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
+    # Nobody needs a permission for it, and nobody can be denied it:
+    # https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html
+    ("sts", "GetCallerIdentity"): (),
     ("s3", "ListObjectsV2"): (_LISTED,),
     ("s3", "CopyObject"): _COPIED,
     ("s3", "GetObject"): (

@@ -178,7 +178,8 @@ def _rows(operation: Operation) -> tuple[Grant, ...]:
 def _row_problems(operation: Operation, declared: Collection[str]) -> Iterator[str]:
     name = f"{operation.service}:{operation.name}"
     rows = _rows(operation)
-    if not rows and not any(action.endswith(f":{operation.name}") for action in declared):
+    known = rows or (operation.service, operation.name) in OPERATIONS
+    if not known and not any(action.endswith(f":{operation.name}") for action in declared):
         yield f"AWS's reference of permissions does not have {name}; {_OWN_ROLE}"
     served = KEYS.keys() | USED_BY_ROLES
     if operation.service not in served and list(keys(operation.request)):

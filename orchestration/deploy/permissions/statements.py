@@ -77,7 +77,28 @@ def merged(statements: Iterable[Statement]) -> list[Statement]:
     merged = [_united(members) for members in equal.values()]
     merged = _joined(merged, "condition")
     merged = _joined(merged, "actions")
-    return _joined(merged, "resources")
+    return _needed_alone(_joined(merged, "resources"))
+
+
+def _needed_alone(statements: Sequence[Statement]) -> list[Statement]:
+    """Leave out statements that others cover."""
+    alone: list[Statement] = []
+    for statement in statements:
+        others = [each for each in statements if each is not statement]
+        if not any(_covers(other, statement) for other in others):
+            covered = [each for each in others if _covers(statement, each)]
+            needed_by = statement.needed_by.union(*(each.needed_by for each in covered))
+            alone.append(replace(statement, needed_by=needed_by))
+    return alone
+
+
+def _covers(one: Statement, other: Statement) -> bool:
+    """Return whether a statement allows at least what another one does."""
+    return (
+        one.actions >= other.actions
+        and one.resources >= other.resources
+        and (not one.condition or one.condition == other.condition)
+    )
 
 
 def document(*statements: Statement) -> dict[str, Any]:

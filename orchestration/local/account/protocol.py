@@ -11,7 +11,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 ACCOUNT_ID = "123456789012"
-_IN_XML = ("s3", "s3control", "iam", "sts", "sns", "cloudformation", "cloudwatch", "ec2")
+IN_XML = ("s3", "s3control", "iam", "sts", "sns", "cloudformation", "cloudwatch", "ec2")
 """The services whose errors are XML."""
 
 JsonObject = dict[str, Any]
@@ -39,6 +39,8 @@ class Request:
     region: str
     account: str = ACCOUNT_ID
     """The account of whoever calls."""
+    access_key: str = ""
+    """The access key that signed it."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def xml_answer(service: str, operation: str, result: Mapping[str, Any]) -> Answe
 
 def error_answer(service: str, error: ServiceError) -> Answer:
     """Encode an error in the format of the service."""
-    if service in _IN_XML:
+    if service in IN_XML:
         return _xml_error(service, error)
     body = json.dumps(
         {

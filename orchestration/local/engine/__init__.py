@@ -11,7 +11,7 @@ from orchestration.local.account.activity import Activity
 from orchestration.local.account.clock import Clock
 
 
-def install(clock: Clock, activity: Activity, endpoint_url: str) -> None:
+def install(clock: Clock, activity: Activity, endpoint_url: str, *, enforced: bool = False) -> None:
     """Enable and repair the engine; executions send their calls to `endpoint_url`."""
     from moto.core.config import default_user_config
 
@@ -48,4 +48,4 @@ def install(clock: Clock, activity: Activity, endpoint_url: str) -> None:
     timing.install(clock)
     definitions.install()
     optimised.install(activity)
-    clients.install(endpoint_url)
+    clients.install(endpoint_url, enforced=enforced)

@@ -22,6 +22,7 @@ from orchestration.local import engine
 from orchestration.local.account.account import Account
 from orchestration.local.account.clock import Clock
 from orchestration.local.events import sources
+from orchestration.local.iam.enforcing import Enforcement
 from orchestration.local.processes.children import remove
 from orchestration.local.processes.environment import environment
 from orchestration.local.sagemaker.workloads import Workloads
@@ -87,14 +88,20 @@ def build(
     simulation = Simulation(account, workloads)
     sources.install()
     rules = _once(moto.lock, sources.install_rules)
-    applications.append(Application(simulation, moto, _loading_engine(moto.lock, account), rules))
+    enforced = options.enforce_iam
+    load_engine = _loading_engine(moto.lock, account, enforced=enforced)
+    enforcement = Enforcement(simulation.tags) if enforced else None
+    applications.append(Application(simulation, moto, load_engine, rules, enforcement))
     return server, simulation
 
 
-def _loading_engine(lock: Any, account: Account) -> Callable[[], None]:
+def _loading_engine(lock: Any, account: Account, *, enforced: bool) -> Callable[[], None]:
     """Return a function that loads Step Functions on its first call, which takes a second."""
     endpoint = account.environment["AWS_ENDPOINT_URL"]
-    return _once(lock, lambda: engine.install(account.clock, account.activity, endpoint))
+    return _once(
+        lock,
+        lambda: engine.install(account.clock, account.activity, endpoint, enforced=enforced),
+    )
 
 
 def _once(lock: Any, install: Callable[[], None]) -> Callable[[], None]:
@@ -124,6 +131,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--region", default="us-east-1")
     parser.add_argument("--time-scale", type=float, default=0.02)
     parser.add_argument("--devices-per-host", type=int, default=1)
+    parser.add_argument("--enforce-iam", action="store_true")
     return parser
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from orchestration.local.account import protocol
 from orchestration.local.account.protocol import Answer, Request, ServiceError
 from orchestration.local.account.recorder import error_code
+from orchestration.local.iam.enforcing import Enforcement
 from orchestration.local.server import control
 from orchestration.local.server.decoding import decode
 from orchestration.local.server.simulation import Simulation
@@ -28,7 +29,9 @@ class Application:
         moto: Wsgi,
         load_engine: Callable[[], None],
         load_rules: Callable[[], None],
+        enforcement: Enforcement | None = None,
     ) -> None:
+        self._enforcement = enforcement
         self._simulation = simulation
         self._account = simulation.account
         self._moto = moto
@@ -67,6 +70,9 @@ class Application:
             )
 
     def _answer(self, request: Request, environ: dict[str, Any], body: bytes) -> Answer:
+        refused = None if self._enforcement is None else self._enforcement.refusal(request)
+        if refused is not None:
+            return protocol.error_answer(request.service, refused)
         fault = self._account.faults.for_call(request)
         if fault is None:
             return self._effect(request, environ, body)

@@ -23,14 +23,17 @@ _SERVICE_OF_SIGNING_NAME = {
 # Longer S3 bodies are recorded as a digest instead of text.
 _LONGEST_TEXT = 65_536
 _CALLER = "HTTP_X_MOTO_ACCOUNT_ID"
-_SCOPE = re.compile(r"Credential=[^/]+/\d+/(?P<region>[^/]+)/(?P<name>[^/]+)/aws4_request")
+_SCOPE = re.compile(r"Credential=(?P<key>[^/]+)/\d+/(?P<region>[^/]+)/(?P<name>[^/]+)/aws4_request")
 
 
 def decode(environ: Mapping[str, Any], body: bytes) -> Request | None:
     """Decode a WSGI request; return None if it is no AWS call."""
     request = _decoded(environ, body)
-    caller = environ.get(_CALLER)
-    return request if request is None or caller is None else replace(request, account=caller)
+    scope = _SCOPE.search(environ.get("HTTP_AUTHORIZATION", ""))
+    if request is None or scope is None:
+        return request
+    caller = environ.get(_CALLER, request.account)
+    return replace(request, account=caller, access_key=scope["key"])
 
 
 def _decoded(environ: Mapping[str, Any], body: bytes) -> Request | None:

@@ -28,6 +28,7 @@ from orchestration.local.processes.environment import (
     refuse_real_aws,
 )
 from orchestration.local.processes.scratch import Scratch
+from orchestration.local.server.sessions import RoleSession, boto_session
 
 if TYPE_CHECKING:
     from typing import Self
@@ -46,8 +47,9 @@ class EmbeddedAws:
 
     `time_scale` is the number of real seconds that a second of a pause takes (waits, retries,
     provisioning; not the limits on work). `devices_per_host` is the number of accelerators that an
-    accelerated instance seems to have; its processes share this machine's CPUs. Several accounts
-    can exist at once.
+    accelerated instance seems to have; its processes share this machine's CPUs. With `enforce_iam`,
+    sessions of roles may do what the roles' policies allow, and executions act as their roles.
+    Several accounts can exist at once.
     """
 
     def __init__(
@@ -56,12 +58,14 @@ class EmbeddedAws:
         region: str = DEFAULT_REGION,
         time_scale: float = 0.02,
         devices_per_host: int = 1,
+        enforce_iam: bool = False,
         directory: Path | None = None,
     ) -> None:
         self.region = region
         self.time_scale = time_scale
         """Real seconds of a second of a pause."""
         self._devices_per_host = devices_per_host
+        self._enforce_iam = enforce_iam
         self._parent_directory = directory
         self._process: subprocess.Popen[bytes] | None = None
         self._directory: Path | None = None
@@ -144,6 +148,10 @@ class EmbeddedAws:
             return made
         return self._client(service) if config is None else self._new_client(service, config)
 
+    def acting_as(self, role_arn: str) -> RoleSession:
+        """Return a session of a role; with `enforce_iam`, the role's policies restrict it."""
+        return RoleSession(self._new_client, role_arn)
+
     def calls(
         self, *, service: str | None = None, include_jobs: bool = False
     ) -> list[RecordedCall]:
@@ -215,7 +223,13 @@ class EmbeddedAws:
         }
         self._get("resources", {name: list(each) for name, each in resources.items()})
 
-    def _new_client(self, service: str, config: Any = None) -> Any:
+    def _new_client(
+        self,
+        service: str,
+        config: Any = None,
+        *,
+        credentials: tuple[str, str, str | None] = (ACCESS_KEY, SECRET_KEY, None),
+    ) -> Any:
         from botocore.config import Config
 
         own = Config(
@@ -225,12 +239,13 @@ class EmbeddedAws:
         )
         # A session makes one client at a time.
         with _SESSION_LOCK:
-            return _session().client(
+            return boto_session().client(
                 service,
                 endpoint_url=endpoint_of(service, self.endpoint_url),
                 region_name=self.region,
-                aws_access_key_id=ACCESS_KEY,
-                aws_secret_access_key=SECRET_KEY,
+                aws_access_key_id=credentials[0],
+                aws_secret_access_key=credentials[1],
+                aws_session_token=credentials[2],
                 config=own if config is None else own.merge(config),
             )
 
@@ -252,6 +267,7 @@ class EmbeddedAws:
             f"--region={self.region}",
             f"--time-scale={self.time_scale}",
             f"--devices-per-host={self._devices_per_host}",
+            *(["--enforce-iam"] if self._enforce_iam else []),
         ]
 
     def _wait_for_port(self, process: subprocess.Popen[bytes], directory: Path) -> int:
@@ -265,21 +281,6 @@ class EmbeddedAws:
 
 def _call_as(account: str, request: Any, **_: object) -> None:
     request.headers["x-moto-account-id"] = account
-
-
-@functools.cache
-def _session() -> Any:
-    """One boto3 session for all accounts, which reads botocore's megabytes of JSON once."""
-    import boto3
-    import botocore.session
-
-    nothing_of_the_users = {
-        "profile": (None, None, None, None),
-        "config_file": (None, None, os.devnull, None),
-        "credentials_file": (None, None, os.devnull, None),
-    }
-    session = botocore.session.Session(session_vars=nothing_of_the_users)
-    return boto3.session.Session(botocore_session=session)
 
 
 def _with_this_package(environ: os._Environ[str]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestration.local.account.account import Account
 from orchestration.local.account.policies import Iam
-from orchestration.local.account.protocol import Service
+from orchestration.local.account.protocol import Service, ServiceError
 from orchestration.local.batch.service import BatchOperations
 from orchestration.local.datasync.service import DataSync
 from orchestration.local.events import sources
@@ -41,6 +41,29 @@ class Simulation:
             "s3control": self.batch,
             "cloudwatch": self.sagemaker.alarms,
         }
+
+    def tags(self, arn: str) -> dict[str, str]:
+        """Return the tags of a resource of the services that are simulated here."""
+        parts = arn.split(":", 5)
+        service = parts[2] if len(parts) == 6 else ""
+        try:
+            match service:
+                case "fsx":
+                    found = self.file_systems.operations["ListTagsForResource"](
+                        {"ResourceARN": arn}
+                    )
+                case "datasync":
+                    found = self.datasync.operations["ListTagsForResource"]({"ResourceArn": arn})
+                case "s3" if parts[5].startswith("job/"):
+                    job = {"AccountId": parts[4], "JobId": parts[5].removeprefix("job/")}
+                    found = self.batch.operations["GetJobTagging"](job)
+                case "sagemaker":
+                    found = self.sagemaker.operations["ListTags"]({"ResourceArn": arn})
+                case _:
+                    return {}
+        except ServiceError:
+            return {}  # It does not exist yet.
+        return {tag["Key"]: tag["Value"] for tag in found["Tags"]}
 
     def close(self) -> None:
         """Stop every job, endpoint and child process."""

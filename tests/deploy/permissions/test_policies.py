@@ -312,13 +312,33 @@ TOPIC = "arn:aws:sns:us-east-1:123456789012:news"
             "athena:GetQueryExecution",
             "arn:aws:athena:us-east-1:123456789012:workgroup/*",
         ),
-        (Operation("sts", "GetCallerIdentity", {}), "sts:GetCallerIdentity", "*"),
+        (
+            Operation("sts", "DecodeAuthorizationMessage", {"EncodedMessage": "m"}),
+            "sts:DecodeAuthorizationMessage",
+            "*",
+        ),
     ],
 )
 def test_an_operation_without_a_row_gets_what_the_reference_says(
     operation: Operation, action: str, allowed: str
 ) -> None:
     assert allowed in resources(derived(operation), action)
+
+
+def test_nobody_needs_a_permission_to_ask_who_they_are() -> None:
+    assert derived(Operation("sts", "GetCallerIdentity", {}))["Statement"] == []
+
+
+def test_a_statement_that_another_one_covers_is_left_out() -> None:
+    condition = (("StringLike", "s3:prefix", frozenset(["set/"])),)
+    one = frozenset(["s3:ListBucket"]), frozenset(["arn:aws:s3:::a"])
+    narrow = Statement("List", *one, condition).by("staging.list")
+    wide = Statement("Reach", one[0] | {"s3:GetBucketLocation"}, one[1]).by("staging.source")
+    [left] = merged([narrow, wide])
+    assert left.sid == "Reach"
+    assert left.needed_by == {"staging.list", "staging.source"}
+    other = Statement("List", one[0], frozenset(["arn:aws:s3:::b"]), condition)
+    assert len(merged([other, wide])) == 2
 
 
 def test_an_operation_without_a_row_hands_its_role_to_its_own_service_only() -> None:

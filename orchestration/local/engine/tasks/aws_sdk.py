@@ -45,6 +45,7 @@ class AwsSdk(state_task_service_aws_sdk.StateTaskServiceAwsSdk):
         raw_parameters: dict[str, Any],
         state_credentials: Any,
     ) -> None:
+        self._role = state_credentials.role_arn
         call = self._call(resource_runtime_part)
         fields.check(env, call, raw_parameters, "sdk")
         super()._before_eval_execution(
@@ -56,6 +57,7 @@ class AwsSdk(state_task_service_aws_sdk.StateTaskServiceAwsSdk):
             boto_name(self.resource.api_name),
             api_name(self.resource.api_action),
             resource_runtime_part.region,
+            getattr(self, "_role", ""),
         )
 
     def _eval_service_task(

@@ -29,10 +29,12 @@ class Call:
     service: str
     operation: str
     region: str
+    role: str = ""
+    """The ARN of the role of the execution."""
 
     def send(self, request: dict[str, Any]) -> dict[str, Any]:
         """Send a request and return the response without its HTTP metadata."""
-        made = client(self.service, self.region)
+        made = client(self.service, self.region, self.role)
         response: dict[str, Any] = getattr(made, xform_name(self.operation))(**request)
         response.pop("ResponseMetadata", None)
         return response

@@ -6,24 +6,31 @@ import functools
 import sys
 from typing import Any
 
+from orchestration.local.iam import principals
 from orchestration.local.processes.environment import ACCESS_KEY, SECRET_KEY, endpoint_of
 
 _ENDPOINT: list[str] = []
+_ENFORCED: list[bool] = []
 
 
 @functools.cache
-def client(service: str, region: str) -> Any:
-    """Return a client of this embedded AWS that neither checks parameters nor retries."""
+def client(service: str, region: str, role: str = "") -> Any:
+    """Return a client of this embedded AWS that neither checks parameters nor retries.
+
+    Where IAM is enforced, it acts as the role; without one, and elsewhere, as the account.
+    """
     import boto3
     from botocore.config import Config
     from botocore.handlers import handle_copy_source_param
 
+    own = principals.session(role) if role and _ENFORCED else None
     connection = boto3.session.Session().client(
         service,
         region_name=region,
         endpoint_url=endpoint_of(service, _ENDPOINT[0]),
-        aws_access_key_id=ACCESS_KEY,
-        aws_secret_access_key=SECRET_KEY,
+        aws_access_key_id=ACCESS_KEY if own is None else own.access_key,
+        aws_secret_access_key=SECRET_KEY if own is None else own.secret_key,
+        aws_session_token=None if own is None else own.token,
         config=Config(
             parameter_validation=False,
             retries={"total_max_attempts": 1},
@@ -44,17 +51,18 @@ def installed() -> bool:
     return bool(_ENDPOINT)
 
 
-def _boto_client_for(region: str, service: str, state_credentials: Any = None) -> Any:  # noqa: ARG001
-    return client(service, region)
+def _boto_client_for(region: str, service: str, state_credentials: Any = None) -> Any:
+    return client(service, region, getattr(state_credentials, "role_arn", ""))
 
 
-def install(endpoint_url: str) -> None:
+def install(endpoint_url: str, *, enforced: bool = False) -> None:
     """Make the engine's integrations use these clients.
 
     moto 5.2.5 creates a new client for every call, with the environment's settings.
     `tests/local/engine/test_engine.py` fails when calls no longer arrive from here.
     """
     _ENDPOINT[:] = [endpoint_url]
+    _ENFORCED[:] = [True] if enforced else []
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").startswith(
             "moto.stepfunctions."

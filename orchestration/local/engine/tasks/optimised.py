@@ -97,7 +97,8 @@ class SageMaker(_Plain):
         """Accept every integration: `definitions` has checked them."""
 
     def _call(self, operation: str, resource_runtime_part: Any) -> Call:
-        return Call("sagemaker", operation, resource_runtime_part.region)
+        role = getattr(self, "_role", "")
+        return Call("sagemaker", operation, resource_runtime_part.region, role)
 
     def _before_eval_execution(
         self,
@@ -106,6 +107,7 @@ class SageMaker(_Plain):
         raw_parameters: dict[str, Any],
         state_credentials: Any,
     ) -> None:
+        self._role = state_credentials.role_arn
         call = self._call(api_name(self.resource.api_action), resource_runtime_part)
         fields.check(env, call, raw_parameters, "sync")
         super()._before_eval_execution(

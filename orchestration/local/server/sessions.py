@@ -1,0 +1,41 @@
+"""Sessions of roles: clients that may do what a role's policies allow."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+
+class RoleSession:
+    """A factory of boto3 clients that act as a role, as a ``boto3.Session`` of its credentials.
+
+    The role is assumed with STS. Only an embedded AWS with ``enforce_iam`` restricts it.
+    """
+
+    def __init__(self, new_client: Callable[..., Any], role_arn: str) -> None:
+        self._new_client = new_client
+        assumed = new_client("sts").assume_role(RoleArn=role_arn, RoleSessionName="embedded")
+        self._credentials = assumed["Credentials"]
+
+    def client(self, service_name: str, /) -> Any:
+        """Create a client for a service."""
+        own = self._credentials
+        keys = (own["AccessKeyId"], own["SecretAccessKey"], own["SessionToken"])
+        return self._new_client(service_name, credentials=keys)
+
+
+@functools.cache
+def boto_session() -> Any:
+    """Return one boto3 session for all accounts, which reads botocore's megabytes of JSON once."""
+    import boto3
+    import botocore.session
+
+    nothing_of_the_users = {
+        "profile": (None, None, None, None),
+        "config_file": (None, None, os.devnull, None),
+        "credentials_file": (None, None, os.devnull, None),
+    }
+    session = botocore.session.Session(session_vars=nothing_of_the_users)
+    return boto3.session.Session(botocore_session=session)

@@ -1,0 +1,197 @@
+"""IAM: policies are evaluated by action, resource and condition, and enforced on every call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from orchestration.local import EmbeddedAws
+from orchestration.local.iam.evaluation import Need, allows
+
+OBJECT = "arn:aws:s3:::bucket/data/a*b/one"
+
+
+def allowed(need: Need, *statements: dict[str, Any]) -> bool:
+    return allows([{"Version": "2012-10-17", "Statement": list(statements)}], need)
+
+
+def allow(action: str, resource: str, **more: Any) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": [action], "Resource": [resource], **more}
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (allow("s3:GetObject", OBJECT.replace("*", "${*}")), True),
+        (allow("S3:getobject", "*"), True),
+        (allow("s3:Get*", "arn:aws:s3:::bucket/data/*"), True),
+        (allow("s3:GetObjec?", "arn:aws:s3:::bucket/dat?/*"), True),
+        (allow("s3:GetObject", "arn:aws:s3:::bucket/data/a${*}c/*"), False),
+        (allow("s3:GetObject", "arn:aws:s3:::Bucket/*"), False),
+        (allow("s3:PutObject", "*"), False),
+        ({"Effect": "Allow", "NotAction": "s3:Put*", "Resource": "*"}, True),
+        ({"Effect": "Allow", "NotAction": "s3:Get*", "Resource": "*"}, False),
+        ({"Effect": "Allow", "Action": "*", "NotResource": "arn:aws:s3:::bucket/*"}, False),
+    ],
+)
+def test_actions_and_resources_match(statement: dict[str, Any], expected: bool) -> None:
+    assert allowed(Need("s3:GetObject", OBJECT), statement) is expected
+
+
+def test_a_denial_wins_and_nothing_is_allowed_by_itself() -> None:
+    need = Need("s3:GetObject", OBJECT)
+    every = allow("s3:*", "*")
+    assert allowed(need, every)
+    assert not allowed(need)
+    assert not allowed(need, every, {**allow("s3:GetObject", OBJECT[:-5] + "*"), "Effect": "Deny"})
+    assert allowed(need, every, {**allow("s3:PutObject", "*"), "Effect": "Deny"})
+
+
+ARN = "arn:aws:states:us-east-1:123456789012:stateMachine:digits"
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ({"StringEquals": {"iam:passedtoservice": ["a", "sagemaker.amazonaws.com"]}}, True),
+        ({"StringEquals": {"iam:PassedToService": "states.amazonaws.com"}}, False),
+        ({"StringNotEquals": {"iam:PassedToService": "states.amazonaws.com"}}, True),
+        ({"StringLike": {"iam:PassedToService": "sage*"}}, True),
+        ({"StringNotLike": {"iam:PassedToService": "sage*"}}, False),
+        ({"StringEquals": {"aws:RequestTag/team": "a"}}, False),
+        ({"StringEqualsIfExists": {"aws:RequestTag/team": "a"}}, True),
+        ({"StringNotEquals": {"aws:RequestTag/team": "a"}}, True),
+        ({"Null": {"aws:RequestTag/team": "true"}}, True),
+        ({"Null": {"iam:PassedToService": "true"}}, False),
+        ({"ForAnyValue:StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}}, True),
+        ({"ForAllValues:StringEquals": {"aws:TagKeys": "a"}}, True),
+        ({"ArnLike": {"aws:SourceArn": "arn:aws:states:*:123456789012:stateMachine:dig*"}}, True),
+        # Each of the six parts is compared by itself.
+        ({"ArnLike": {"aws:SourceArn": "arn:aws:states:*:digits"}}, False),
+        ({"StringLike": {"aws:SourceArn": "arn:aws:states:*:digits"}}, True),
+        ({"ArnNotLike": {"aws:SourceArn": "arn:aws:states:*:*:*"}}, False),
+        ({"Bool": {"aws:SecureTransport": "TRUE"}}, True),
+        ({"NumericLessThanEquals": {"s3:max-keys": "10"}}, True),
+        ({"NumericGreaterThan": {"s3:max-keys": "10"}}, False),
+    ],
+)
+def test_conditions(condition: dict[str, Any], expected: bool) -> None:
+    context = {
+        "iam:PassedToService": "sagemaker.amazonaws.com",
+        "aws:SourceArn": ARN,
+        "aws:SecureTransport": "true",
+        "s3:max-keys": "10",
+    }
+    statement = allow("iam:PassRole", "*", Condition=condition)
+    assert allowed(Need("iam:PassRole", "*", context), statement) is expected
+
+
+def test_a_variable_without_a_value_matches_nothing() -> None:
+    statement = allow("s3:GetObject", "arn:aws:s3:::bucket/${aws:username}/*")
+    need = Need("s3:GetObject", "arn:aws:s3:::bucket/me/x", {"aws:username": "me"})
+    assert allowed(need, statement)
+    assert not allowed(Need(need.action, need.resource), statement)
+
+
+def test_an_operator_that_is_not_evaluated_is_an_error() -> None:
+    statement = allow("s3:GetObject", "*", Condition={"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}})
+    with pytest.raises(LookupError, match="IpAddress"):
+        allowed(Need("s3:GetObject", OBJECT), statement)
+
+
+@pytest.fixture(scope="module")
+def enforcing() -> Iterator[EmbeddedAws]:
+    with EmbeddedAws(enforce_iam=True) as aws:
+        aws.client("s3").create_bucket(Bucket="bucket")
+        yield aws
+
+
+def role(aws: EmbeddedAws, name: str, *statements: dict[str, Any]) -> str:
+    """Make a role with these permissions."""
+    iam = aws.client("iam")
+    trust = {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"}
+    document = {"Version": "2012-10-17", "Statement": [trust]}
+    arn = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(document))["Role"]
+    policy = {"Version": "2012-10-17", "Statement": list(statements)}
+    iam.put_role_policy(RoleName=name, PolicyName="own", PolicyDocument=json.dumps(policy))
+    return str(arn["Arn"])
+
+
+def refusal(call: Any, **request: Any) -> tuple[str, str]:
+    with pytest.raises(ClientError) as caught:
+        call(**request)
+    error = caught.value.response["Error"]
+    return error["Code"], error["Message"]
+
+
+def test_a_session_may_do_what_its_role_allows_and_nothing_else(enforcing: EmbeddedAws) -> None:
+    arn = role(enforcing, "writer", allow("s3:PutObject", "arn:aws:s3:::bucket/mine/*"))
+    s3 = enforcing.acting_as(arn).client("s3")
+    s3.put_object(Bucket="bucket", Key="mine/one", Body=b"x")
+    assert refusal(s3.put_object, Bucket="bucket", Key="other", Body=b"x") == (
+        "AccessDenied",
+        "User: arn:aws:sts::123456789012:assumed-role/writer/service is not authorized to perform: "
+        "s3:PutObject on resource: arn:aws:s3:::bucket/other because no identity-based policy "
+        "allows the s3:PutObject action",
+    )
+    assert refusal(s3.get_object, Bucket="bucket", Key="mine/one")[0] == "AccessDenied"
+    # The account itself is not restricted.
+    enforcing.client("s3").put_object(Bucket="bucket", Key="other", Body=b"x")
+
+
+def test_a_role_is_passed_to_the_service_that_the_condition_names(enforcing: EmbeddedAws) -> None:
+    to = {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}}
+    arn = role(
+        enforcing,
+        "passer",
+        allow("iam:PassRole", "*", Condition=to),
+        allow("states:CreateStateMachine", "*"),
+    )
+    states = enforcing.acting_as(arn).client("stepfunctions")
+    machine = {"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}
+    code, message = refusal(
+        states.create_state_machine, name="any", definition=json.dumps(machine), roleArn=arn
+    )
+    assert code == "AccessDeniedException"
+    assert f"iam:PassRole on resource: {arn}" in message
+
+
+def test_an_execution_acts_as_its_role(enforcing: EmbeddedAws) -> None:
+    arn = role(enforcing, "idle", allow("s3:GetObject", "arn:aws:s3:::elsewhere/*"))
+    state = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::aws-sdk:s3:putObject",
+        "Arguments": {"Bucket": "bucket", "Key": "one", "Body": "x"},
+        "End": True,
+    }
+    machine = {"QueryLanguage": "JSONata", "StartAt": "Put", "States": {"Put": state}}
+    states = enforcing.client("stepfunctions")
+    made = states.create_state_machine(name="idle", definition=json.dumps(machine), roleArn=arn)
+    started = states.start_execution(stateMachineArn=made["stateMachineArn"])["executionArn"]
+    while (run := states.describe_execution(executionArn=started))["status"] == "RUNNING":
+        enforcing.events(started)
+    assert run["error"] == "S3.AccessDeniedException"
+    assert "s3:PutObject on resource: arn:aws:s3:::bucket/one" in run["cause"]
+
+
+def test_a_machine_that_waits_for_jobs_needs_the_rules_of_its_role(enforcing: EmbeddedAws) -> None:
+    arn = role(enforcing, "deaf", allow("sagemaker:*", "*"))
+    state = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::sagemaker:createTrainingJob.sync",
+        "Arguments": {},
+        "End": True,
+    }
+    machine = {"QueryLanguage": "JSONata", "StartAt": "Train", "States": {"Train": state}}
+    code, message = refusal(
+        enforcing.client("stepfunctions").create_state_machine,
+        name="deaf",
+        definition=json.dumps(machine),
+        roleArn=arn,
+    )
+    assert code == "AccessDeniedException"
+    assert message == f"'{arn}' is not authorized to create managed-rule."
