@@ -125,37 +125,50 @@ def test_wrong_files_are_refused_with_the_place(
 
 def test_few_published_measurements_of_a_training_improve_the_others() -> None:
     """The figures of docs/probing.md."""
-    errors = {count: _revealed(count) for count in (0, 1, 3)}
-    assert [round(100 * errors[count]) for count in (0, 1, 3)] == [10, 8, 6]
+    fitted = [_revealed("benchmarks", count) for count in (0, 1, 3)]
+    assert [round(100 * error) for error, _ in fitted] == [10, 8, 6]
+    unseen = [_revealed("unseen", count) for count in (0, 1, 3)]
+    assert [round(100 * error) for error, _ in unseen] == [19, 17, 18]
+    assert [round(100 * held) for _, held in unseen] == [54, 80, 83]
 
 
-def _revealed(count: int) -> float:
-    """Return the mean error of the rest, where `count` rows of each training are known."""
-    with Path("tests/data/planner/benchmarks.csv").open(newline="", encoding="utf-8") as file:
+def _revealed(name: str, count: int) -> tuple[float, float]:
+    """Return the mean error of the rest, where `count` rows of each training are known.
+
+    And how often the 80 % intervals of the rest hold.
+    """
+    path = Path(f"tests/data/planner/{name}.csv")
+    with path.open(newline="", encoding="utf-8-sig") as file:
         rows = [complete(row) for row in csv.DictReader(file)]
     trainings = defaultdict(list)
     for row in score_rows(rows)[0]:
         if row.measured_time_s:
             trainings[row.source, row.model].append(row)
-    rest, random = [], Random(0)
+    errors, held, random = [], [], Random(0)
     for each in trainings.values():
         if len(each) < 6:
             continue
         random.shuffle(each)
-        seen = []
-        for row in each[:count]:
-            deviation = log(row.high_s / row.time_s) / corrections.DEVIATIONS
-            error = log((row.measured_time_s or 1.0) / row.time_s) / deviation
-            keys = _keys(row)
-            seen.append(Observation(keys, error, corrections.NOISE / deviation))
+        seen = [
+            Observation(
+                _keys(row), _off(row) / _deviation(row), corrections.NOISE / _deviation(row)
+            )
+            for row in each[:count]
+        ]
         estimates = Errors(corrections.SHARES, seen)
-        own = []
-        for row in each[3:]:
-            deviation = log(row.high_s / row.time_s) / corrections.DEVIATIONS
-            factor = exp(estimates.error(_keys(row)) * deviation)
-            own.append(abs(row.time_s * factor / (row.measured_time_s or 1.0) - 1))
-        rest.append(mean(own))
-    return mean(rest)
+        rest = [(_off(row), _deviation(row), estimates.estimate(_keys(row))) for row in each[3:]]
+        left = [(off - known.error * width, known.deviation * width) for off, width, known in rest]
+        errors.append(mean(abs(exp(-off) - 1) for off, _ in left))
+        held.append(mean(abs(off) <= corrections.DEVIATIONS * width for off, width in left))
+    return mean(errors), mean(held)
+
+
+def _off(row: Scored) -> float:
+    return log((row.measured_time_s or 1.0) / row.time_s)
+
+
+def _deviation(row: Scored) -> float:
+    return log(row.high_s / row.time_s) / corrections.DEVIATIONS
 
 
 def _keys(row: Scored) -> tuple[Hashable, ...]:

@@ -70,6 +70,7 @@ class Corrections:
         self.known = tuple(each for each in every if isinstance(each, Known))
         self.left_out = Counter(each for each in every if isinstance(each, str))
         """Measurements that say nothing of the task, by the reason."""
+        self._margins: dict[tuple[Hashable, ...], float] = {}
         self._lacking = tuple(
             each.configuration for each in self.known if each.measurement.out_of_memory
         )
@@ -126,7 +127,11 @@ class Corrections:
         return exp(self._memory.error(_memory_keys(c)) * uncertainty(c).memory / DEVIATIONS)
 
     def _memory_margin(self, c: Configuration) -> float:
-        return _spread(self._memory.estimate(_memory_keys(c)), uncertainty(c).memory / DEVIATIONS)
+        keys = _memory_keys(c)
+        if keys not in self._margins:
+            deviation = uncertainty(c).memory / DEVIATIONS
+            self._margins[keys] = _spread(self._memory.estimate(keys), deviation)
+        return self._margins[keys]
 
     def predict(self, c: Configuration) -> Prediction:
         """Return the prediction for a configuration, whose intervals hold what was measured."""
