@@ -187,6 +187,9 @@ def plan(
     run_id: Annotated[
         str | None, typer.Option(metavar="ID", help="With --check; default: the latest run.")
     ] = None,
+    account: Annotated[
+        bool, typer.Option("--account", help="Stay within the quotas of your account; reads only.")
+    ] = False,
     region: Region = None,
     profile: Profile = None,
     as_json: Json = False,
@@ -214,6 +217,7 @@ def plan(
         everything=everything,
         as_json=as_json,
         measurements=measurements,
+        limits=planning.account_limits(file, region, profile) if account else None,
     )
 
 

@@ -20,6 +20,7 @@ from orchestration.stages.packing import contents, digest
 if TYPE_CHECKING:
     from orchestration.planning.model.measurements import Measurement
     from orchestration.planning.search.answers.plans import Plans
+    from orchestration.planning.search.asked.account import AccountLimits
 
 
 def read(
@@ -213,10 +214,12 @@ def document(digests: Mapping[str, str], pins: Mapping[str, plans.Pinned]) -> di
 
 
 def planned(
-    path: Path, measurements: Sequence[Measurement] = ()
+    path: Path,
+    measurements: Sequence[Measurement] = (),
+    limits: AccountLimits | None = None,
 ) -> tuple[dict[str, Plans], dict[str, Any]]:
     """Return the plans for a file's stages, and the lock file that pins the chosen ones."""
-    found, pins = plans.pins(whole(path).data, path.parent, measurements)
+    found, pins = plans.pins(whole(path).data, path.parent, measurements, limits)
     # A first lock file pins the code, too; later ones leave that to `orchestrate lock`.
     digests = _lock(path).sources if lock_path(path).exists() else lock(path)["sources"]
     return found, document(digests, pins)

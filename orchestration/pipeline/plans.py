@@ -15,6 +15,7 @@ from orchestration.pipeline.afterwards.sections import all_stages
 if TYPE_CHECKING:
     from orchestration.planning.model.measurements import Measurement
     from orchestration.planning.search.answers.plans import Plan, Plans
+    from orchestration.planning.search.asked.account import AccountLimits
     from orchestration.stages.training.automatic import Auto
 
 Pinned = Mapping[str, Any]
@@ -149,13 +150,16 @@ def _asked(stage: Mapping[str, Any]) -> str:
 
 
 def pins(
-    data: Mapping[str, Any], directory: Path, measurements: Sequence[Measurement] = ()
+    data: Mapping[str, Any],
+    directory: Path,
+    measurements: Sequence[Measurement] = (),
+    limits: AccountLimits | None = None,
 ) -> tuple[dict[str, Plans], dict[str, Pinned]]:
     """Return the plans for the stages that ask for one, and the lock file's part of them."""
     asked = {name: (_asked(stage), _config(stage, directory)) for name, stage in automatic(data)}
     if wrong := with_models(data, directory):
         raise PipelineError(wrong)
-    found = plans(data, measurements)
+    found = plans(data, measurements, limits)
     kept = {
         name: _pinned(*asked[name], chosen)
         for name, answer in found.items()
@@ -164,14 +168,21 @@ def pins(
     return found, kept
 
 
-def plans(data: Mapping[str, Any], measurements: Sequence[Measurement] = ()) -> dict[str, Plans]:
-    """Return the plan of each stage that asks for one; a :class:`PipelineError` if one is wrong."""
+def plans(
+    data: Mapping[str, Any],
+    measurements: Sequence[Measurement] = (),
+    limits: AccountLimits | None = None,
+) -> dict[str, Plans]:
+    """Return the plan of each stage that asks for one; a :class:`PipelineError` if one is wrong.
+
+    `limits`: those of an account, within which the plans stay.
+    """
     from orchestration.planning.search.find import find_plans
 
     return {
         name: find_plans(
             replace(request.task(), measurements=tuple(measurements)),
-            request.space(),
+            request.space() if limits is None else limits.within(request.space()),
             request.goal(),
         )
         for name, request in requests(data).items()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from orchestration.cli.commands.rendering import lock_text
-from orchestration.cli.output import FAILED, console, document, note, say
+from orchestration.cli.output import FAILED, console, document, note, require, say
 from orchestration.errors import PipelineError, Problem, near
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from orchestration.catalog import Instance
     from orchestration.planning.model.measurements import Measurement
     from orchestration.planning.search.answers.plans import Plan, Plans
+    from orchestration.planning.search.asked.account import AccountLimits
     from orchestration.planning.search.request import PlanRequest
 
 
@@ -33,14 +34,15 @@ def plan(
     everything: bool = False,
     as_json: bool = False,
     measurements: Path | None = None,
+    limits: AccountLimits | None = None,
 ) -> None:
     """Plan the stages of a pipeline, or a request, and exit with 1 if there is no plan.
 
     The file is a planning request, or a pipeline with stages whose strategy is ``auto``; with
     ``update`` their plans are pinned in its lock file. ``measurements``: the file of those; by
-    default the one beside it, if there is one.
+    default the one beside it, if there is one. ``limits``: those of an account to stay within.
     """
-    answers, pins = _answers(path, stage, measured(path, measurements))
+    answers, pins = _answers(path, stage, measured(path, measurements), limits)
     if report is not None:
         _report(report, answers, path)
     if as_json:
@@ -53,6 +55,8 @@ def plan(
         searches = _searches(path) if pins is not None else {}
         for name, plans in answers.items():
             show_plans(plans, name)
+            if limits is not None:
+                _show_account(plans, limits)
             _show_search(plans, name, searches.get(name))
             if everything:
                 _show_everything(plans)
@@ -74,7 +78,10 @@ def measured(path: Path, file: Path | None) -> tuple[Measurement, ...]:
 
 
 def _answers(
-    path: Path, stage: str | None, measurements: tuple[Measurement, ...]
+    path: Path,
+    stage: str | None,
+    measurements: tuple[Measurement, ...],
+    limits: AccountLimits | None,
 ) -> tuple[dict[str, Plans], dict[str, Any] | None]:
     """Compute plans by stage, and the lock file that pins them; ``None`` for a request."""
     from orchestration.pipeline.files import planned
@@ -84,8 +91,9 @@ def _answers(
     if "stages" not in load(path):
         request = read(path)
         task = replace(request.task(), measurements=measurements)
-        return {"": find_plans(task, request.space(), request.goal())}, None
-    plans, pins = planned(path, measurements)
+        space = request.space() if limits is None else limits.within(request.space())
+        return {"": find_plans(task, space, request.goal())}, None
+    plans, pins = planned(path, measurements, limits)
     if not plans:
         raise PipelineError(
             [
@@ -97,6 +105,25 @@ def _answers(
     if stage is not None and stage not in plans:
         raise typer.BadParameter(f"there is no {stage!r}{near(stage, plans)}", param_hint="--stage")
     return {name: plans[name] for name in ([stage] if stage else plans)}, pins
+
+
+def account_limits(path: Path, region: str | None, profile: str | None) -> AccountLimits:
+    """Read the limits of an account; by default, in the region that the file names."""
+    require({"boto3": "aws"}, what="reading quotas")
+    from orchestration.cli.commands.deployment import session_of
+    from orchestration.cli.commands.limits import limits
+    from orchestration.pipeline.yaml import load
+
+    data = load(path)
+    own = data.get("region", (data.get("instances") or {}).get("region"))
+    return limits(session_of(region or (own if isinstance(own, str) else None), profile))
+
+
+def _show_account(plans: Plans, limits: AccountLimits) -> None:
+    chosen = plans.chosen
+    taken = None if chosen is None else (chosen.instance_type, chosen.instance_count)
+    for line in limits.lines(plans.space, taken):
+        say(f"{'account':<12}{line}")
 
 
 def _report(report: Path, answers: Mapping[str, Plans], path: Path) -> None:

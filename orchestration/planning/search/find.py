@@ -116,6 +116,7 @@ class _Search:
             listed=min(listed, key=self.rank, default=None) if estimated else None,
             missing=(),
             considered=self.considered,
+            space=self.space,
             region=self.space.priced_in,
             prices=self.space.known_prices(),
             contenders=(*self.plans, *self.risky),

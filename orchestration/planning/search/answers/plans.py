@@ -13,6 +13,7 @@ from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.search.answers.learning_rates import Advice
 from orchestration.planning.search.layouts import Layout
 from orchestration.planning.search.objective import Objective
+from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Task
 from orchestration.strategies import Strategy
 
@@ -164,6 +165,8 @@ class Plans:
     """If there is no plan: what is missing, by how much, and what would help."""
     considered: int
     """Number of configurations that were predicted."""
+    space: Space
+    """The space that was searched."""
     region: str
     """The region of all prices."""
     prices: Mapping[str, Price]
