@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pytest
@@ -81,6 +83,13 @@ def rendered(made: Pipeline) -> tuple[str, str]:
     return machine, to_json(airflow.render(workflow))
 
 
+@cache
+def without_options(stage: str) -> tuple[str, str]:
+    """Return what the backends are given of a stage without any option."""
+    with TemporaryDirectory() as folder:
+        return rendered(pipeline(Path(folder), stage))
+
+
 def test_the_table_has_every_kind_and_every_option() -> None:
     assert {row["stage"]["kind"] for row in STAGES.values()} == {*OWN}
     assert {*Stage.model_fields} - {"name"} <= OPTIONS.keys()
@@ -88,7 +97,7 @@ def test_the_table_has_every_kind_and_every_option() -> None:
 
 @pytest.mark.parametrize(("stage", "option"), HONOURED)
 def test_an_option_reaches_both_backends(stage: str, option: str, tmp_path: Path) -> None:
-    plain, given = rendered(pipeline(tmp_path, stage)), rendered(pipeline(tmp_path, stage, option))
+    plain, given = without_options(stage), rendered(pipeline(tmp_path, stage, option))
     tasks = json.loads(given[1])["tasks"].values()
     if option == "airflow":
         assert given[0] == plain[0]  # Step Functions has no pools.
