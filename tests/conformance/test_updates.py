@@ -68,7 +68,9 @@ class Shop:
         self.name = f"shop-{on}"
         self.client = aws.client("sagemaker")
 
-    def deploy(self, model: str, update: dict[str, Any], **more: Any) -> RunReport:
+    def deploy(
+        self, model: str, update: dict[str, Any], run_id: str | None = None, **more: Any
+    ) -> RunReport:
         deploy = {
             "kind": "deployment",
             "model_data": {"join": ["s3://models/", {"parameter": "model"}]},
@@ -88,7 +90,7 @@ class Shop:
                 "stages": {"deploy": {k: v for k, v in deploy.items() if v is not None}},
             }
         )
-        return run(pipeline, on=self.on, aws=self.aws, airflow=self.airflow)
+        return run(pipeline, on=self.on, aws=self.aws, airflow=self.airflow, run_id=run_id)
 
     def serve(self, model: str, variant: str = "main") -> str:
         """Create the endpoint, as someone else would."""
@@ -350,6 +352,20 @@ def test_an_endpoint_goes_back_where_it_answers_wrongly_after_its_update(shop: S
     assert (shop.ask(), shop.describe()["EndpointConfigName"]) == ("two", serves)
     configs = shop.client.list_endpoint_configs(NameContains=f"{shop.name}-deploy")
     assert len(configs["EndpointConfigs"]) == 2
+
+
+@pytest.mark.parametrize("shop", BACKENDS[:1], indirect=True)
+def test_a_further_attempt_still_knows_what_served_before(shop: Shop) -> None:
+    before = shop.serve("one")
+    put(shop.aws, f"{shop.name}-turns", "turns")
+    denied: dict[str, Any] = {"matching": {"EndpointConfigName": before}, "status": 403}
+    shop.aws.inject(Fault("sagemaker", "UpdateEndpoint", "AccessDeniedException", **denied))
+    check = {"baking_s": 0, "trial": {"cases": CASES, "after": True}}
+    first = shop.deploy(f"{shop.name}-turns", check, run_id="again")
+    assert (first.error, shop.ask()) == ("CheckFailed", "turned")
+    again = shop.deploy(f"{shop.name}-turns", check, run_id="again")
+    assert (again.error, shop.ask()) == ("CheckFailed", "one")
+    assert shop.describe()["EndpointConfigName"] == before
 
 
 def test_code_beside_the_model_serves_it(shop: Shop, tmp_path: Path) -> None:
