@@ -117,10 +117,10 @@ TOO_LARGE_RESULTS: Final = (
 
 BROKEN_REPORT: Final = "{step}: {uri} {problem}"
 """``problem`` is one of the next five."""
-ABSENT_REPORT: Final = "does not exist"
+ABSENT_REPORT: Final = "does not exist: the job ended well without it; let its script write it"
 UNREAD_REPORT: Final = "cannot be read: {message}"
 UNUSABLE_REPORT: Final = f"is not a JSON object in UTF-8 of at most {MAX_REPORT_BYTES} bytes"
-ABSENT_VALUE: Final = "has no {path}"
+ABSENT_VALUE: Final = "has no {path}; let the script write it there, or correct the name"
 WRONG_VALUE: Final = "has no {kind} at {path}"
 NOT_FINITE_VALUE: Final = "has NaN or infinity at {path}"
 

@@ -144,9 +144,21 @@ def _node(  # noqa: C901 - one arm for each kind of node
         case Apply(Function.FIRST_OF, arguments):
             return _first_of(arguments, env)
         case Apply(function, arguments):
-            return FUNCTIONS[function](*(evaluate(a, env) for a in arguments))
+            return _applied(function, arguments, env)
         case _:
             raise ExpressionError(f"{node!r} has no value while a run goes on")
+
+
+def _applied(function: Function, arguments: Sequence[Tree], env: Environment) -> Json:
+    """Apply a function; an error names the parameter that the function was given."""
+    values = [evaluate(argument, env) for argument in arguments]
+    try:
+        return FUNCTIONS[function](*values)
+    except ExpressionError as error:
+        names = [argument.name for argument in arguments if isinstance(argument, Parameter)]
+        if not names:
+            raise
+        raise ExpressionError(f"parameter {names[0]}: {error}") from error
 
 
 def _first_of(values: Sequence[Tree], env: Environment) -> Json:
