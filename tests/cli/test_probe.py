@@ -131,7 +131,24 @@ def test_a_probe_is_the_training_itself_but_short_and_without_its_checkpoints(
     assert stage["max_runtime_s"] == made.max_runtime_s < 1300
     assert "checkpoints" not in stage
     assert set(made.data["parameters"]) == {"bucket"}
-    assert made.most_usd == pytest.approx(1.408 * (made.max_runtime_s + 120) / 3600, rel=0.01)
+    price = plans.chosen.price
+    assert price is not None
+    assert price.estimate
+    hours = (made.max_runtime_s + 120) / 3600
+    assert made.most_usd == pytest.approx(1.1 * price.usd_per_hour * hours)
+
+
+def test_a_probe_is_bounded_by_the_price_on_demand(pipeline: Path) -> None:
+    pipeline.write_text(
+        PIPELINE.replace("counts: [1]", "counts: [1], spot: true, spot_saving: 0.6")
+    )
+    spot = Asked(pipeline, None)
+    plan = find_plans(spot.task, spot.request.space(), spot.request.goal()).chosen
+    assert plan is not None
+    assert plan.price is not None
+    made = spot.probe(plan, spot.request.space(), 20, {})
+    assert made.usd_per_h is not None
+    assert made.usd_per_h >= plan.price.usd_per_hour
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def probe(
     found: list[Measurement] = []
     with _account(where, where.region or asked.region) as account:
         for each, job in _run(asked, probes, where, account):
-            reading = _read(each, job, asked.request.instances.region or account.region)
+            reading = _read(each, job, account.region)
             if reading is not None:
                 found.append(reading)
                 if file is not None:

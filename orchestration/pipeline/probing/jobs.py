@@ -15,6 +15,7 @@ from orchestration.pipeline.nesting.inlining import whole
 from orchestration.pipeline.plans import automatic, requests, told, with_models
 
 if TYPE_CHECKING:
+    from orchestration.catalog import Price
     from orchestration.pipeline.plans import Pinned
     from orchestration.planning.search.answers.plans import Plan
     from orchestration.planning.search.space import Space
@@ -57,7 +58,7 @@ class Probe:
     steps: int
     max_runtime_s: int
     usd_per_h: float | None
-    """Price of the whole cluster."""
+    """Price of the whole cluster on demand; of an estimate, its high end."""
     data: Mapping[str, Any]
     """The pipeline, as a YAML file would hold it."""
 
@@ -113,12 +114,12 @@ class Asked:
         data = {key: copy.deepcopy(self._data[key]) for key in _PIPELINE if key in self._data}
         data["stages"] = {STAGE: stage}
         data["parameters"] = _used(self._data.get("parameters") or {}, data)
-        usd = space.usd_per_s(plan.instance_type)
+        usd = _most_usd_per_h(space.price(plan.instance_type))
         return Probe(
             plan=plan,
             steps=steps,
             max_runtime_s=longest,
-            usd_per_h=None if usd is None else usd * 3600 * plan.instance_count,
+            usd_per_h=None if usd is None else usd * plan.instance_count,
             data=with_code(data, self._path.parent),
         )
 
@@ -152,6 +153,14 @@ class Asked:
     def task(self) -> Task:
         """The training that the stage asks a plan for."""
         return self.request.task()
+
+
+def _most_usd_per_h(price: Price | None) -> float | None:
+    from orchestration.planning.search.preference import PRICE_FACTOR
+
+    if price is None:
+        return None
+    return price.usd_per_hour * (PRICE_FACTOR if price.estimate else 1.0)
 
 
 def _chosen(data: Mapping[str, Any], stage: str | None) -> tuple[str, dict[str, Any]]:
