@@ -22,8 +22,11 @@ from orchestration import (
 )
 from orchestration.deploy import Account
 from orchestration.deploy.identities import WHO, Identity, identities
+from orchestration.local.iam.evaluation import Need, allows
+from orchestration.stages.endpoints.hosting import DataCapture
 from tests.conformance import pipelines as conformance
 from tests.deploy import pipelines
+from tests.deploy.permissions.possible import possible
 from tests.deploy.pipelines import ACCOUNT, IMAGE, PARAMETERS
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
@@ -93,6 +96,26 @@ def test_a_model_that_a_training_job_wrote_is_read_where_that_job_writes(tmp_pat
         jobs, "s3:GetObject"
     )
     assert all(not arn.startswith("arn:aws:s3:::*") for arn in resources(jobs, "s3:GetObject"))
+
+
+def test_an_endpoint_writes_what_it_captures_and_nothing_else() -> None:
+    capture = DataCapture(uri=join("s3://", parameter("bucket"), "/captured"), percent=10)
+    request = {"CreateEndpointConfig": {"KmsKeyId": KEY}}
+    stage = conformance.deployment(
+        "deploy", "s3://models/one/", data_capture=capture, extra_request=request
+    )
+    pipeline = Pipeline(
+        name="captured",
+        parameters={"bucket": Parameter()},
+        workspace=join("s3://", parameter("bucket"), "/captured"),
+        stages=(stage,),
+    )
+    values = {name: PARAMETERS[name] for name in ("bucket", "role")}
+    every = identities(pipeline, ACCOUNT, parameters=values)
+    jobs = next(each for each in every if each.who == "jobs")
+    assert resources(jobs, "s3:PutObject") == ["arn:aws:s3:::workspace/captured/*"]
+    assert resources(jobs, "kms:CreateGrant") == [KEY]
+    assert resources(jobs, "kms:GenerateDataKey") == []
 
 
 def private(**fields: Any) -> Pipeline:
@@ -223,6 +246,30 @@ def findings(documents: list[tuple[dict[str, Any], dict[str, Any]]]) -> list[str
     found = [str(match) for match in lint(json.dumps(template), config=args)]
     # cfn-lint 1.58 does not take ${AccountId}, as its data calls DataSync's, for a placeholder.
     return [text for text in found if "${AccountId}" not in text]
+
+
+@pytest.mark.parametrize("make", [conformance.served, conformance.candidates])
+def test_airflow_may_make_every_call_read_logs_and_stop_what_still_runs(
+    make: Callable[[], Pipeline],
+) -> None:
+    pipeline = make()
+    policy = of(pipeline, "airflow").policy
+    calls = list(possible(pipeline))
+    assert len(calls) > 20
+    assert [need for need in calls if not allows([policy], need)] == []
+    group = "arn:aws:logs:us-east-1:123456789012:log-group:/aws/sagemaker/TrainingJobs"
+    name = "small" if pipeline.name == "candidates" else "train"
+    stream = f"{group}:log-stream:{pipeline.name}-{name}-0123456789ab/algo-1-1"
+    job = f"arn:aws:sagemaker:us-east-1:123456789012:training-job/{pipeline.name}-{name}-x"
+    for need in (
+        Need("logs:DescribeLogStreams", f"{group}:log-stream:"),
+        Need("logs:GetLogEvents", stream),
+        Need("sagemaker:ListTrainingJobs", "*"),
+        Need("sagemaker:StopTrainingJob", job),
+    ):
+        assert allows([policy], need), need
+    others = stream.replace(f":{pipeline.name}-", ":others-")
+    assert not allows([policy], Need("logs:GetLogEvents", others))
 
 
 def test_cfn_lint_finds_nothing_in_policies_and_trusts() -> None:

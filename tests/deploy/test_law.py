@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,14 +14,8 @@ from orchestration import Pipeline
 from orchestration.backends import stepfunctions
 from orchestration.deploy import Deployment, step_functions
 from orchestration.deploy.permissions import synchronous
-from orchestration.deploy.permissions.patterns import Known
-from orchestration.deploy.permissions.requests import calls
-from orchestration.errors import ExpressionError
-from orchestration.expressions import evaluate
-from orchestration.expressions.evaluate import Values
 from orchestration.local import EmbeddedAws, RecordedCall
 from orchestration.local.iam.evaluation import Need, allows
-from orchestration.local.iam.needs import needs
 from orchestration.local.run.executions import role
 from tests.conformance.pipelines import (
     PARAMETERS,
@@ -35,7 +28,7 @@ from tests.conformance.pipelines import (
     served,
     synced,
 )
-from tests.deploy.pipelines import ACCOUNT
+from tests.deploy.permissions.possible import needs_of, possible, superfluous
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 
@@ -53,55 +46,10 @@ def test_a_run_makes_no_call_that_its_role_is_not_allowed(make: Callable[[], Pip
     own = [call for call in recorded if call.origin == "step-functions"]
     assert len(own) >= 8
     assert [call for call in own if "Denied" in (call.error_code or "")] == []
-    sent = [need for call in own for need in _needs(pipeline, call.service, call)]
+    sent = [need for call in own for need in needs_of(pipeline, call)]
     policy = deployment.desired.role.policy
     assert [need for need in sent if not allows([policy], need)] == []
-    assert _superfluous(policy, [*sent, *_possible(pipeline), *_managed_rules(pipeline)]) == []
-
-
-def _superfluous(policy: Mapping[str, Any], needed: list[Need]) -> list[str]:
-    """The statements without which everything is allowed as well."""
-    statements = policy["Statement"]
-    # A stand-in for a name is refused where the name is a condition.
-    needed = [need for need in needed if allows([policy], need)]
-    return [
-        each["Sid"]
-        for each in statements
-        if all(
-            allows([{"Statement": [other for other in statements if other is not each]}], need)
-            for need in needed
-        )
-    ]
-
-
-def _needs(pipeline: Pipeline, service: str, call: RecordedCall) -> list[Need]:
-    own = {"aws:ResourceTag/orchestration:pipeline": pipeline.name}
-    account, region = ACCOUNT.id, ACCOUNT.region
-    return [
-        Need(need.action, need.resource, {**own, **need.context})
-        for need in needs(service, call.operation, call.request, account, region)
-    ]
-
-
-def _possible(pipeline: Pipeline) -> Iterator[Need]:
-    """What the calls need that this run need not have made: stops, other branches, clean-ups."""
-    known = Known(parameters=PARAMETERS, listings={})
-    values = _Anything({}, PARAMETERS, "0123456789ab", {"Key": "set/x", "Prefix": "x/"})
-    for _, operation, _ in calls(pipeline.lower().graph, known):
-        with contextlib.suppress(ExpressionError):
-            request = evaluate(operation.request, values)
-            assert isinstance(request, dict)
-            call = RecordedCall(0, operation.service, operation.name, request, 200)
-            yield from _needs(pipeline, operation.service, call)
-
-
-class _Anything(Values):
-    """Names that only a service gives; no row of a report."""
-
-    def result(self, step: str, output: str) -> Any:
-        if output == "key":
-            return None
-        return "arn:aws:datasync:us-east-1:123456789012:task/task-1/execution/exec-1"
+    assert superfluous(policy, [*sent, *possible(pipeline), *_managed_rules(pipeline)]) == []
 
 
 def _managed_rules(pipeline: Pipeline) -> list[Need]:

@@ -31,7 +31,7 @@ GROUPS: Final = {
 }
 """By the operation: the log group, the field with the job's name, and what follows in a stream's.
 https://docs.aws.amazon.com/sagemaker/latest/dg/logging-cloudwatch.html"""
-_OF_MODELS: Final = ("CreateTransformJob", "CreateEndpoint")
+_OF_MODELS: Final = ("CreateTransformJob", "CreateEndpoint", "CreateEndpointConfig")
 """Operations whose containers run under the role of a model."""
 _MODEL: Final = "CreateModel"
 

@@ -12,11 +12,13 @@ Use: TypeAlias = Literal["read", "write", "image", "volume key", "data key", "ne
 
 _WRITTEN: Final = ("S3Output", "OutputDataConfig", "TransformOutput")
 _USES: Final[Mapping[str, Use]] = {
+    "DestinationS3Uri": "write",
     "FileSystemDataSource": "files",
     "Image": "image",
     "ImageUri": "image",
     "KmsKeyId": "data key",
     "ModelDataUrl": "read",
+    "S3FailurePath": "write",
     "S3OutputPath": "write",
     # SageMaker's toolkits learn by these where their code is.
     "SAGEMAKER_SUBMIT_DIRECTORY": "read",
@@ -54,6 +56,8 @@ def _member(name: str, value: Tree, inside: str) -> Iterator[Touched]:
             yield Touched("read", value)
         if inside == "CheckpointConfig" or inside in _WRITTEN:
             yield Touched("write", value)
+    elif name == "KmsKeyId" and not inside:
+        yield Touched("volume key", value)  # An endpoint's.
     elif name in _USES and not (_USES[name] == "image" and isinstance(value, Mapping)):
         yield Touched(_USES[name], value, whole=_USES[name] == "read")
     else:
