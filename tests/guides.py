@@ -19,6 +19,7 @@ REGISTRY = Path(__file__).parents[1] / "docs" / "registry.md"
 TRIGGERS = Path(__file__).parents[1] / "docs" / "triggers.md"
 EMBEDDING = Path(__file__).parents[1] / "docs" / "embedding.md"
 CONDITIONS = Path(__file__).parents[1] / "docs" / "conditions.md"
+TUTORIAL = Path(__file__).parents[1] / "docs" / "tutorial.md"
 AWS_CALLS = Path(__file__).parents[1] / "docs" / "aws_calls.md"
 
 

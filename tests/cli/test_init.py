@@ -41,19 +41,6 @@ def test_a_template_is_a_whole_folder(
 
 @pytest.mark.toolkit
 @pytest.mark.slow
-def test_the_first_one_trains_evaluates_and_deploys(
-    orchestrate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert orchestrate("init", tmp_path / "first-one").status == 0
-    monkeypatch.chdir(tmp_path / "first-one")
-    said = orchestrate("run", "--json", "--time-scale", "0.002")
-    assert (said.status, said.document["state"]) == (0, "succeeded")
-    stages = {stage["name"]: stage["state"] for stage in said.document["stages"]}
-    assert stages == dict.fromkeys(("staging", "train", "evaluate", "deploy"), "succeeded")
-
-
-@pytest.mark.toolkit
-@pytest.mark.slow
 @pytest.mark.parametrize("on", ["direct", "step-functions"])
 def test_a_script_that_fails_shows_its_traceback(
     on: str, orchestrate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
