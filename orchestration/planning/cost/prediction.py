@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from orchestration.planning.cost.coefficients import Coefficients, fitted
 from orchestration.planning.cost.memory import MemoryUse, memory_use
-from orchestration.planning.cost.regimes import Regime, regime
+from orchestration.planning.cost.regimes import Regime, is_known, regime
 from orchestration.planning.cost.step_time import StepTime, step_time
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.model.layer_sizes import sizes
@@ -20,9 +20,6 @@ GiB, 31.7 of 32), and an allocator never fills the last percent."""
 _SLACK = 0.4
 """Part of the interval's half width above the expected need that a fit leaves free. The half width
 is 1.28 standard deviations, so that 0.4 of it is exceeded in three of ten cases."""
-
-_UNMEASURED = frozenset({"t4", "l4", "l40s", "trn2"})
-"""Accelerators without measurements among those that the coefficients were fitted to."""
 
 _WIDER = 2.0
 """Factor on the intervals of models with guessed shapes, and of what was not measured."""
@@ -90,7 +87,7 @@ class Uncertainty(NamedTuple):
 def uncertainty(c: Configuration, coefficients: Coefficients | None = None) -> Uncertainty:
     """Return how unsure the prediction for a configuration is."""
     k = fitted() if coefficients is None else coefficients
-    wider = _WIDER if c.model.approximate or c.machine.accelerator in _UNMEASURED else 1.0
+    wider = _guessed(c)
     unsure = wider if measured(c) else wider * _WIDER
     return Uncertainty(_half_width(regime(c), k) * unsure, k.interval_memory * wider)
 
@@ -99,8 +96,13 @@ def most_uncertain(c: Configuration) -> float:
     """Return the largest half width in time of any way to train a configuration's model."""
     k = fitted()
     regimes: tuple[Regime, ...] = (regime(c), "data", "model", "offload")
-    wider = _WIDER if c.model.approximate or c.machine.accelerator in _UNMEASURED else 1.0
+    wider = _guessed(c)
     return max(_half_width(kind, k) for kind in regimes) * wider * _WIDER
+
+
+def _guessed(c: Configuration) -> float:
+    """Return how much wider intervals are, since the shape is guessed or the device unmeasured."""
+    return 1.0 if is_known(c.machine.accelerator) and not c.model.approximate else _WIDER
 
 
 def measured(c: Configuration) -> bool:

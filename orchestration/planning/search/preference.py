@@ -8,9 +8,10 @@ interval, it is chosen, and among several one that is easier to get.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Literal
+from typing import Final
 
 from orchestration.catalog import Price, instances, is_scarce
+from orchestration.planning.cost.regimes import MEASURED, Kind, is_known, kind
 from orchestration.planning.search.answers.plans import Plan
 from orchestration.planning.search.objective import Objective
 from orchestration.planning.search.task import Task
@@ -19,21 +20,10 @@ PRICE_FACTOR: Final = 1.1
 """Uncertainty of an estimated price: known prices are 1.15 to 1.25 times those of EC2, and regions
 differ by as much."""
 
-Kind = Literal["dense", "experts", "bits"]
-
-MEASURED: Final[dict[Kind, frozenset[str]]] = {
-    "dense": frozenset({"a100-40", "a100-80", "a10g", "h100", "h200", "trn1", "v100"}),
-    "experts": frozenset({"b200", "b300", "gb200", "h100", "h200"}),
-    "bits": frozenset({"b200", "gb200", "h100"}),
-}
-"""Accelerators with published measurements, by kind of training; a test holds it to the tables."""
-
 
 def kind_of(task: Task) -> Kind:
     """Return the kind of a training, for which there are measurements or not."""
-    if task.model.experts:
-        return "experts"
-    return "bits" if task.precision in ("fp8", "fp8_rowwise", "mxfp8", "nvfp4") else "dense"
+    return kind(task.model, task.precision)
 
 
 def is_measured(task: Task, accelerator: str) -> bool:
@@ -52,8 +42,7 @@ def _accelerator(instance_type: str) -> str | None:
 
 def extrapolates(task: Task, accelerator: str) -> bool:
     """Return whether an accelerator was measured, but only in trainings of another kind."""
-    known = any(accelerator in devices for devices in MEASURED.values())
-    return known and accelerator not in MEASURED[kind_of(task)]
+    return is_known(accelerator) and accelerator not in MEASURED[kind_of(task)]
 
 
 def doubts(task: Task, accelerator: str, price: Price | None) -> int:

@@ -11,12 +11,15 @@ import botocore.session
 from orchestration.catalog import instances, is_scarce
 from orchestration.planning.calibration.rows import complete
 from orchestration.planning.calibration.rows import configuration as validated
-from orchestration.planning.cost.regimes import regime
+from orchestration.planning.cost.devices import devices
+from orchestration.planning.cost.prediction import predict
+from orchestration.planning.cost.regimes import MEASURED, is_known, regime
 from orchestration.planning.search.find import find_plans
-from orchestration.planning.search.preference import MEASURED, is_measured
+from orchestration.planning.search.preference import is_measured
 from orchestration.planning.search.space import Space
 from orchestration.planning.telling.summary import answer as told
 from tests.planning.search.questions import LLAMA_7B, chosen, space, task, whole
+from tests.planning.settings import machine, setting
 
 
 def test_blackwell_is_not_the_default_on_no_dense_measurement() -> None:
@@ -80,8 +83,8 @@ def test_the_accelerators_that_count_as_measured_are_in_the_tables() -> None:
                 known.add((kind, c.machine.accelerator))
                 assert regime(c)
     used = {each.accelerator for each in instances().values()}
-    for kind, devices in MEASURED.items():
-        assert {(kind, device) for device in devices} <= known
+    for kind, names in MEASURED.items():
+        assert {(kind, name) for name in names} <= known
     assert {d for kind, d in known if kind == "dense" and d in used} == MEASURED["dense"] & used
     assert not is_measured(task(), "b200")
 
@@ -91,3 +94,10 @@ def test_scarce_types_are_those_that_aws_sells_as_reserved_capacity() -> None:
     reserved = service.shape_for("ReservedCapacityInstanceType").enum
     assert {name for name in reserved if is_scarce(name)} == set(reserved)
     assert not is_scarce("ml.g5.xlarge")
+
+
+def test_a_device_on_which_nothing_was_measured_is_predicted_less_surely() -> None:
+    assert {name for name in devices() if not is_known(name)} == {"t4", "l4", "l40s", "trn2"}
+    known, unknown = (predict(setting(machine=machine(accelerator=a))) for a in ("h100", "l4"))
+    assert unknown.high_s / unknown.step_time_s > known.high_s / known.step_time_s
+    assert unknown.memory_high_gib / unknown.memory_gib > known.memory_high_gib / known.memory_gib
