@@ -59,39 +59,48 @@ def aws() -> Iterator[EmbeddedAws]:
 
 
 def _serve(aws: EmbeddedAws) -> None:
-    """Create an endpoint with an old model, another whose model is gone, and a registry."""
+    """Create endpoints of an old model, of its version in a registry, and of one that is gone."""
     sagemaker = aws.client("sagemaker")
-    role = executions.role(aws, "Serving", "sagemaker.amazonaws.com")
     for name, folder in {"live": "old", "lost": "old", "spoilt": "broken"}.items():
-        place = {
-            "S3Uri": f"s3://{BUCKET}/{folder}/epoch-0/",
-            "S3DataType": "S3Prefix",
-            "CompressionType": "None",
-        }
-        container = {"Image": IMAGE, "ModelDataSource": {"S3DataSource": place}}
-        sagemaker.create_model(ModelName=name, ExecutionRoleArn=role, PrimaryContainer=container)
-        variant = {
-            "VariantName": "main",
-            "ModelName": name,
-            "InstanceType": "ml.m5.large",
-            "InitialInstanceCount": 1,
-        }
-        sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[variant])
-        sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+        _endpoint(aws, name, _container(folder))
     sagemaker.delete_model(ModelName="lost")
     sagemaker.create_model_package_group(ModelPackageGroupName="digits")
     for folder, status in {"old": "Approved", "mixed": "PendingManualApproval"}.items():
-        uri = f"s3://{BUCKET}/{folder}/epoch-0/"
-        container = {"Image": IMAGE, "ModelDataUrl": uri}
         sagemaker.create_model_package(
             ModelPackageGroupName="digits",
             ModelApprovalStatus=status,
             InferenceSpecification={
-                "Containers": [container],
+                "Containers": [_container(folder)],
                 "SupportedContentTypes": ["text/csv"],
                 "SupportedResponseMIMETypes": ["text/csv"],
             },
         )
+    listed = sagemaker.list_model_packages(ModelPackageGroupName="digits")
+    version = listed["ModelPackageSummaryList"][0]["ModelPackageArn"]
+    _endpoint(aws, "registered", {"ModelPackageName": version})
+
+
+def _container(folder: str) -> dict[str, Any]:
+    place = {
+        "S3Uri": f"s3://{BUCKET}/{folder}/epoch-0/",
+        "S3DataType": "S3Prefix",
+        "CompressionType": "None",
+    }
+    return {"Image": IMAGE, "ModelDataSource": {"S3DataSource": place}}
+
+
+def _endpoint(aws: EmbeddedAws, name: str, container: dict[str, Any]) -> None:
+    sagemaker = aws.client("sagemaker")
+    role = executions.role(aws, "Serving", "sagemaker.amazonaws.com")
+    sagemaker.create_model(ModelName=name, ExecutionRoleArn=role, PrimaryContainer=container)
+    variant = {
+        "VariantName": "main",
+        "ModelName": name,
+        "InstanceType": "ml.m5.large",
+        "InitialInstanceCount": 1,
+    }
+    sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[variant])
+    sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
 
 
 def decided(name: str = "mixed", **fields: Any) -> Any:
@@ -236,6 +245,8 @@ def test_one_model_against_a_champion(aws: EmbeddedAws, airflow: LocalAirflow) -
         "checkpoint_prefix": "",
         "failures_allowed": None,
     }
-    evaluate = decided(**fields, model=model, champion={"endpoint": "live", "confidence": 0.6})
+    evaluate = decided(
+        **fields, model=model, champion={"endpoint": "registered", "confidence": 0.6}
+    )
     shown = ended(everywhere(made("one", evaluate), aws, airflow, backends=BY_STEPS))
     assert (shown["outcome"], shown["model"]) == ("promoted", model)

@@ -353,6 +353,7 @@ def test_the_guide_s_pipeline_judges_the_training_and_its_model(tmp_path: Path) 
     gates = {each.name for each in all_steps(workflow.graph) if isinstance(each, Choose)}
     assert gates == {
         "tournament.champion",
+        "tournament.champion.served",
         "judge.passed_deploy",
         "deploy.apply",
         "deploy.changed",

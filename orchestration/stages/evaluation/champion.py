@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,12 +55,7 @@ class Looking:
     def steps(self) -> tuple[Step, ...]:
         """Return the steps: a look, and an evaluation where it finds something."""
         look = self._look()
-        following = tuple(
-            self._of_endpoint() if self.champion.endpoint is not None else self._of_package()
-        )
-        described = following[-1].name
-        outputs = following[-1].outputs
-        places = [Result(described, name) for name in outputs]
+        following, places = self._described()
         uri = apply(Function.FIRST_OF, *places)
         evaluated = Evaluating(self.stage, self.context, uri).attempted(f"{self.choice}.job")
         body: tuple[Step, ...] = (*following, self._packed(places), evaluated)
@@ -87,39 +81,58 @@ class Looking:
             recoveries=(Recovery(_NO_ENDPOINT, {"found": ""}),),
         )
 
-    def _of_endpoint(self) -> Iterator[Call]:
+    def _described(self) -> tuple[tuple[Step, ...], list[Result]]:
+        """Return the steps that tell the champion's places in S3, and these, of which one is."""
+        if self.champion.endpoint is None:
+            package = self._of_package(Result(f"{self.choice}.look", "found"))
+            return (package,), [Result(package.name, name) for name in _PLACES]
+        return self._of_endpoint()
+
+    def _of_endpoint(self) -> tuple[tuple[Step, ...], list[Result]]:
         config = {"EndpointConfigName": Result(f"{self.choice}.look", "found")}
         first = f"{self.choice}.config"
-        yield self._described(
+        serving = self._description(
             first,
             Operation("sagemaker", "DescribeEndpointConfig", config),
             {"model": Output(("ProductionVariants", 0, "ModelName"), kind="string")},
         )
-        model = {"ModelName": Result(first, "model")}
         container, more = ("PrimaryContainer",), ("Containers", 0)
-        yield self._described(
+        places = {
+            f"{name}{number}": Output((*where, *place), kind="string", default=None)
+            for number, where in enumerate((container, more))
+            for name, place in _PLACES.items()
+        }
+        version = Output((*container, "ModelPackageName"), kind="string", default="")
+        model = self._description(
             f"{self.choice}.model",
-            Operation("sagemaker", "DescribeModel", model),
-            {
-                f"{name}{number}": Output((*where, *place), kind="string", default=None)
-                for number, where in enumerate((container, more))
-                for name, place in _PLACES.items()
-            },
+            Operation("sagemaker", "DescribeModel", {"ModelName": Result(first, "model")}),
+            {**places, "package": version},
         )
+        package = self._of_package(Result(model.name, "package"))
+        own = {name: Result(model.name, name) for name in places}
+        registered: dict[str, Tree] = {f"{name}0": Result(package.name, name) for name in _PLACES}
+        served = Choose(
+            name=f"{self.choice}.served",
+            condition=Compare("ne", Result(model.name, "package"), ""),
+            then=Graph((package,)),
+            otherwise=Graph(),
+            collect={**dict.fromkeys(places), **registered},
+            absent=own,
+        )
+        return (serving, model, served), [Result(served.name, name) for name in places]
 
-    def _of_package(self) -> Iterator[Call]:
-        package = {"ModelPackageName": Result(f"{self.choice}.look", "found")}
+    def _of_package(self, version: Result) -> Call:
         first = ("InferenceSpecification", "Containers", 0)
-        yield self._described(
+        return self._description(
             f"{self.choice}.package",
-            Operation("sagemaker", "DescribeModelPackage", package),
+            Operation("sagemaker", "DescribeModelPackage", {"ModelPackageName": version}),
             {
                 name: Output((*first, *place), kind="string", default=None)
                 for name, place in _PLACES.items()
             },
         )
 
-    def _described(self, name: str, operation: Operation, outputs: dict[str, Output]) -> Call:
+    def _description(self, name: str, operation: Operation, outputs: dict[str, Output]) -> Call:
         remedy = "deploy or approve another model, or leave the champion out"
         failure = Failure(error=CHAMPION_NOT_EVALUATED, remedy=remedy)
         return Call(name=name, operation=operation, outputs=outputs, failure=failure)
