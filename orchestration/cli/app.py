@@ -31,7 +31,6 @@ app = typer.Typer(
     "PIPELINE is a YAML file, or module:attribute. Exit status: 0 done; 1 the pipeline is wrong, "
     "or the run failed; 2 the command is wrong.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

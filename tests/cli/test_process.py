@@ -154,3 +154,15 @@ def test_demo() -> None:
         assert [stage["state"] for stage in report["stages"]] == ["succeeded"] * 4
         assert len(report["stages"][2]["job_names"]) == 4
         assert report["outputs"]["evaluate"]["best_metric"] >= 0.9
+
+
+def test_a_shell_completes_commands() -> None:
+    asked = {"_ORCHESTRATE_COMPLETE": "complete_bash", "COMP_WORDS": "orchestrate va"}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("orchestrate")],
+        env={**os.environ, **asked, "COMP_CWORD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "validate\n")
