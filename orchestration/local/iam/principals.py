@@ -49,7 +49,12 @@ def policies(role: str) -> list[Mapping[str, Any]]:
     found = next((each for each in [*backend.roles.values()] if each.arn == role), None)
     if found is None:
         return []
-    attached = [each.document for each in [*found.managed_policies.values()]]
+    attached = [
+        version.document
+        for each in [*found.managed_policies.values()]
+        for version in each.versions
+        if version.is_default
+    ]
     return [_document(text) for text in [*found.policies.values(), *attached]]
 
 

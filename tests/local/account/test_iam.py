@@ -143,6 +143,20 @@ def test_a_session_may_do_what_its_role_allows_and_nothing_else(enforcing: Embed
     enforcing.client("s3").put_object(Bucket="bucket", Key="other", Body=b"x")
 
 
+def test_an_attached_policy_allows_by_its_default_version(enforcing: EmbeddedAws) -> None:
+    arn, iam = role(enforcing, "attached", allow("s3:ListBucket", "*")), enforcing.client("iam")
+    s3 = enforcing.acting_as(arn).client("s3")
+    documents = [
+        json.dumps({"Version": "2012-10-17", "Statement": [allow(action, "*")]})
+        for action in ("s3:GetObject", "s3:PutObject")
+    ]
+    made = iam.create_policy(PolicyName="kept", PolicyDocument=documents[0])["Policy"]["Arn"]
+    iam.attach_role_policy(RoleName="attached", PolicyArn=made)
+    assert refusal(s3.put_object, Bucket="bucket", Key="one", Body=b"x")[0] == "AccessDenied"
+    iam.create_policy_version(PolicyArn=made, PolicyDocument=documents[1], SetAsDefault=True)
+    s3.put_object(Bucket="bucket", Key="one", Body=b"x")
+
+
 def test_a_role_is_passed_to_the_service_that_the_condition_names(enforcing: EmbeddedAws) -> None:
     to = {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}}
     arn = role(
