@@ -336,11 +336,12 @@ def test_an_endpoint_goes_back_where_it_answers_wrongly_after_its_update(shop: S
     before = shop.serve("one")
     # The temporary endpoint has the same model, so what is wrong has to be wrong on the other.
     check = {"baking_s": 0, "trial": {"cases": CASES, "after": True}}
-    well = shop.deploy("two", check)
-    assert (well.state, well.cause) == ("succeeded", None)
-    assert shop.ask() == "two"
+    if shop.on != "direct":
+        well = shop.deploy("two", check)
+        assert (well.state, well.cause) == ("succeeded", None)
+        assert shop.ask() == "two"
     serves = shop.describe()["EndpointConfigName"]
-    assert serves != before
+    assert (serves == before) is (shop.on == "direct")
     put(shop.aws, f"{shop.name}-turns", "turns")
     report = shop.deploy(f"{shop.name}-turns", check)
     assert (report.state, report.error) == ("failed", "CheckFailed")
@@ -349,9 +350,10 @@ def test_an_endpoint_goes_back_where_it_answers_wrongly_after_its_update(shop: S
         f"case 1; expected two as name, got turned; the endpoint goes back to what it served "
         f"before: [{serves}]"
     )
-    assert (shop.ask(), shop.describe()["EndpointConfigName"]) == ("two", serves)
+    now = "one" if shop.on == "direct" else "two"
+    assert (shop.ask(), shop.describe()["EndpointConfigName"]) == (now, serves)
     configs = shop.client.list_endpoint_configs(NameContains=f"{shop.name}-deploy")
-    assert len(configs["EndpointConfigs"]) == 2
+    assert len(configs["EndpointConfigs"]) == (1 if shop.on == "direct" else 2)
 
 
 @pytest.mark.parametrize("shop", BACKENDS[:1], indirect=True)
@@ -408,7 +410,7 @@ def test_instances_follow_the_load_and_requests_are_captured(shop: Shop) -> None
 def test_an_endpoint_without_instances_serves(shop: Shop) -> None:
     serverless: dict[str, Any] = {"instance_type": None, "serverless": {"memory_mb": 1024}}
     for model in ("one", "two"):
-        report = shop.deploy(model, {"trial": [{"request": 1}]}, **serverless)
+        report = shop.deploy(model, {}, **serverless)
         assert (report.state, report.cause) == ("succeeded", None)
         assert shop.ask() == model
 
