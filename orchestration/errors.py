@@ -58,6 +58,8 @@ class Problem:
 
 _MOST_NAMES = 12
 """AWS knows hundreds of instance types; a message names so many at the most."""
+_SHORT = 6
+"""Letters of names that are likely to be close to another by chance: ``catch`` and ``batch``."""
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -67,13 +69,18 @@ def near(name: str, known: Iterable[str]) -> str:
     "; did you mean 'train'?"
     """
     names = sorted(known)
-    close = get_close_matches(name, names, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
+    for close in get_close_matches(name, names):
+        if _is_meant(name, close):
+            return f"; did you mean {close!r}?"
     if not names:
         return ""
     more = len(names) - _MOST_NAMES
     return f"; there is {', '.join(names[:_MOST_NAMES])}{f' and {more} more' if more > 0 else ''}"
+
+
+def _is_meant(name: str, close: str) -> bool:
+    """Return whether a name is a misspelling: of a short one, the first letter is seldom wrong."""
+    return len(name) > _SHORT or name[:1].casefold() == close[:1].casefold()
 
 
 class OrchestrationError(Exception):

@@ -23,6 +23,16 @@ def test_a_misspelling_suggests_the_near_name() -> None:
     assert near("trian", ["evaluate", "train"]) == "; did you mean 'train'?"
 
 
+@pytest.mark.parametrize(
+    ("name", "known", "meant"),
+    [("catch", "batch", False), ("Stages", "stages", True), ("rtraining", "training", True)],
+)
+def test_a_word_with_another_first_letter_is_another_word(
+    name: str, known: str, meant: bool
+) -> None:
+    assert (near(name, [known]) == f"; did you mean {known!r}?") == meant
+
+
 def test_without_a_near_name_the_known_ones_are_listed() -> None:
     assert near("xyz", ["b", "a"]) == "; there is a, b"
     assert near("xyz", []) == ""
