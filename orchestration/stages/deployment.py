@@ -18,8 +18,9 @@ from orchestration.refs import Expression, Ref
 from orchestration.stages.endpoints import code
 from orchestration.stages.endpoints.alarms import Watch
 from orchestration.stages.endpoints.applying import Applying
+from orchestration.stages.endpoints.cases import SmokeTest
 from orchestration.stages.endpoints.checking import Checking
-from orchestration.stages.endpoints.fields import DeploymentFields, DeploymentRequests, SmokeTest
+from orchestration.stages.endpoints.fields import DeploymentFields, DeploymentRequests
 from orchestration.stages.endpoints.making import Made
 from orchestration.stages.endpoints.pruning import Pruning
 from orchestration.stages.endpoints.scaling import Scaling

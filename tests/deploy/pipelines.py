@@ -32,6 +32,19 @@ PARAMETERS = {
     "bucket": "workspace",
     "data": "s3://incoming/set",
 }
+SLEEPING = """\
+name: sleeping
+parameters: {bucket: {}, seconds: {default: "0"}}
+workspace: {join: ["s3://", {parameter: bucket}, /sleeping]}
+stages:
+  train:
+    kind: training_job
+    image: image
+    entrypoint: [sleep, {parameter: seconds}]
+    cluster: {instance_type: ml.c5.xlarge}
+    max_runtime_s: 1000
+"""
+"""A job that sleeps, as YAML."""
 
 
 def source_folder(directory: Path) -> Path:

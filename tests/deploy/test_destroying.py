@@ -17,25 +17,16 @@ from orchestration.cleanup import MACHINE as OF_MACHINE
 from orchestration.deploy import Destruction, destruction, step_functions
 from orchestration.errors import DeployError
 from orchestration.local import EmbeddedAws
+from tests.deploy.pipelines import SLEEPING
 from tests.local.conftest import ROLE, wait
 
 pytestmark = pytest.mark.slow  # starts the embedded AWS
 
-SLEEPING = """\
-name: sleeping
+STARTED = """\
 region: us-east-1
-parameters: {bucket: {}, seconds: {default: "0"}}
-workspace: {join: ["s3://", {parameter: bucket}, /sleeping]}
 notify: {on_failure: {sns_topic: "arn:aws:sns:us-east-1:123456789012:alerts"}}
 schedule: {cron: "30 6 * * *", timezone: UTC}
 trigger: {s3: {bucket: incoming, prefix: new/}}
-stages:
-  train:
-    kind: training_job
-    image: image
-    entrypoint: [sleep, {parameter: seconds}]
-    cluster: {instance_type: ml.c5.xlarge}
-    max_runtime_s: 1000
 """
 PARAMETERS = {"bucket": "workspace", "role": ROLE}
 MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:sleeping"
@@ -111,7 +102,7 @@ def _open(topic: str) -> dict[str, Any]:
 @pytest.fixture
 def deployed(aws: EmbeddedAws, tmp_path: Path) -> EmbeddedAws:
     path = tmp_path / "sleeping.yaml"
-    path.write_text(SLEEPING)
+    path.write_text(SLEEPING + STARTED)
     step_functions(Pipeline.load(path), session=aws, parameters=PARAMETERS, sleep=_no_pause)
     return aws
 

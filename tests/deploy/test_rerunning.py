@@ -17,22 +17,11 @@ from orchestration.deploy.executions import listed, start, stop
 from orchestration.errors import StartError
 from orchestration.expressions.evaluate import run_token
 from orchestration.local import EmbeddedAws, Fault
+from tests.deploy.pipelines import SLEEPING
 from tests.local.conftest import ROLE, wait
 
 pytestmark = pytest.mark.slow  # starts the embedded AWS
 
-SLEEPING = """\
-name: sleeping
-parameters: {bucket: {}, seconds: {default: "0"}}
-workspace: {join: ["s3://", {parameter: bucket}, /sleeping]}
-stages:
-  train:
-    kind: training_job
-    image: image
-    entrypoint: [sleep, {parameter: seconds}]
-    cluster: {instance_type: ml.c5.xlarge}
-    max_runtime_s: 1000
-"""
 PARAMETERS = {"bucket": "workspace", "role": ROLE}
 
 

@@ -25,19 +25,13 @@ def place_of(written: str) -> tuple[str | int, ...]:
     return path_to(written.removeprefix(_WHOLE))
 
 
-class Case(Model):
-    """A request that a new model must answer as expected."""
+class SmokeTest(Model):
+    """A real request that the deployed endpoint has to answer before the run counts as done."""
 
     request: JsonValue
     """The body: JSON, or text of another content type (which Step Functions cannot send)."""
     content_type: str = Field(default="application/json", min_length=1, max_length=1024)
     """Content type of the request."""
-    status: int = Field(default=OK, strict=True)
-    """The status that the model's container answers with: 200, or 400 to 599 for a request that it
-    has to refuse."""
-    expected: dict[str, Scalar] = Field(default={}, max_length=10)
-    """Values in the answer, which is JSON then, by JMESPaths of fields and numbers:
-    ``{"predictions[0].label": cat}``; ``@`` is the whole answer."""
 
     @property
     def body(self) -> JsonValue:
@@ -48,6 +42,17 @@ class Case(Model):
             return cast(JsonValue, json.loads(self.request))
         except ValueError:
             return self.request
+
+
+class Case(SmokeTest):
+    """A request that a new model must answer as expected."""
+
+    status: int = Field(default=OK, strict=True)
+    """The status that the model's container answers with: 200, or 400 to 599 for a request that it
+    has to refuse."""
+    expected: dict[str, Scalar] = Field(default={}, max_length=10)
+    """Values in the answer, which is JSON then, by JMESPaths of fields and numbers:
+    ``{"predictions[0].label": cat}``; ``@`` is the whole answer."""
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is sent, or expected, as it can't be."""

@@ -30,8 +30,7 @@ from orchestration.stages.endpoints.asking import Asking
 from orchestration.stages.endpoints.cases import Case
 from orchestration.stages.endpoints.making import Made
 from orchestration.stages.endpoints.states import States
-from orchestration.stages.endpoints.trials import GONE, temporary, temporary_tags
-from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER
+from orchestration.stages.endpoints.trials import GONE, temporary, temporary_configuration
 
 ERROR: Final = "CheckFailed"
 _CONFIG: Final = "EndpointConfigName"
@@ -59,7 +58,7 @@ class Checking:
         )
         guarded = Guarded(
             name=self._name("checked"),
-            acquire=self._begun(Result(known.name, "config")),
+            acquire=temporary_configuration(self.made, "check", Result(known.name, "config")),
             body=Graph(self._body()),
             cleanup=Graph(self._cleanup()),
             after=(known.name,),
@@ -72,24 +71,6 @@ class Checking:
     @property
     def _mark(self) -> Expression[str]:
         return temporary(self.made)
-
-    def _begun(self, before: Result) -> Call:
-        variant: dict[str, Tree] = {
-            "VariantName": before,
-            "ModelName": self.made.name,
-            **self.made.stage.machines(1),
-        }
-        request: dict[str, Tree] = {
-            _CONFIG: self._mark,
-            "ProductionVariants": [variant],
-            "Tags": temporary_tags(self.made),
-        }
-        return Call(
-            name=self._name("check"),
-            operation=Operation("sagemaker", "CreateEndpointConfig", request),
-            adopt=Adopt(exists=EXISTS),
-            retry=MODEL_VISIBLE_LATER,
-        )
 
     def _body(self) -> tuple[Step, ...]:
         before = Result(self._name("look"), "config")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from orchestration.graph import Operation
+from orchestration.stages.endpoints.cases import SmokeTest
 from orchestration.stages.endpoints.hosting import Autoscaling, DataCapture, Serverless
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.stage import Context, Stage
@@ -25,25 +25,6 @@ from orchestration.stages.values import (
 
 _UPDATE_S: Final = 3600
 """Seconds that an endpoint has to settle, where the stage is not given more."""
-
-
-class SmokeTest(Model):
-    """A real request that the deployed endpoint has to answer before the run counts as done."""
-
-    request: JsonValue
-    """The body: JSON, or text of another content type (which Step Functions cannot send)."""
-    content_type: str = "application/json"
-    """Content type of the request."""
-
-    @property
-    def body(self) -> JsonValue:
-        """The body, parsed where it is a text that holds JSON."""
-        if not isinstance(self.request, str) or "json" not in self.content_type.lower():
-            return self.request
-        try:
-            return cast(JsonValue, json.loads(self.request))
-        except ValueError:
-            return self.request
 
 
 class DeploymentRequests(Model):

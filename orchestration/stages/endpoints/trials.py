@@ -58,31 +58,13 @@ class Trying:
         return Choose(
             name=self._name("untried"),
             condition=Compare("ne", Result(self._name("look"), "config"), self.made.name),
-            then=Graph((self._config(), guarded)),
+            then=Graph((temporary_configuration(self.made, "trial_config", VARIANT), guarded)),
             otherwise=Graph(),
             after=after,
         )
 
     def _name(self, step: str) -> str:
         return f"{self.made.stage.name}.{step}"
-
-    def _config(self) -> Call:
-        variant: dict[str, Tree] = {
-            "VariantName": VARIANT,
-            "ModelName": self.made.name,
-            **self.made.stage.machines(1),
-        }
-        request: dict[str, Tree] = {
-            "EndpointConfigName": temporary(self.made),
-            "ProductionVariants": [variant],
-            "Tags": temporary_tags(self.made),
-        }
-        return Call(
-            name=self._name("trial_config"),
-            operation=Operation("sagemaker", "CreateEndpointConfig", request),
-            adopt=Adopt(exists=EXISTS),
-            retry=MODEL_VISIBLE_LATER,
-        )
 
     def _endpoint(self) -> Call:
         named = {"EndpointName": temporary(self.made)}
@@ -165,3 +147,23 @@ def temporary_tags(made: Made) -> list[Tree]:
     """Return their tags, by which whoever cleans up after the run tells them from what serves."""
     own = {"Key": TRIAL, "Value": made.endpoint}
     return [*made.context.tag_list(made.stage.name), own]
+
+
+def temporary_configuration(made: Made, step: str, variant: Tree) -> Call:
+    """Make a configuration for the new model on one machine, under a name of the run's own."""
+    served: dict[str, Tree] = {
+        "VariantName": variant,
+        "ModelName": made.name,
+        **made.stage.machines(1),
+    }
+    request: dict[str, Tree] = {
+        "EndpointConfigName": temporary(made),
+        "ProductionVariants": [served],
+        "Tags": temporary_tags(made),
+    }
+    return Call(
+        name=f"{made.stage.name}.{step}",
+        operation=Operation("sagemaker", "CreateEndpointConfig", request),
+        adopt=Adopt(exists=EXISTS),
+        retry=MODEL_VISIBLE_LATER,
+    )
