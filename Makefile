@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-fast test-sdk test-installation test-faults laws check fmt render docs constraints build clean
+.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-fast test-thorough test-sdk test-installation test-faults laws check fmt render docs constraints build clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 18
@@ -46,7 +46,10 @@ check: setup  ## formatting, lint, types and the floors
 	$(BIN)/lint-imports
 
 test: check  ## everything that must hold
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not thorough"
+
+test-thorough: setup  ## further ways to the same ends, which `make test` leaves out for their time
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m thorough
 
 test-fast: .venv/.installed  ## the core without servers: under a minute on two cores
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow" $(FAST)

@@ -205,7 +205,9 @@ def _limit(definition: dict[str, Any]) -> None:
     ("change", "status"),
     [
         pytest.param(_runtime_error, "FAILED", id="an error that nothing catches"),
-        pytest.param(_limit, "TIMED_OUT", id="a time-out of the machine"),
+        pytest.param(
+            _limit, "TIMED_OUT", id="a time-out of the machine", marks=pytest.mark.thorough
+        ),
     ],
 )
 def test_an_end_without_a_clean_up_leaves_no_file_system(

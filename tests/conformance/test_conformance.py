@@ -156,6 +156,7 @@ def test_a_missed_gate_fails_the_run_and_deploys_nothing(everywhere: Compare) ->
         assert not jobs(outcome, "CreateModel")
 
 
+@pytest.mark.thorough
 def test_a_gate_that_stops_ends_well_and_deploys_nothing(everywhere: Compare) -> None:
     for outcome in everywhere(pipelines.gated("stop")).values():
         assert outcome.last.state == "succeeded", outcome.last.cause

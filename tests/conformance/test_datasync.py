@@ -98,6 +98,7 @@ def test_filters_and_the_storage_class_reach_datasync(everywhere: Stage) -> None
         assert len(jobs(outcome, "HeadBucket")) == 1
 
 
+@pytest.mark.thorough
 def test_lost_responses_and_throttling_copy_nothing_twice(everywhere: Stage) -> None:
     faults = [lost(operation) for operation in CHANGES]
     faults += [throttled("datasync", operation) for operation in READS]

@@ -81,11 +81,13 @@ def test_results_are_in_s3_when_the_file_system_is_gone(
             ),
             "CreateDataRepositoryTask staging.export: not authorized",
             id="denied",
+            marks=pytest.mark.thorough,
         ),
         pytest.param(
             replace(throttled("fsx", "CreateDataRepositoryTask", 50), matching=EXPORT),
             "CreateDataRepositoryTask staging.export: Rate exceeded",
             id="throttled",
+            marks=pytest.mark.thorough,
         ),
     ],
 )

@@ -139,6 +139,7 @@ def failed(operation: str, outcome: Outcome) -> list[str]:
     return [c.error_code for c in outcome.calls if c.operation == operation and c.error_code]
 
 
+@pytest.mark.thorough
 def test_lost_responses_and_throttled_polls_cost_nothing(everywhere: Suffer) -> None:
     polls = [throttled(*poll) for poll in POLLS]
     outcomes = everywhere(pipelines.file_system(), [*all_lost(), *polls])
@@ -193,6 +194,7 @@ def test_a_job_without_capacity_leaves_no_file_system_in_spite_of_outages(
         assert not jobs(outcome, "CreateProcessingJob")
 
 
+@pytest.mark.thorough
 def test_a_refused_job_fails_the_run_and_leaves_no_file_system(everywhere: Suffer) -> None:
     refused = Fault("sagemaker", "CreateTrainingJob", "ResourceLimitExceeded", "limit is 0")
     unanswered = replace(lost("fsx", "CreateFileSystem"), times=6)

@@ -202,6 +202,7 @@ def test_what_fell_back_is_found_where_it_stands(airflow: LocalAirflow) -> None:
     found(training(*TYPES[:2]), airflow, rounds, created, "fit-t-0123456789ab-b-2")
 
 
+@pytest.mark.thorough
 def test_what_took_several_rounds_is_found_where_it_stands(airflow: LocalAirflow) -> None:
     """Rounds and attempts count on in the same numbers."""
     rounds: tuple[tuple[Fault, ...], ...] = (

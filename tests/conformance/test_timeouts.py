@@ -83,6 +83,7 @@ def made(report: RunReport) -> list[str]:
     return [call.operation for call in report.calls if not call.error_code]
 
 
+@pytest.mark.thorough
 def test_the_elements_of_a_loop_in_a_nested_pipeline_share_the_time(
     aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
 ) -> None:

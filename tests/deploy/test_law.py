@@ -35,7 +35,16 @@ pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 OBJECTS = ("set/train/one.csv", "set/train/two.csv", "set/holdout/held.csv")
 
 
-PIPELINES = (served, file_system, exporting, kept, candidates, synced, ending, listed)
+PIPELINES = (
+    served,
+    file_system,
+    ending,
+    listed,
+    *(
+        pytest.param(make, marks=pytest.mark.thorough)
+        for make in (exporting, kept, candidates, synced)
+    ),
+)
 
 
 @pytest.mark.parametrize("make", PIPELINES)

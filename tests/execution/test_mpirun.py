@@ -33,7 +33,7 @@ def assert_every_rank_once(done: Launched, names: list[str], *, each: int = 2) -
     assert done.column("totals") == [{"gloo": total, "mpi": total}] * world
 
 
-@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_mpirun_starts_every_rank_once(aws: EmbeddedAws, tmp_path: Path, count: int) -> None:
     strategy = MPI(processes_per_host=2, custom_mpi_options="-x COLOUR=red --NCCL_DEBUG WARN")
     done = launch(aws, tmp_path, cluster=hosts(count), strategy=strategy)
@@ -53,7 +53,13 @@ def test_horovod_is_one_process_per_accelerator(aws: EmbeddedAws, tmp_path: Path
     assert_every_rank_once(done, ["algo-1", "algo-2"])
 
 
-@pytest.mark.parametrize("strategy", [SMDDP(), PyTorchDDP()], ids=["smddp", "pytorchddp"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        pytest.param(SMDDP(), id="smddp"),
+        pytest.param(PyTorchDDP(), id="pytorchddp", marks=pytest.mark.thorough),
+    ],
+)
 def test_data_parallelism_goes_through_smddprun(
     aws: EmbeddedAws, tmp_path: Path, strategy: Any
 ) -> None:

@@ -231,4 +231,4 @@ def test_objects_that_one_request_cannot_copy_are_refused_before_any_is_copied(
     assert evaluate(required.condition, environment) is usable
     cause = str(evaluate(required.cause, environment))
     assert "copy_by: datasync" in cause
-    assert cause.endswith(f"the largest has {max([0, *sizes])} bytes")
+    assert cause.endswith(f"the largest of {max([0, *sizes])} bytes")
