@@ -17,7 +17,7 @@ from orchestration.backends.stepfunctions.names import MAX_NAME
 from tests.backends import definitions
 
 PIPELINES = Path(__file__).parents[1] / "data" / "pipelines"
-MOST_STATES = {"digits": 82, "llm_fsx": 65}
+MOST_STATES = {"digits": 80, "llm_fsx": 65}
 
 
 @pytest.fixture(scope="module", params=MOST_STATES)

@@ -13,6 +13,7 @@ from orchestration.expressions import Json
 from orchestration.graph import ENDS_OF_JOBS, Call, Failure
 from orchestration.refs import Expression
 
+_REMEDIED: Final = wording.REMEDIED.format(cause=wording.CALL_REFUSED, remedy="{remedy}")
 _MESSAGE: Final = Raw("$substringBefore($states.errorOutput.Cause, ' (Service:')")
 
 
@@ -38,7 +39,14 @@ def renamed(step: Call, failure: Failure, scope: Scope, states: States) -> str:
     return states.add(state(step.name, "Failed"), named, states.failed())
 
 
-def refused(subject: Words, scope: Scope) -> Json:
-    """Return the error of a call that was refused, as a ``Catch`` hands it on."""
-    cause = worded(wording.CALL_REFUSED, scope, subject=subject, message=_MESSAGE)
-    return {"Error": "{% $states.errorOutput.Error %}", "Cause": enclosed(cause)}
+def refused(subject: Words, scope: Scope, failure: Failure | None = None) -> Json:
+    """Return the error of a call that was refused, as a ``Catch`` hands it on.
+
+    ``failure`` gives it a name and a remedy of ours.
+    """
+    if failure is None:
+        cause = worded(wording.CALL_REFUSED, scope, subject=subject, message=_MESSAGE)
+        return {"Error": "{% $states.errorOutput.Error %}", "Cause": enclosed(cause)}
+    remedy = cast("str | Expression[object]", failure.remedy)
+    cause = worded(_REMEDIED, scope, subject=subject, message=_MESSAGE, remedy=(remedy,))
+    return {"Error": field_value(failure.error), "Cause": enclosed(cause)}

@@ -200,8 +200,8 @@ class _Sending:
         pattern = ErrorPattern(failure.only)
         caught: State = {
             "ErrorEquals": recognition.caught_names(pattern, self.step.operation),
-            "Output": failures.refused(self._poll.subject, self.scope),
-            "Next": failures.renamed(self.step, failure, self.scope, self.states),
+            "Output": failures.refused(self._poll.subject, self.scope, failure),
+            "Next": self.states.failed(),
         }
         return [caught, *self._answered_by_name()]
 
