@@ -133,6 +133,7 @@ def jobs(outcome: Outcome, operation: str) -> list[Any]:
     return [c for c in outcome.calls if c.operation == operation and c.error_code is None]
 
 
+@pytest.mark.thorough
 def test_two_candidates_train_side_by_side_with_literal_strings(everywhere: Compare) -> None:
     for outcome in everywhere(pipelines.candidates()).values():
         assert outcome.last.state == "succeeded", outcome.last.cause
@@ -179,6 +180,7 @@ def test_nothing_is_chosen_where_every_checkpoint_diverged(tmp_path: Path) -> No
     assert "stage evaluate: score is NaN or infinite" in str(outcome.last.cause)
 
 
+@pytest.mark.thorough
 def test_a_second_run_updates_the_endpoint(everywhere: Compare) -> None:
     for outcome in everywhere(pipelines.served(), times=2).values():
         assert [report.state for report in outcome.reports] == ["succeeded"] * 2
@@ -197,6 +199,7 @@ def test_a_file_system_lives_only_while_it_is_read(everywhere: Compare) -> None:
         assert outcome.state["fsx"]["FileSystems"] == {}
 
 
+@pytest.mark.thorough
 def test_a_failed_job_leaves_no_file_system(everywhere: Compare) -> None:
     for outcome in everywhere(pipelines.file_system(fail="on purpose")).values():
         assert outcome.last.state == "failed"
@@ -223,6 +226,7 @@ def test_digits_trains_on_two_hosts_and_serves_the_best(
         assert outcome.outputs["deploy"]["answer"]["predictions"][0]["label"] == 2
 
 
+@pytest.mark.thorough
 def test_llm_trains_on_two_hosts_over_lustre(everywhere: Compare, tmp_path: Path) -> None:
     folder = layout(ROOT / "examples/llm_fsx/data", tmp_path / "corpus", "*.txt")
     small = {"layers": 2, "width": 32, "heads": 2, "context": 64, "max_steps": 12}

@@ -179,6 +179,7 @@ def test_the_listing_chooses_the_way(everywhere: Stage, tmp_path: Path) -> None:
         assert left(outcome) == [0, 0, 0]
 
 
+@pytest.mark.thorough
 def test_a_file_system_that_exists_is_filled_and_kept(
     tmp_path: Path, airflow: LocalAirflow
 ) -> None:

@@ -44,6 +44,10 @@ SCALE = 0.002
 ROLE = "arn:aws:iam::123456789012:role/trainer"
 TYPES = ("ml.p5.48xlarge", "ml.p4d.24xlarge", "ml.g5.48xlarge")
 POLLED = {"MaxPendingTimeInSeconds": 7200}
+FOLLOWED_OR_POLLED = (
+    pytest.param({}, id="followed"),
+    pytest.param(POLLED, id="polled", marks=pytest.mark.thorough),
+)
 """A field that the optimised integration does not know."""
 
 
@@ -212,7 +216,7 @@ def test_the_next_machines_are_asked_for_where_the_first_have_no_capacity(
         assert ended.jobs == {TYPES[0]: "Failed", TYPES[1]: "Completed"}
 
 
-@pytest.mark.parametrize("stopping", [{}, POLLED], ids=["followed", "polled"])
+@pytest.mark.parametrize("stopping", FOLLOWED_OR_POLLED)
 def test_a_quota_leads_to_the_next_machines(everywhere: Suffer, stopping: dict[str, int]) -> None:
     call = training(*TYPES, stopping=stopping)
     for ended in everywhere(call, Fault.quota(TYPES[0]), Fault.quota(TYPES[1])).values():
@@ -223,7 +227,7 @@ def test_a_quota_leads_to_the_next_machines(everywhere: Suffer, stopping: dict[s
         assert ended.jobs == {TYPES[2]: "Completed"}
 
 
-@pytest.mark.parametrize("stopping", [{}, POLLED], ids=["followed", "polled"])
+@pytest.mark.parametrize("stopping", FOLLOWED_OR_POLLED)
 def test_where_nothing_has_capacity_the_step_tells_of_each(
     everywhere: Suffer, stopping: dict[str, int]
 ) -> None:
@@ -245,7 +249,7 @@ def test_where_nothing_has_capacity_the_step_tells_of_each(
         assert third.startswith(f"1 x {TYPES[2]}: ")
 
 
-@pytest.mark.parametrize("stopping", [{}, POLLED], ids=["followed", "polled"])
+@pytest.mark.parametrize("stopping", FOLLOWED_OR_POLLED)
 @pytest.mark.parametrize(
     "reason",
     [
@@ -274,7 +278,7 @@ def test_another_refusal_starts_no_second() -> None:
         assert not aws.state()["sagemaker"]["TrainingJobs"]
 
 
-@pytest.mark.parametrize("stopping", [{}, POLLED], ids=["followed", "polled"])
+@pytest.mark.parametrize("stopping", FOLLOWED_OR_POLLED)
 def test_a_lost_response_is_adopted_though_its_own_job_uses_up_the_quota(
     everywhere: Suffer, stopping: dict[str, int]
 ) -> None:

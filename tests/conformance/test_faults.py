@@ -153,6 +153,7 @@ def test_lost_responses_and_throttled_polls_cost_nothing(everywhere: Suffer) -> 
         assert names == {"staging": 0, "train": 1, "evaluate": 1}
 
 
+@pytest.mark.thorough
 def test_an_endpoint_survives_lost_responses_and_tells_of_a_roll_back(everywhere: Suffer) -> None:
     config = "endpoint configuration"
     outcomes = everywhere(

@@ -44,6 +44,7 @@ def slow(seconds: float) -> Fault:
             ],
             "FAILED",
             id="waited for",
+            marks=pytest.mark.thorough,
         ),
     ],
 )

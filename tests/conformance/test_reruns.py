@@ -145,6 +145,7 @@ def test_what_finished_is_kept_and_what_failed_is_paid_once_more(everywhere: Suf
         assert outcome.outputs["deploy"]["answer"]["score"] == 0.7
 
 
+@pytest.mark.thorough
 def test_a_file_system_is_acquired_anew(everywhere: Suffer) -> None:
     staged, train, _ = pipelines.file_system(fail="no").stages
     train = train.model_copy(update={"hyperparameters": {"scores": "0.5"}})

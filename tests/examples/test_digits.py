@@ -99,6 +99,7 @@ def test_wrong_requests_are_refused_by_name(body: Any, complaint: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_stopped_training_leaves_a_checkpoint_that_more_replicas_go_on_from(
     tmp_path: Path,
 ) -> None:

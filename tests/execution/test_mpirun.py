@@ -69,6 +69,7 @@ def test_data_parallelism_goes_through_smddprun(
     assert {one["runtime"][0] for one in done.seen} == {"smddp"}
 
 
+@pytest.mark.thorough
 def test_smp_v1_gives_its_parameters_to_every_rank(aws: EmbeddedAws, tmp_path: Path) -> None:
     strategy = SMPv1(processes_per_host=2, pipeline_parallel_degree=2, microbatches=4, ddp=True)
     done = launch(aws, tmp_path, cluster=hosts(1, P4D), strategy=strategy)
@@ -79,6 +80,7 @@ def test_smp_v1_gives_its_parameters_to_every_rank(aws: EmbeddedAws, tmp_path: P
     assert set(done.column("program")) == {""}
 
 
+@pytest.mark.thorough
 def test_only_the_named_group_runs_mpirun(aws: EmbeddedAws, tmp_path: Path) -> None:
     groups = (
         InstanceGroup(name="data", instance_type="ml.c5.xlarge", instance_count=1),

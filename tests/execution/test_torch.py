@@ -28,7 +28,7 @@ def test_plain_starts_one_process_on_every_host(
 @pytest.mark.parametrize(
     ("count", "processes", "each"),
     [
-        (1, None, 2),  # one per accelerator
+        pytest.param(1, None, 2, marks=pytest.mark.thorough),  # one per accelerator
         (1, 3, 3),
         pytest.param(2, None, 2, marks=pytest.mark.slow),
     ],
