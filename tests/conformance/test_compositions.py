@@ -23,7 +23,7 @@ from tests.conformance.test_conformance import BACKENDS
 
 pytestmark = pytest.mark.slow
 
-NUMBERS = range(int(os.environ.get("COMPOSITIONS", "6")))
+NUMBERS = range(int(os.environ.get("COMPOSITIONS", "8")))
 # Loops without a job, whose threads read what an earlier task left.
 LOOPS = (205, 213)
 _TOKEN = re.compile(r'(?<="ClientRequestToken": ")[0-9a-f]+')
