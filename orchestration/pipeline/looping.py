@@ -58,26 +58,35 @@ def looped(
     loop = stage.for_each
     if loop is None:
         return fragment, []
-    wrong = [Problem("for_each", text, stage=stage.name) for text in _impossible(fragment)]
-    name, items = f"{stage.name}.each", loop.items
-    literal = not isinstance(items, Expression)
-    values: Tree = list(items) if literal else items
-    checks = () if literal else _checks(stage.name, values, loop)
-    body = tuple(rewrite(step, _of_item) for step in fragment.steps)
+    wrong = [Problem("for_each", text, stage=stage.name) for text in impossible(fragment, loop)]
+    body = Graph(tuple(rewrite(step, _of_item) for step in fragment.steps))
+    collect = {output: _of_item(fragment.outputs[output]) for output in read}
+    each = run_through(stage.name, loop, body, collect)
+    # What nobody reads is not collected, and has to be a value all the same.
+    outputs: dict[str, Tree] = {**dict.fromkeys(fragment.outputs), **each.outputs}
+    permissions = tuple(_any_item(permission) for permission in fragment.permissions)
+    return replace(each, outputs=outputs, permissions=permissions), wrong
+
+
+def run_through(
+    stage: str, loop: ForEachItem, body: Graph, collect: Mapping[str, Tree]
+) -> Fragment:
+    """Return a loop over a list, after the checks of it, with lists of what is collected."""
+    literal = not isinstance(loop.items, Expression)
+    values: Tree = list(loop.items) if literal else loop.items
+    checks = () if literal else _checks(stage, values, loop)
     each = ForEach(
-        name=name,
+        name=f"{stage}.each",
         items=values,
-        body=Graph(body),
-        collect={output: _of_item(fragment.outputs[output]) for output in read},
+        body=body,
+        collect=collect,
         max_concurrency=loop.max_concurrency,
         at_most=loop.at_most,
         after=tuple(check.name for check in checks[-1:]),
     )
-    lists = {o: apply(Function.COLUMN, Result(name, "items"), o) for o in read}
-    # What nobody reads is not collected, and has to be a value all the same.
-    outputs: dict[str, Tree] = {**dict.fromkeys(fragment.outputs), **lists}
-    permissions = tuple(_any_item(permission) for permission in fragment.permissions)
-    return Fragment(steps=(*checks, each), outputs=outputs, permissions=permissions), wrong
+    items = Result(each.name, "items")
+    lists: dict[str, Tree] = {name: apply(Function.COLUMN, items, name) for name in collect}
+    return Fragment(steps=(*checks, each), outputs=lists)
 
 
 def _checks(stage: str, items: Tree, loop: ForEachItem) -> tuple[Require, ...]:
@@ -105,25 +114,26 @@ def _any_item(permission: Permission) -> Permission:
     return replace(permission, resources=tuple(map(_of_item, permission.resources)))
 
 
-def _impossible(fragment: Fragment) -> Iterator[str]:
+def impossible(fragment: Fragment, loop: ForEachItem) -> Iterator[str]:
     """Yield why a stage can't run once for each element."""
+    steps = list(all_steps(Graph(fragment.steps)))
     if fragment.guard is not None:
         yield "a stage that creates a file system for others can't have it; give it to the readers"
     elif any(isinstance(step, Guarded) for step in fragment.steps):
         yield "the stage creates what it deletes at its end; write one stage for each element"
     elif fragment.look is not None:
         yield "a stage with unless_unchanged can't have it"
-    elif any(isinstance(step, ForEach) for step in all_steps(Graph(fragment.steps))):
+    elif not loop.together and any(isinstance(step, ForEach) for step in steps):
         yield "the stage goes through a list of its own; write one stage for each element"
-    elif any(_asks(step) for step in all_steps(Graph(fragment.steps))):
+    elif any(_asks(step) for step in steps):
         yield "a person answers once for the whole stage; remove it"
-    elif fragment.gate is not None and fragment.gate.on_miss == "stop":
+    elif not loop.together and fragment.gate is not None and fragment.gate.on_miss == "stop":
         yield "on_miss: stop can't be said of each element; write on_miss: fail"
-    for step in all_steps(Graph(fragment.steps)):
+    for step in steps:
         field = step.adopt.name_field if isinstance(step, Call) and step.adopt else None
         if field is not None and isinstance(step, Call):
             named = walk(step.operation.request.get(field))
-            if not any(isinstance(node, Item | Each) for node in named):
+            if not any(isinstance(node, Item | Each | Result) for node in named):
                 yield f"all elements would have one {field}; put {{each: item}} into it"
 
 
@@ -136,8 +146,11 @@ def problems(draft: Draft) -> Iterator[Problem]:
     for field, value in (("workspace", draft.workspace), ("role", draft.role)):
         if any(_is_list(node, set(), draft) for node in walk(value)):
             yield Problem(field, "is a list, and one value is expected")
-    lists = {w.name for w in draft.stages if w.stage is not None and w.stage.for_each is not None}
+    loops = [w for w in draft.stages if w.stage is not None and w.stage.for_each is not None]
     for written in draft.stages:
+        own = group(written)
+        # Stages that run together read each other's outputs element by element.
+        lists = {each.name for each in loops if own is None or group(each) != own}
         for field, message in _of_stage(written, lists, draft):
             yield Problem(field, message, stage=written.name)
 
@@ -186,6 +199,22 @@ def _is_list(node: object, lists: set[str], draft: Draft) -> bool | None:
 def _declared(stage: Stage, output: str) -> bool | None:
     kind = type(stage).outputs.kind_of(stage, output)
     return None if kind is None else False
+
+
+def group(written: Written) -> str | None:
+    """Return the name that a stage shares with those that it runs together with."""
+    loop = None if written.stage is None else written.stage.for_each
+    return None if loop is None else loop.together
+
+
+def reading(stage: Stage) -> frozenset[str]:
+    """Return the stages whose outputs a stage reads."""
+    return frozenset(node.stage for _, node in stage.references() if isinstance(node, Ref))
+
+
+def of_element(tree: Tree) -> bool:
+    """Return whether a value depends on the element that a loop is at."""
+    return any(isinstance(node, Each) for node in walk(tree))
 
 
 def outputs_read(stages: Iterable[Stage]) -> Mapping[str, frozenset[str]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from orchestration.checks import rules
-from orchestration.checks.references import outputs_of
-from orchestration.errors import PipelineError, Problem, near
-from orchestration.expressions import Parameter, Result, Tree, walk
+from orchestration.errors import PipelineError, Problem
+from orchestration.expressions import Parameter, Tree, walk
 from orchestration.graph import (
     Graph,
     ParameterSpec,
@@ -16,27 +16,22 @@ from orchestration.graph import (
     all_steps,
     stage_of,
     trees,
-    upstream,
 )
-from orchestration.graph.ordering import circle, layered
+from orchestration.graph.ordering import circle
 from orchestration.pipeline import looping
 from orchestration.pipeline.afterwards import concluding, reading
 from orchestration.pipeline.afterwards.concluding import Conclusion, Reads
+from orchestration.pipeline.conditions.inheriting import Conditions
 from orchestration.pipeline.description import ROLE, Description
 from orchestration.pipeline.draft import Draft
-from orchestration.pipeline.placing import timing
-from orchestration.pipeline.placing.acquiring import waiting_inside
+from orchestration.pipeline.elements import groups
+from orchestration.pipeline.elements.groups import Group
+from orchestration.pipeline.placing.fragments import Lowering, fragments, of_stage
 from orchestration.pipeline.placing.lowered import Lowered
-from orchestration.pipeline.placing.placement import Placement, Settled, leaves
+from orchestration.pipeline.placing.placement import Placement, Settled
 from orchestration.pipeline.problems import problems
 from orchestration.pipeline.unchanged import Ending
-from orchestration.refs import Ref
-from orchestration.stages import Context, Fragment, Stage
-
-_UNTAGGED = (
-    "nothing that this stage creates takes tags from here; remove them, or see the stage's own "
-    "fields (`request` of aws_call, `tags` of an S3 destination)"
-)
+from orchestration.stages import Context, Stage
 
 
 def lower(pipeline: Description) -> Workflow:
@@ -45,15 +40,17 @@ def lower(pipeline: Description) -> Workflow:
     found = problems(draft)
     if found:
         raise PipelineError([*found, *of_requests(draft, found)])
-    needed = {stage.name: _reading(stage) for stage in pipeline.stages}
-    direct = {stage.name: needed[stage.name].union(stage.after) for stage in pipeline.stages}
+    conditions = reading.conditions(draft.stages)
+    read = looping.outputs_read(pipeline.every_stage)
+    units = _units(pipeline, conditions)
+    needed = _between(pipeline.stages, looping.reading)
+    direct = _between(pipeline.stages, needs)
     if members := circle(direct):
         message = f"stages wait for each other: {' -> '.join(members)}"
         raise PipelineError([Problem("stages", message)])
-    conditions = reading.conditions(draft.stages)
-    read = looping.outputs_read(pipeline.every_stage)
+    context = pipeline.context()
     lowered = Lowered(
-        fragments=_fragments(pipeline.stages, pipeline.context(), direct, read),
+        fragments=fragments(_lowerings(units, context, read), direct),
         direct=direct,
         readers=_inverted(needed),
         shown={stage.name: type(stage).outputs.shown(stage) for stage in pipeline.stages},
@@ -62,7 +59,16 @@ def lower(pipeline: Description) -> Workflow:
             stage.name: type(stage).outputs.written(stage) if stage.for_each is None else ()
             for stage in pipeline.stages
         },
-        conditions={stage.name: conditions[stage.name] for stage in pipeline.stages},
+        conditions={
+            name: unit.shared if isinstance(unit, Group) else conditions[name]
+            for name, unit in units.items()
+        },
+        aliases={
+            name: outputs
+            for unit in units.values()
+            if isinstance(unit, Group)
+            for name, outputs in unit.aliases.items()
+        },
     )
     if wrong := list(_skipped_looks(lowered)):
         raise PipelineError(wrong)
@@ -107,10 +113,49 @@ def _concluded(conclusion: Conclusion, graph: Graph, read: Mapping[str, frozense
         message = f"stages wait for each other: {' -> '.join(members)}"
         raise PipelineError([Problem("", message, stage=members[0])])
     context = concluding.context(conclusion.pipeline.context())
-    fragments = _fragments(stages, context, direct, read)
-    if wrong := list(conclusion.problems(fragments)):
+    lowerings = _lowerings({stage.name: stage for stage in stages}, context, read)
+    lowered = fragments(lowerings, direct)
+    if wrong := list(conclusion.problems(lowered)):
         raise PipelineError(wrong)
-    return conclusion.around(graph, fragments, direct)
+    return conclusion.around(graph, lowered, direct)
+
+
+def _units(pipeline: Description, conditions: Mapping[str, Conditions]) -> dict[str, Stage | Group]:
+    """Return the ordinary stages, those that run together as groups."""
+    found: dict[str, Stage | Group] = {}
+    for name, members in groups.units(pipeline.stages).items():
+        loop = members[0].for_each
+        if loop is None or loop.together is None:
+            found[name] = members[0]
+        else:
+            own = {stage.name: conditions[stage.name] for stage in members}
+            outside = groups.read_outside(members, pipeline.every_stage)
+            found[name] = Group(name, members, loop, own, outside)
+    return found
+
+
+def _lowerings(
+    units: Mapping[str, Stage | Group], context: Context, read: Mapping[str, frozenset[str]]
+) -> dict[str, Lowering]:
+    return {
+        name: partial(unit.lowered, context)
+        if isinstance(unit, Group)
+        else partial(of_stage, unit, context, read[name])
+        for name, unit in units.items()
+    }
+
+
+def _between(
+    stages: Sequence[Stage], waits: Callable[[Stage], frozenset[str]]
+) -> dict[str, frozenset[str]]:
+    """Return for which others each stage waits, or each group of some."""
+    unit = {stage.name: groups.unit_of(stage) for stage in stages}
+    found: dict[str, set[str]] = {name: set() for name in unit.values()}
+    for stage in stages:
+        own = unit[stage.name]
+        others = {unit[name] for name in waits(stage)}
+        found[own] |= others if own == stage.name else others - {own}
+    return {name: frozenset(others) for name, others in found.items()}
 
 
 def _parameters(
@@ -148,7 +193,7 @@ def of_requests(draft: Draft, found: Sequence[Problem]) -> list[Problem]:
     problems: list[Problem] = []
     for written in draft.stages:
         if written.stage is not None and written.name not in wrong_stages:
-            fragment, wrong = _lowered(written.stage, context)
+            fragment, wrong = of_stage(written.stage, context)
             problems += wrong
             guard, look = fragment.guard, fragment.look
             more = () if guard is None else (guard.acquire, *guard.cleanup.steps)
@@ -168,12 +213,7 @@ def _in_stage(problem: Problem) -> Problem:
 
 def needs(stage: Stage) -> frozenset[str]:
     """The stages that a stage waits for."""
-    return _reading(stage).union(stage.after)
-
-
-def _reading(stage: Stage) -> frozenset[str]:
-    """The stages whose outputs a stage reads."""
-    return frozenset(node.stage for _, node in stage.references() if isinstance(node, Ref))
+    return looping.reading(stage).union(stage.after)
 
 
 def _inverted(reading: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
@@ -183,121 +223,3 @@ def _inverted(reading: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]
         for name in names:
             readers[name].add(reader)
     return {name: frozenset(names) for name, names in readers.items()}
-
-
-def _fragments(
-    listed: Sequence[Stage],
-    context: Context,
-    direct: Mapping[str, frozenset[str]],
-    read: Mapping[str, frozenset[str]],
-) -> dict[str, Fragment]:
-    """The stages lowered, each after those that it waits for."""
-    stages = {stage.name: stage for stage in listed}
-    fragments: dict[str, Fragment] = {}
-    ends: dict[str, tuple[str, ...]] = {}
-    wrong: list[Problem] = []
-    for name in layered(direct):
-        fragment, malformed = _lowered(stages[name], context, read[name])
-        wrong += malformed
-        done = tuple(end for earlier in sorted(direct[name]) for end in ends[earlier])
-        before = upstream(Graph(fragment.steps))
-        fragments[name] = _entered(fragment, before, done)
-        ends[name] = leaves(fragment, before)
-    if wrong:
-        raise PipelineError(wrong)
-    return fragments
-
-
-def _lowered(
-    stage: Stage, context: Context, read: frozenset[str] | None = None
-) -> tuple[Fragment, list[Problem]]:
-    """Lower a stage, to a loop where it has ``for_each``.
-
-    ``read`` are the outputs that something reads; ``None``: all of them.
-    """
-    if stage.for_each is None:
-        fragment, problems = _once(stage, context)
-    else:
-        fragment, problems = _once(stage, looping.inside(context, stage.for_each))
-        shown = sorted(fragment.outputs if read is None else read)
-        fragment, wrong = looping.looped(stage, fragment, shown)
-        problems = [*problems, *wrong]
-    fragment, late = timing.timed(stage, fragment)
-    return fragment, [*problems, *late]
-
-
-def _once(stage: Stage, context: Context) -> tuple[Fragment, list[Problem]]:
-    """Lower a stage; whatever its kind does wrong belongs to it, wherever the kind comes from."""
-    kind = type(stage).__name__
-    try:
-        fragment = stage.lower(context.tagged(stage.tags))
-    except Exception as error:
-        error.add_note(f"while stage {stage.name!r}, a {kind}, was lowered")
-        raise
-    if not isinstance(fragment, Fragment):
-        raise TypeError(f"{kind}.lower returned {fragment!r:.60}, not a Fragment")
-    declared = type(stage).outputs.of(stage)
-    missing = [name for name in declared if name not in fragment.outputs]
-    messages = [
-        f"{kind} declares output {name!r}, and lower() gives no value for it" for name in missing
-    ]
-    messages += [
-        f"{kind}.lower() gives a value for {name!r}, which is none of its outputs"
-        for name in fragment.outputs
-        if name not in declared
-    ]
-    if stage.tags and fragment == stage.model_copy(update={"tags": {}}).lower(context):
-        return fragment, [Problem("tags", _UNTAGGED, stage=stage.name)]
-    messages += [
-        f"{kind} names a step {step.name!r}; begin the name with that of the stage: "
-        f"{stage.name}.{step.name}"
-        for step in all_steps(Graph(fragment.steps))
-        if stage_of(step.name) != stage.name
-    ]
-    messages += _unread(stage.name, fragment)
-    # So that the stages that read them are looked at as well.
-    whole = replace(fragment, outputs={**fragment.outputs, **dict.fromkeys(missing, "")})
-    wrong = [Problem("", message) for message in messages]
-    if stage.retry is not None:
-        steps, obstacles = stage.retry.applied(whole.steps)
-        whole, wrong = replace(whole, steps=steps), [*obstacles, *wrong]
-    return waiting_inside(whole), [replace(problem, stage=stage.name) for problem in wrong]
-
-
-def _unread(stage: str, fragment: Fragment) -> Iterator[str]:
-    """Yield the outputs that read what no step of the stage gives."""
-    guard, look = fragment.guard, fragment.look
-    more = () if guard is None else (guard.acquire, *guard.cleanup.steps, *guard.saving.steps)
-    more = (*more, *(() if look is None else look.steps))
-    steps = {step.name: outputs_of(step) for step in all_steps(Graph((*fragment.steps, *more)))}
-    for name, value in fragment.outputs.items():
-        for node in walk(value):
-            if not isinstance(node, Result) or stage_of(node.step) != stage:
-                continue
-            if node.step not in steps:
-                yield f"output {name!r} reads {node.step}, which is no step of it" + near(
-                    node.step, steps
-                )
-            elif node.output not in steps[node.step]:
-                yield (
-                    f"output {name!r} reads {node.step}.{node.output}, which that step does not "
-                    f"give{near(node.output, steps[node.step])}"
-                )
-
-
-def _entered(
-    fragment: Fragment, before: Mapping[str, frozenset[str]], done: tuple[str, ...]
-) -> Fragment:
-    """The fragment with its first steps waiting for the stages before it to be over."""
-    if not done:
-        return fragment
-    if fragment.guard is not None:
-        guard = fragment.guard
-        if guard.clock is not None:
-            return replace(fragment, guard=replace(guard, clock=replace(guard.clock, after=done)))
-        return replace(fragment, guard=replace(guard, acquire=replace(guard.acquire, after=done)))
-    steps = tuple(
-        step if before[step.name] else replace(step, after=(*step.after, *done))
-        for step in fragment.steps
-    )
-    return replace(fragment, steps=steps)

@@ -14,6 +14,7 @@ from orchestration.pipeline import looping
 from orchestration.pipeline.afterwards import checking as afterwards
 from orchestration.pipeline.conditions import checking as conditions
 from orchestration.pipeline.draft import Draft, Written
+from orchestration.pipeline.elements import groups
 from orchestration.pipeline.triggers import checking as triggers
 from orchestration.refs import Ref
 from orchestration.stages import Stage
@@ -35,6 +36,7 @@ def problems(draft: Draft) -> list[Problem]:
         _of_stages,
         conditions.problems,
         looping.problems,
+        groups.problems,
         afterwards.problems,
         triggers.problems,
     )

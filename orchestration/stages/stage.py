@@ -202,6 +202,9 @@ class ForEachItem(Model):
     ``{market: string, days: number}``. ``{each: days}`` is a field of the element then."""
     key: Name | None = None
     """The field, a text, that names an element and that no two elements have in common."""
+    together: Name | None = None
+    """A name that stages share which run together, all of them for one element: each reads what the
+    others came to for its own element, and stages outside read lists."""
     max_concurrency: int = Field(default=4, ge=1, le=40)
     """Elements at a time."""
     at_most: int = Field(default=100, ge=1, le=1000)

@@ -101,11 +101,11 @@ class Conclusion:
         for stage in self.pipeline.on_success:
             for path, node in stage.references():
                 if isinstance(node, Ref) and node in self.values:
-                    gates = (*looks, *self.lowered.gates[node.stage])
+                    gates = (*looks, *self.lowered.gates[self.lowered.home(node).stage])
                     if gates:
                         yield Problem(path, _ended_before(node, gates[0]), stage=stage.name)
-        fragments = self.lowered.fragments
-        released = {ref for ref in self.kept if fragments[ref.stage].guard is not None}
+        fragments, home = self.lowered.fragments, self.lowered.home
+        released = {ref for ref in self.kept if fragments[home(ref).stage].guard is not None}
         for stage in (*self.pipeline.on_failure, *self.pipeline.always):
             for path, node in stage.references():
                 if isinstance(node, Ref) and node in released:

@@ -14,6 +14,7 @@ from orchestration.stages.stage import ForEachItem
 if TYPE_CHECKING:
     from orchestration.pipeline.draft import Draft, Written
 
+_BEFORE = ("for_each.items",)
 _NO_ELEMENT = "there is no element here; {each: item} is for the fields of a stage with for_each"
 
 
@@ -22,7 +23,7 @@ def problems(written: Written, loops: set[str], draft: Draft) -> Iterator[tuple[
     loop = None if written.stage is None else written.stage.for_each
     for path, node in written.references:
         if isinstance(node, Each):
-            if loop is None or path in ("when", "for_each.items"):
+            if loop is None or path in (_BEFORE if loop.together else ("when", *_BEFORE)):
                 yield path, _NO_ELEMENT
             elif text := _misnamed(node.field, loop):
                 yield path, text

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from orchestration.pipeline.conditions.inheriting import Conditions
+from orchestration.refs import Ref
 from orchestration.stages import Fragment
 
 
@@ -25,6 +26,12 @@ class Lowered:
     """The outputs of each stage that are the S3 URIs of what it writes."""
     conditions: Mapping[str, Conditions]
     """The conditions that must hold for each stage to run, those of what it reads included."""
+    aliases: Mapping[str, Mapping[str, Ref[object]]] = field(default_factory=dict)
+    """Outputs of stages that run together, as those of their whole group."""
+
+    def home(self, ref: Ref[object]) -> Ref[object]:
+        """Return the output of the lowered stage, or group, that a reference means."""
+        return self.aliases[ref.stage][ref.output] if ref.stage in self.aliases else ref
 
     @cached_property
     def position(self) -> Mapping[str, int]:

@@ -81,6 +81,7 @@ class Placement:
         for name, fragment in self.stages.fragments.items():
             gate = {} if fragment.gate is None else {GATE: fragment.gate.condition}
             outputs[name] = {**fragment.outputs, **gate}
+        outputs |= {name: dict(found) for name, found in self.stages.aliases.items()}
         settling = Settling.of(graph, self._choices(), outputs)
         whole = settling.graph(graph)
         shown: dict[str, Tree] = {
@@ -98,10 +99,10 @@ class Placement:
             read={ref: settling.tree(ref, sure=False) for ref in read},
             kept={
                 ref: Kept(
-                    value=settling.inside(ref),
-                    steps=ends(Graph(self.stages.fragments[ref.stage].steps)),
+                    value=settling.inside(home),
+                    steps=ends(Graph(self.stages.fragments[home.stage].steps)),
                 )
-                for ref in kept
+                for ref, home in ((ref, self.stages.home(ref)) for ref in kept)
             },
             written=written,
             permissions={

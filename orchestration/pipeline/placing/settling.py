@@ -62,9 +62,12 @@ class Settling:
 
         def value(node: Expression[object]) -> Tree:
             if isinstance(node, Ref):
-                return self._output(node, here, sure=sure)
+                # One that is none of these is of the graph around, which resolves it.
+                return self._output(node, here, sure=sure) if node.stage in self.outputs else node
             if isinstance(node, FirstOf):
-                parts = (self.tree(part, here, sure=False) for part in node.parts)
+                parts = tuple(self.tree(part, here, sure=False) for part in node.parts)
+                if any(isinstance(part, Ref) for part in parts):
+                    return FirstOf(parts)
                 return apply(Function.FIRST_OF, *parts)
             return node
 
