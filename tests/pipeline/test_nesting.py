@@ -10,9 +10,10 @@ import pytest
 import yaml
 
 from orchestration import Pipeline, PipelineError
+from orchestration.backends import stepfunctions
 from orchestration.backends.airflow import locking
 from orchestration.backends.airflow.spec import DagSpec
-from orchestration.graph import Concluded
+from orchestration.graph import Concluded, ForEach
 from orchestration.pipeline import files
 from orchestration.refs import Parameter, Ref, RunOutcome
 from tests.guides import NESTED_PIPELINES, shown
@@ -217,11 +218,10 @@ def test_code_is_found_beside_its_own_file_and_locked_here(tmp_path: Path) -> No
         ),
         pytest.param(
             INNER,
-            {"sub": {**GIVEN, "for_each": {"items": ["a"]}, "parameter": {}}},
+            {"sub": {**GIVEN, "retry": {"attempts": 2}, "parameter": {}}},
             [
-                "stages.sub.for_each: a pipeline as a stage takes none; give it to the stages of "
-                "inner.yaml, or start the whole pipeline once for each element: an aws_call of "
-                "StartExecution takes for_each (docs/nested_pipelines.md)",
+                "stages.sub.retry: a pipeline as a stage takes none; give it to the stages of "
+                "inner.yaml",
                 "stages.sub.parameter: is unknown; did you mean 'parameters'?",
             ],
             id="fields of other stages",
@@ -302,9 +302,16 @@ def test_without_a_file_there_is_nothing_to_read() -> None:
 
 
 def test_the_guide_s_pipelines_are_valid(tmp_path: Path) -> None:
-    prepare, market, _ = shown(NESTED_PIPELINES, "yaml")
+    prepare, market, markets, _ = shown(NESTED_PIPELINES, "yaml")
     (tmp_path / "prepare.yaml").write_text(prepare, encoding="utf-8")
     (tmp_path / "market.yaml").write_text(market, encoding="utf-8")
     pipeline = Pipeline.load(tmp_path / "market.yaml")
     assert [stage.name for stage in pipeline.stages] == ["prepare_fetch", "train"]
     assert pipeline.parameters["prepare_copies"].default == 2
+    (tmp_path / "markets.yaml").write_text(markets, encoding="utf-8")
+    workflow = Pipeline.load(tmp_path / "markets.yaml").lower()
+    assert [step.name for step in workflow.graph.steps if isinstance(step, ForEach)] == [
+        "prepare.each",
+        "tell.each",
+    ]
+    assert stepfunctions.render(workflow)["States"]

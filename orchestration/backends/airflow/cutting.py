@@ -154,7 +154,7 @@ class Cutter:
         self, step: ForEach, waits: tuple[Draft, ...], around: Around, place: Place
     ) -> tuple[Draft, ...]:
         items = self._listing(step, waits, around, place)
-        if any(isinstance(inner, Guarded) for inner in all_steps(step.body)):
+        if _has_several_tasks(step.body):
             last = self._elements(step, items)
         else:
             mapped = Draft(
@@ -264,6 +264,13 @@ class Cutter:
         ended.ancestors = 0
         after = replace(place, entry=(ended,), begun_by=ended)
         return (*exits, *self.graph(step.conclusion, after))
+
+
+def _has_several_tasks(body: Graph) -> bool:
+    """Return whether one task can't stand for a loop's body: it guards something, or has stages."""
+    steps = list(all_steps(body))
+    guards = any(isinstance(step, Guarded) for step in steps)
+    return guards or len({stage_of(step) for step in steps if has_job(step)}) > 1
 
 
 def _union(parts: Iterable[Iterable[Draft]]) -> tuple[Draft, ...]:

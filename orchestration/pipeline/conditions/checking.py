@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from orchestration.errors import Problem
 from orchestration.expressions import All, Any, Compare, FirstOf, Join, Not, Parameter, Tree
 from orchestration.expressions.conditions import COMPARISONS
+from orchestration.pipeline import looping
 from orchestration.pipeline.afterwards import reading
 from orchestration.pipeline.conditions.inheriting import Conditions, needed
 from orchestration.pipeline.conditions.logic import always_holds
@@ -43,7 +44,7 @@ class _Checks:
     def of(self, written: Written) -> Iterator[Problem]:
         stage = written.name
         if written.stage is not None and (when := written.stage.when) is not None:
-            for path, message in self._condition(when, "when"):
+            for path, message in self._condition(when, "when", written):
                 yield Problem(path, message, stage=stage)
         for path, ref in needed(written.references):
             if path == "when" and self._may_lack(ref, written):
@@ -60,24 +61,26 @@ class _Checks:
                 for message in self._first_of(node, written):
                     yield Problem(path, message, stage=stage)
 
-    def _condition(self, node: Expression[object], path: str) -> Iterator[tuple[str, str]]:
+    def _condition(
+        self, node: Expression[object], path: str, reader: Written
+    ) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the types in a condition, with paths into it."""
         match node:
             case All(parts) | Any(parts):
                 inside = f"{path}.{'all' if isinstance(node, All) else 'any'}"
                 for number, part in enumerate(parts):
-                    yield from self._condition(part, f"{inside}[{number}]")
+                    yield from self._condition(part, f"{inside}[{number}]", reader)
             case Not(part):
-                yield from self._condition(part, f"{path}.not")
+                yield from self._condition(part, f"{path}.not", reader)
             case Compare():
-                for message in self._comparison(node):
+                for message in self._comparison(node, reader):
                     yield f"{path}.{_NAMES[node.op]}", message
-            case _ if (kind := self._kind(node)) not in (None, "boolean"):
+            case _ if (kind := self._kind(node, reader)) not in (None, "boolean"):
                 message = f"{_shown(node)} is a {kind}, and a condition is true or false"
                 yield path, f"{message}; compare it: {{equal: [<reference>, <value>]}}"
 
-    def _comparison(self, node: Compare) -> Iterator[str]:
-        left, right = self._kind(node.left), self._kind(node.right)
+    def _comparison(self, node: Compare, reader: Written) -> Iterator[str]:
+        left, right = self._kind(node.left, reader), self._kind(node.right, reader)
         if not any(isinstance(side, Expression) for side in (node.left, node.right)):
             yield "compares two values that are known already; leave it out"
         elif node.op in ("eq", "ne"):
@@ -91,7 +94,7 @@ class _Checks:
                 if kind not in (None, "number"):
                     yield f"{_shown(side)} is a {kind}; only numbers are less or greater"
 
-    def _kind(self, value: Tree) -> str | None:
+    def _kind(self, value: Tree, reader: Written) -> str | None:
         """Return the type of a value; ``None``: known only in a run."""
         match value:
             case bool():
@@ -107,16 +110,20 @@ class _Checks:
                 written = self._stages[stage]
                 if written.stage is None:
                     return None
-                if written.stage.for_each is not None:
+                own = looping.group(written)
+                together = own is not None and own == looping.group(reader)
+                if written.stage.for_each is not None and not together:
                     return "list"
                 return type(written.stage).outputs.kind_of(written.stage, output)
             case FirstOf(parts):
-                return next((kind for part in parts if (kind := self._kind(part))), None)
+                return next((kind for part in parts if (kind := self._kind(part, reader))), None)
             case _:
                 return None
 
     def _first_of(self, node: FirstOf[object], reader: Written) -> Iterator[str]:
-        kinds = {kind: part for part in node.parts if (kind := self._kind(part)) is not None}
+        kinds = {
+            kind: part for part in node.parts if (kind := self._kind(part, reader)) is not None
+        }
         if len(kinds) > 1:
             types = ", ".join(f"{_shown(part)} is a {kind}" for kind, part in kinds.items())
             yield f"expected values of one type in first_of, got others: {types}"

@@ -133,7 +133,8 @@ class _Inlining:
         moved = os.path.relpath(folder, self.path.parent)
         for other, content in stages.items():
             made = renaming.stage({key: v for key, v in content.items() if key != "name"})
-            self.inside[name][f"{name}_{other}"] = _placed(_entered(made, stage), moved)
+            yield from _in_two_loops(stage, other, content, given)
+            self.inside[name][f"{name}_{other}"] = _placed(_entered(made, stage, name), moved)
 
     def _declare(self, lifted: Mapping[str, Any], given: str) -> None:
         declared = self.data.setdefault("parameters", {})
@@ -188,9 +189,20 @@ def _declared(inner: Data) -> dict[str, Any]:
     return dict(declared) if isinstance(declared, dict) else {}
 
 
-def _entered(stage: Data, around: Data) -> Data:
-    """Return a stage with ``after`` and ``when`` of the stage that stands for its pipeline."""
+def _in_two_loops(around: Data, name: str, stage: Data, file: str) -> Iterator[Problem]:
+    if around.get("for_each") is not None and stage.get("for_each") is not None:
+        message = f"stage {name} of {file} goes through a list itself"
+        yield Problem("for_each", f"{message}; a loop has no other one in it")
+
+
+def _entered(stage: Data, around: Data, name: str) -> Data:
+    """Return a stage with the fields of the stage ``name`` that stands for its pipeline."""
     entered = dict(stage)
+    loop = around.get("for_each")
+    if isinstance(loop, dict):
+        entered["for_each"] = {**loop, "together": name}
+    elif loop is not None:
+        entered["for_each"] = loop  # It is told what is wrong with it as that of any stage.
     if isinstance(around.get("after"), list):
         own = entered.get("after")
         entered["after"] = [*around["after"], *(own if isinstance(own, list) else [])]

@@ -22,11 +22,6 @@ def wrong_fields(stage: Mapping[str, Any]) -> Iterator[Problem]:
         if key in Stage.model_fields:
             where = file if isinstance(file, str) else "its file"
             message = f"a pipeline as a stage takes none; give it to the stages of {where}"
-            if key == "for_each":
-                message += (
-                    ", or start the whole pipeline once for each element: an aws_call of "
-                    "StartExecution takes for_each (docs/nested_pipelines.md)"
-                )
         yield Problem(str(key), message)
     if not isinstance(file, str):
         yield Problem("file", "expected the path of a YAML file with a pipeline")

@@ -86,6 +86,9 @@ class Renaming:
         after = content.get("after")
         if isinstance(after, list):
             stage["after"] = [self._named(str(name)) for name in after]
+        loop = stage.get("for_each")
+        if isinstance(loop, dict) and isinstance(loop.get("together"), str):
+            stage["for_each"] = {**loop, "together": self._named(loop["together"])}
         return stage
 
     @property

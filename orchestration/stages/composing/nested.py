@@ -12,7 +12,7 @@ from orchestration.errors import Problem
 from orchestration.stages.stage import SAMPLE, Context, Stage
 from orchestration.stages.values import Name
 
-FIELDS: Final = ("kind", "name", "file", "parameters", "after", "when")
+FIELDS: Final = ("kind", "name", "file", "parameters", "after", "when", "for_each")
 """The fields that a pipeline as a stage takes; others belong to its own stages."""
 
 
