@@ -42,36 +42,7 @@ def lower(pipeline: Description) -> Workflow:
         raise PipelineError([*found, *of_requests(draft, found)])
     conditions = reading.conditions(draft.stages)
     read = looping.outputs_read(pipeline.every_stage)
-    units = _units(pipeline, conditions)
-    needed = _between(pipeline.stages, looping.reading)
-    direct = _between(pipeline.stages, needs)
-    if members := circle(direct):
-        message = f"stages wait for each other: {' -> '.join(members)}"
-        raise PipelineError([Problem("stages", message)])
-    context = pipeline.context()
-    lowered = Lowered(
-        fragments=fragments(_lowerings(units, context, read), direct),
-        direct=direct,
-        readers=_inverted(needed),
-        shown={stage.name: type(stage).outputs.shown(stage) for stage in pipeline.stages},
-        # Airflow's assets are single values.
-        written={
-            stage.name: type(stage).outputs.written(stage) if stage.for_each is None else ()
-            for stage in pipeline.stages
-        },
-        conditions={
-            name: unit.shared if isinstance(unit, Group) else conditions[name]
-            for name, unit in units.items()
-        },
-        aliases={
-            name: outputs
-            for unit in units.values()
-            if isinstance(unit, Group)
-            for name, outputs in unit.aliases.items()
-        },
-    )
-    if wrong := list(_skipped_looks(lowered)):
-        raise PipelineError(wrong)
+    lowered = _lowered(pipeline, conditions, read)
     reads = Reads.of(pipeline, conditions)
     settled = Placement.of(lowered).settled(reads.succeeded, reads.ended)
     graph, outputs = settled.graph, settled.outputs
@@ -102,6 +73,45 @@ def lower(pipeline: Description) -> Workflow:
     if wrong := rules.problems(workflow):
         raise PipelineError([_in_stage(problem) for problem in wrong])
     return workflow
+
+
+def _lowered(
+    pipeline: Description,
+    conditions: Mapping[str, Conditions],
+    read: Mapping[str, frozenset[str]],
+) -> Lowered:
+    """Return the ordinary stages, lowered; those that run together as one."""
+    units = _units(pipeline, conditions)
+    needed = _between(pipeline.stages, looping.reading)
+    direct = _between(pipeline.stages, needs)
+    if members := circle(direct):
+        message = f"stages wait for each other: {' -> '.join(members)}"
+        raise PipelineError([Problem("stages", message)])
+    context = pipeline.context()
+    lowered = Lowered(
+        fragments=fragments(_lowerings(units, context, read), direct),
+        direct=direct,
+        readers=_inverted(needed),
+        shown={stage.name: type(stage).outputs.shown(stage) for stage in pipeline.stages},
+        # Airflow's assets are single values.
+        written={
+            stage.name: type(stage).outputs.written(stage) if stage.for_each is None else ()
+            for stage in pipeline.stages
+        },
+        conditions={
+            name: unit.shared if isinstance(unit, Group) else conditions[name]
+            for name, unit in units.items()
+        },
+        aliases={
+            name: outputs
+            for unit in units.values()
+            if isinstance(unit, Group)
+            for name, outputs in unit.aliases.items()
+        },
+    )
+    if wrong := list(_skipped_looks(lowered)):
+        raise PipelineError(wrong)
+    return lowered
 
 
 def _concluded(conclusion: Conclusion, graph: Graph, read: Mapping[str, frozenset[str]]) -> Settled:
