@@ -1,4 +1,4 @@
-"""The commands that show what an account must have, and their options."""
+"""The commands that show what an account must have and what it lacks, and their options."""
 
 from __future__ import annotations
 
@@ -51,6 +51,42 @@ def iam(
         who or (),
         parameters or (),
         unrestricted or (),
+        account=account,
+        role=role,
+        region=region,
+        profile=profile,
+        as_json=as_json,
+    )
+
+
+def doctor(
+    pipeline: Pipeline,
+    parameters: Parameters = None,
+    account: Annotated[
+        bool, typer.Option("--account", help="Look at your account, too; reads only.")
+    ] = False,
+    role: Annotated[
+        str | None,
+        typer.Option(metavar="ARN", help="Role of your own that `deploy --role` would use."),
+    ] = None,
+    region: Region = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Find what would fail a run, before it is paid for.
+
+    Without an account: everything that `validate` knows, with the values of `-p`. With `--account`
+    also quotas, networks, roles, buckets, keys, images, names, endpoints and schedules. Nothing is
+    changed. Exit status 1 where a run would fail; what may fail, or could not be looked at, is told
+    only.
+
+    Example: `orchestrate doctor digits.yaml --account --profile research -p bucket=my-bucket`
+    """
+    from orchestration.cli.commands import doctoring
+
+    doctoring.doctor(
+        pipeline,
+        parameters or (),
         account=account,
         role=role,
         region=region,

@@ -128,11 +128,11 @@ def readiness(desired: Desired, current: Current, session: Clients) -> Readiness
         return Readiness((), (unread, *left))
     if document["Arn"] != role.arn:
         return Readiness((f"role {role.name} has the ARN {document['Arn']}, not {role.arn}",), left)
-    admitted = set(_admitted(document["AssumeRolePolicyDocument"]))
+    trusted = set(admitted(document["AssumeRolePolicyDocument"]))
     problems = tuple(
         f"role {role.arn} does not trust {service}; let its trust policy allow sts:AssumeRole to it"
         for service in dict.fromkeys(_services(role.trust))
-        if service not in admitted
+        if service not in trusted
     )
     return Readiness(problems, left)
 
@@ -148,7 +148,7 @@ def _left(desired: Desired, current: Current) -> Iterator[str]:
             )
 
 
-def _admitted(document: Mapping[str, Any]) -> Iterator[str]:
+def admitted(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the services that a trust policy names; its conditions are not looked at."""
     for statement in _several(document.get("Statement")):
         actions = {str(action).lower() for action in _several(statement.get("Action"))}

@@ -65,23 +65,24 @@ def validate(
 
     ``parameters`` are ``name=value`` pairs that scheduled runs get from elsewhere.
     """
-    verdicts = [_verdict(text, backends, parameters) for text in pipelines]
+    verdicts = [verdict(text, backends, parameters) for text in pipelines]
     if as_json:
         document(
             {
-                "valid": not any(verdict.problems for verdict in verdicts),
-                "pipelines": [verdict.data() for verdict in verdicts],
+                "valid": not any(each.problems for each in verdicts),
+                "pipelines": [each.data() for each in verdicts],
             }
         )
-    for verdict in verdicts:
-        _tell(verdict, as_json=as_json)
-    if not all(verdict.readable for verdict in verdicts):
+    for each in verdicts:
+        _tell(each, as_json=as_json)
+    if not all(each.readable for each in verdicts):
         raise typer.Exit(USAGE)
-    if any(verdict.problems for verdict in verdicts):
+    if any(each.problems for each in verdicts):
         raise typer.Exit(FAILED)
 
 
-def _verdict(text: str, backends: Sequence[Backend], pairs: Sequence[str]) -> Verdict:
+def verdict(text: str, backends: Sequence[Backend], pairs: Sequence[str]) -> Verdict:
+    """Return everything that is wrong with a pipeline, or with an Airflow DAG file."""
     if text.endswith(".py"):
         return _of_dag_file(text)
     try:
@@ -164,14 +165,14 @@ def _of(error: OrchestrationError) -> list[Problem]:
     return list(getattr(error, "problems", None) or [Problem("", str(error))])
 
 
-def _tell(verdict: Verdict, *, as_json: bool) -> None:
-    if not verdict.problems and not as_json:
-        say(f"{verdict.pipeline}: valid")
-        for stage, lines in verdict.facts.items():
+def _tell(told: Verdict, *, as_json: bool) -> None:
+    if not told.problems and not as_json:
+        say(f"{told.pipeline}: valid")
+        for stage, lines in told.facts.items():
             for line in lines:
                 say(f"  {stage}: {line}")
-    for word, problems in (("problem", verdict.problems), ("warning", verdict.warnings)):
+    for word, problems in (("problem", told.problems), ("warning", told.warnings)):
         if problems:
-            note(f"{verdict.pipeline}: {len(problems)} {word}{'s' if len(problems) > 1 else ''}")
+            note(f"{told.pipeline}: {len(problems)} {word}{'s' if len(problems) > 1 else ''}")
         for problem in problems:
             note("  " + str(problem).replace("\n", "\n    "))

@@ -27,7 +27,12 @@ def encoded(service: str, operation: str, response: Mapping[str, Any]) -> bytes:
 
     session: Any = botocore.session.Session(profile=None)
     shape = session.get_service_model(service).operation_model(operation).output_shape
-    text = "".join(_written(shape.name, shape, response)) if shape is not None else ""
+    # The protocol `query` puts the result into another element.
+    wrapper = shape.serialization.get("resultWrapper") if shape is not None else None
+    tag = wrapper or (shape.name if shape is not None else "")
+    text = "".join(_written(tag, shape, response)) if shape is not None else ""
+    if wrapper is not None:
+        text = f"<{operation}Response>{text}</{operation}Response>"
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}'.encode()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 _SPECIAL: Final = re.compile(r"(\$\{[^}]*\}|\*|\?)")
 _SEVERAL: Final = ("ForAnyValue:", "ForAllValues:")
@@ -25,15 +25,25 @@ class Need:
     """Condition keys with their values."""
 
 
+Decision: TypeAlias = Literal["allowed", "explicitDeny", "implicitDeny"]
+
+
 def allows(policies: Iterable[Mapping[str, Any]], need: Need) -> bool:
     """Return whether policies together allow something."""
+    return decision(policies, need) == "allowed"
+
+
+def decision(policies: Iterable[Mapping[str, Any]], need: Need) -> Decision:
+    """Return what policies together say of something, in IAM's words."""
     effects = {
         statement["Effect"]
         for policy in policies
         for statement in _list(policy["Statement"])
         if _applies(statement, need)
     }
-    return effects == {"Allow"}
+    if "Deny" in effects:
+        return "explicitDeny"
+    return "allowed" if effects else "implicitDeny"
 
 
 def matches(pattern: str, text: str, context: Mapping[str, str] | None = None) -> bool:

@@ -59,6 +59,7 @@ _RESOURCES: Final[Mapping[str, Mapping[str, str]]] = {
 _PREFIXES: Final = {
     "s3control": "s3",
     "sagemaker-runtime": "sagemaker",
+    "service-quotas": "servicequotas",
     "stepfunctions": "states",
 }
 _TAKEN: Final = {

@@ -7,7 +7,6 @@ import threading
 from typing import Any
 
 from orchestration.errors import LocalError
-from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import Answer
 from orchestration.local.account.records import Fault
 from orchestration.local.account.roles import provide as provide_role
@@ -38,7 +37,7 @@ def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
             faults.clear()
         data = {}
     elif what == "resources":
-        _provide(simulation.account, **json.loads(body))
+        _provide(simulation, **json.loads(body))
         data = {}
     elif what == "time":
         data = _moved(simulation, **json.loads(body))
@@ -52,18 +51,21 @@ def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
 
 
 def _provide(
-    account: Account,
+    simulation: Simulation,
     *,
     roles: list[str],
     subnets: list[str],
     security_groups: list[str],
     stand_ins: list[dict[str, Any]],
+    quotas: dict[str, float],
 ) -> None:
+    account = simulation.account
     # Two runs that start at once ask for the same.
     with _PROVIDING:
         for arn in roles:
             provide_role(arn)
         account.networks.provide(subnets, security_groups)
+        simulation.quotas.provide(quotas)
         account.stand_ins.provide(StandIn(**each) for each in stand_ins)
 
 

@@ -19,6 +19,7 @@ from orchestration.local.account.protocol import Request
 _SERVICE_OF_SIGNING_NAME = {
     "states": "stepfunctions",
     "monitoring": "cloudwatch",
+    "servicequotas": "service-quotas",
 }
 # Longer S3 bodies are recorded as a digest instead of text.
 _LONGEST_TEXT = 65_536

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -209,19 +209,22 @@ class EmbeddedAws:
         subnets: Iterable[str] = (),
         security_groups: Iterable[str] = (),
         stand_ins: Iterable[StandIn] = (),
+        quotas: Mapping[str, float] | None = None,
     ) -> None:
         """Create roles (by ARN), subnets and security groups (by id) that do not exist yet.
 
         SageMaker may assume the roles; the subnets are in the region's first zone. The stand-ins
-        run in the place of images. A run does this for what its pipeline names.
+        run in the place of images. A run does this for what its pipeline names. ``quotas`` sets
+        those of SageMaker by name: ``ml.p5.48xlarge for training job usage``.
         """
-        resources = {
+        resources: dict[str, Iterable[Any]] = {
             "roles": roles,
             "subnets": subnets,
             "security_groups": security_groups,
             "stand_ins": map(asdict, stand_ins),
         }
-        self._get("resources", {name: list(each) for name, each in resources.items()})
+        listed: dict[str, Any] = {name: list(each) for name, each in resources.items()}
+        self._get("resources", {**listed, "quotas": dict(quotas or {})})
 
     def _new_client(
         self,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from orchestration.local.account.account import Account
-from orchestration.local.account.policies import Iam
 from orchestration.local.account.protocol import Service, ServiceError
+from orchestration.local.account.quotas import ServiceQuotas
 from orchestration.local.batch.service import BatchOperations
 from orchestration.local.datasync.service import DataSync
 from orchestration.local.events import sources
 from orchestration.local.events.schedules import Calendar
 from orchestration.local.fsx.service import FileSystems
 from orchestration.local.functions.service import Functions
+from orchestration.local.iam.service import Iam
 from orchestration.local.s3.service import S3
 from orchestration.local.sagemaker.service import SageMaker
 from orchestration.local.sagemaker.workloads import Workloads
@@ -31,6 +32,7 @@ class Simulation:
         )
         self.datasync = DataSync(account, self.file_systems.get)
         self.batch = BatchOperations(account)
+        self.quotas = ServiceQuotas()
         self.services: dict[str, Service] = {
             "sagemaker": self.sagemaker,
             "fsx": self.file_systems,
@@ -40,6 +42,7 @@ class Simulation:
             "s3": S3(),
             "s3control": self.batch,
             "cloudwatch": self.sagemaker.alarms,
+            "service-quotas": self.quotas,
         }
 
     def tags(self, arn: str) -> dict[str, str]:

@@ -1,0 +1,86 @@
+"""IAM: moto answers, but for the simulation of policies, which is evaluated here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from orchestration.local.account.protocol import (
+    Answer,
+    JsonObject,
+    Request,
+    Service,
+    ServiceError,
+    xml_answer,
+)
+from orchestration.local.iam.evaluation import Need, decision
+from orchestration.local.iam.principals import policies
+
+_JOBS = "job/"
+_SIMULATED = "SimulatePrincipalPolicy"
+
+
+class Iam(Service):
+    """IAM, whose checks of policies are those of moto, but for the jobs of S3 Batch Operations.
+
+    `SimulatePrincipalPolicy` is what moto 5.2.5 lacks: the policies of a role are evaluated as on
+    every call where IAM is enforced. Policies of resources, boundaries, and those of organizations
+    are left out.
+    """
+
+    name = "iam"
+    malformed = "ValidationError"
+
+    def __init__(self) -> None:
+        super().__init__({_SIMULATED: _simulated})
+
+    def handles(self, request: Request) -> bool:
+        """Return whether it is a simulation of policies; moto answers every other call."""
+        return request.operation == _SIMULATED
+
+    def encoded(self, operation: str, response: JsonObject) -> Answer:
+        """Encode a response as XML."""
+        return xml_answer(self.name, operation, response)
+
+    def check(self, request: Request) -> None:
+        """Let policies name jobs; no call is refused here.
+
+        moto 5.2.5 refuses `arn:aws:s3:us-east-1:111122223333:job/*` (of S3's resources it knows
+        only access points to have a region), and `test_the_role_of_a_copy_may_name_its_jobs` fails.
+        """
+        from moto.iam import policy_validation
+
+        rules = policy_validation.SERVICE_TYPE_REGION_INFORMATION_ERROR_ASSOCIATIONS
+        beginnings = rules["s3"]["valid_starting_values"]
+        if _JOBS not in beginnings:
+            beginnings.append(_JOBS)
+
+
+def _simulated(request: JsonObject) -> JsonObject:
+    """Return the decision about each action on each resource.
+
+    https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html
+    """
+    from orchestration.local.account import roles
+
+    role = request["PolicySourceArn"]
+    if not roles.exists(role):
+        raise ServiceError("NoSuchEntity", f"No entity exists with ARN {role}", status=404)
+    own = policies(role)
+    return {"EvaluationResults": list(_results(own, request)), "IsTruncated": False}
+
+
+def _results(own: list[Mapping[str, object]], request: JsonObject) -> Iterator[JsonObject]:
+    context = {
+        entry["ContextKeyName"]: entry["ContextKeyValues"][0]
+        for entry in request.get("ContextEntries", ())
+        if entry.get("ContextKeyValues")
+    }
+    for action in request["ActionNames"]:
+        for resource in request.get("ResourceArns") or ["*"]:
+            yield {
+                "EvalActionName": action,
+                "EvalResourceName": resource,
+                "EvalDecision": decision(own, Need(action, resource, context)),
+                "MatchedStatements": [],
+                "MissingContextValues": [],
+            }

@@ -1,0 +1,11 @@
+"""The checks of an account, one module for each kind of thing that a run needs of it."""
+
+from typing import Final
+
+from orchestration.preflight.checks.buckets import buckets
+from orchestration.preflight.checks.quotas import quotas
+from orchestration.preflight.checks.roles import roles
+from orchestration.preflight.examination import Check
+
+CHECKS: Final[tuple[Check, ...]] = (quotas, roles, buckets)
+"""Every check, in the order in which they read the account."""
