@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestration.errors import DeployError
@@ -27,38 +27,27 @@ def limits(session: Any) -> AccountLimits:
     from botocore.exceptions import BotoCoreError, ClientError
 
     from orchestration.planning.search.asked.account import AccountLimits
+    from orchestration.preflight.checks.quotas import values
+    from orchestration.preflight.reader import Reader, Unread
 
     region = str(session.region_name)
     try:
-        quotas = _quotas(session.client("service-quotas"))
+        quotas = values(Reader(session))
         zones = _zones(session.client("ec2"))
-    except (BotoCoreError, ClientError) as error:
+    except (BotoCoreError, ClientError, Unread) as error:
         raise DeployError(f"the quotas of {region} can't be read: {error}") from error
     return AccountLimits(
         region=region,
-        training={name: most for (name, spot), most in quotas.items() if not spot},
-        spot={name: most for (name, spot), most in quotas.items() if spot},
+        training=_quotas(quotas, spot=False),
+        spot=_quotas(quotas, spot=True),
         zones=zones,
     )
 
 
-def _quotas(client: Any) -> Mapping[tuple[str, bool], int]:
-    """Return the quotas of training jobs by instance type, and whether they are of spot.
-
-    The values of the account leave out those that nobody changed, which the defaults have.
-    https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_ListServiceQuotas.html
-    """
-    found: dict[tuple[str, bool], int] = {}
-    for operation in ("list_aws_default_service_quotas", "list_service_quotas"):
-        for page in client.get_paginator(operation).paginate(ServiceCode="sagemaker"):
-            found.update(_named(page["Quotas"]))
-    return found
-
-
-def _named(quotas: list[Mapping[str, Any]]) -> Iterator[tuple[tuple[str, bool], int]]:
-    for quota in quotas:
-        if match := _QUOTA.fullmatch(quota["QuotaName"]):
-            yield (match[1], match[2] is not None), int(quota["Value"])
+def _quotas(values: Mapping[str, int], *, spot: bool) -> dict[str, int]:
+    """Return the quotas of training jobs by instance type."""
+    found = ((_QUOTA.fullmatch(name), value) for name, value in values.items())
+    return {match[1]: value for match, value in found if match and bool(match[2]) is spot}
 
 
 def _zones(client: Any) -> dict[str, tuple[str, ...]]:
