@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from orchestration.local import EmbeddedAws
-from tests.cli.conftest import Command
+from tests.cli.conftest import ROOT, Command
 
 JOBS = """\
 name: sick
@@ -69,6 +69,18 @@ def test_everything_that_the_account_lacks_is_told_at_once(
     ):
         assert line in said.out.splitlines()
     assert "4 x ml.g5.xlarge asked for, and the quota is 2" in said.out
+
+
+def test_a_finding_is_told_as_shown(
+    orchestrate: Command, account: EmbeddedAws, tmp_path: Path
+) -> None:
+    shown = (ROOT / "docs/doctor.md").read_text().partition("account 1234")[2].partition("```")[0]
+    machines = "instance_type: ml.p4d.24xlarge, instance_count: 2"
+    text = JOBS.replace("instance_type: ml.g5.xlarge, instance_count: 4", machines)
+    account.provide(quotas={"ml.p4d.24xlarge for training job usage": 0})
+    said = orchestrate("doctor", sick(tmp_path, text), "--account", *VALUES)
+    for line in shown.splitlines()[1:]:
+        assert line in said.out.splitlines()
 
 
 def test_the_account_is_only_read(

@@ -88,6 +88,9 @@ def test_jobs_side_by_side_need_a_quota_together(aws: EmbeddedAws, found: Examin
 
 
 def test_an_unknown_type_is_said_to_be_unknown(found: Examine) -> None:
-    [finding] = found(pipeline(EVALUATING, ("ml.m5.large", "ml.zz9.large")), "quotas")
+    asked = ("workspace:", "parameters: {type: {default: ml.m5.large}}\nworkspace:")
+    checked = pipeline(EVALUATING, asked, ("type: ml.m5.large", "type: {parameter: type}"))
+    [finding] = found(checked, "quotas", type="ml.zz9.large")
+    assert finding.where == "stages.evaluate.instance_type"
     assert finding.severity == "not checked"
     assert "the account lists no such quota" in finding.what
