@@ -6,7 +6,7 @@ calls that change nothing (:mod:`.reader` lets no other through). What can't be 
 of its own.
 """
 
-from orchestration.preflight.examination import examine
+from orchestration.preflight.examining import examine
 from orchestration.preflight.findings import Finding, Severity, ordered
 from orchestration.preflight.offline import from_validation
 

@@ -1,21 +1,18 @@
-"""The examination of an account for a pipeline: every check, all findings at once."""
+"""The subject of every check: a pipeline with the values of its runs, and the account."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from orchestration.deploy.account import Account, Clients, in_its_region
-from orchestration.deploy.composing import runs_of
-from orchestration.deploy.parameters import read
+from orchestration.deploy.account import Account
 from orchestration.expressions import Json, Tree
 from orchestration.graph import Workflow
-from orchestration.preflight.findings import Finding, ordered
-from orchestration.preflight.offline import with_values
+from orchestration.preflight.findings import Finding
 from orchestration.preflight.places import place
 from orchestration.preflight.reader import Reader
-from orchestration.preflight.requests import Request, requests
+from orchestration.preflight.requests import Request
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
@@ -46,57 +43,3 @@ class Examination:
 
 
 Check = Callable[[Examination], Iterator[Finding]]
-
-
-def examine(
-    pipeline: Pipeline,
-    session: Clients,
-    parameters: Mapping[str, Json],
-    *,
-    role: str | None = None,
-) -> tuple[Account, tuple[Finding, ...]]:
-    """Compare a pipeline with an account, reading only; the findings, the worst first.
-
-    ``session`` is a ``boto3.Session``, or anything else that makes clients; ``parameters`` are the
-    values that runs will be started with. A :class:`~orchestration.errors.DeployError` where AWS
-    does not identify the account, or the session is in another region than the pipeline.
-    """
-    from orchestration.preflight.checks import CHECKS
-
-    account = Account.of(session)
-    in_its_region(pipeline, account.region)
-    workflow = pipeline.lower()
-    chosen = read(workflow.parameters, parameters)
-    runs = tuple(runs_of(workflow, chosen, ()))
-    every, missing = requests(workflow, runs)
-    examination = Examination(
-        pipeline=pipeline,
-        workflow=workflow,
-        account=account,
-        reader=Reader(session),
-        requests=every,
-        runs=runs,
-        role=role,
-    )
-    findings = [*_unknown(missing)]
-    for values in runs:
-        findings += with_values(pipeline, _scalars(values))
-    for check in CHECKS:
-        findings += check(examination)
-    return account, ordered(findings)
-
-
-def _scalars(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value not in (None, "")}
-
-
-def _unknown(missing: frozenset[str]) -> Iterator[Finding]:
-    for name in sorted(missing):
-        yield Finding(
-            check="parameters",
-            severity="not checked",
-            where=f"parameters.{name}",
-            what="has no value, so nothing that it names was looked at",
-            why="it has no default",
-            mend=f"give the value that runs will have: -p {name}=…",
-        )

@@ -77,16 +77,17 @@ class Reader:
         member: str,
         /,
         token: tuple[str, str] = ("NextToken", "NextToken"),
+        absent: Collection[str] = (),
         **request: Any,
     ) -> Iterator[Mapping[str, Any]]:
         """Yield a list's members from all pages; ``token``: the response's and the request's."""
-        page = self.ask(service, operation, **request)
-        while True:
+        page = self.ask(service, operation, absent=absent, **request)
+        while page is not None:
             yield from page.get(member, ())
             following = page.get(token[0])
             if not following:
                 return
-            page = self.ask(service, operation, **request, **{token[1]: following})
+            page = self.ask(service, operation, absent=absent, **request, **{token[1]: following})
 
     def _asked(
         self, service: str, operation: str, absent: Collection[str], request: Mapping[str, Any]
