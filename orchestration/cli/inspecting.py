@@ -82,7 +82,7 @@ def doctor(
 
     Example: `orchestrate doctor digits.yaml --account --profile research -p bucket=my-bucket`
     """
-    from orchestration.cli.commands import doctoring
+    from orchestration.cli.commands.reading import doctoring
 
     doctoring.doctor(
         pipeline,

@@ -21,7 +21,7 @@ class Finding:
     where: str
     """A path in the user's description: ``stages.train.cluster.instance_type``."""
     what: str
-    """What is wrong, with what is asked for and what there is."""
+    """The fault, with the amount asked for and the amount there is."""
     why: str = ""
     """The rule of AWS, or of the pipeline, that it breaks."""
     when: str = ""

@@ -27,13 +27,13 @@ class Machines:
     """``ml.p5.48xlarge``."""
     count: int
     usage: str
-    """What its quota is for, as the quota's name has it: ``spot training job usage``."""
+    """The usage in its quota's name: ``spot training job usage``."""
     path: tuple[str | int, ...]
     """The place of the type in the request."""
     choice: bool = False
     """True if SageMaker takes one of several types."""
     at_once: int = 1
-    """How many such groups the run may have at the same time."""
+    """The number of such groups that the run may have at the same time."""
 
     @property
     def quota(self) -> str:

@@ -1,4 +1,4 @@
-"""What validation knows, as findings."""
+"""Problems and warnings of validation, as findings."""
 
 from __future__ import annotations
 

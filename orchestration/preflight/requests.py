@@ -34,7 +34,7 @@ class Request:
     turns: int = 1
     """The number of requests of the step, alternatives included."""
     at_once: int = 1
-    """How many of it may be under way at the same time."""
+    """The number of it that may be under way at the same time."""
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ import typer
 from botocore.stub import Stubber
 
 from orchestration.cli.commands import planning
-from orchestration.cli.commands.limits import limits
+from orchestration.cli.commands.reading.limits import limits
 from orchestration.errors import DeployError
 from orchestration.planning.search.asked.account import AccountLimits
 

@@ -111,7 +111,7 @@ def account_limits(path: Path, region: str | None, profile: str | None) -> Accou
     """Read the limits of an account; by default, in the region that the file names."""
     require({"boto3": "aws"}, what="reading quotas")
     from orchestration.cli.commands.deployment import session_of
-    from orchestration.cli.commands.limits import limits
+    from orchestration.cli.commands.reading.limits import limits
     from orchestration.pipeline.yaml import load
 
     data = load(path)

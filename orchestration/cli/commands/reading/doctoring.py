@@ -1,4 +1,4 @@
-"""``orchestrate doctor``: what would fail a run, before it is paid for."""
+"""Run the checks of ``orchestrate doctor``: what would fail a run, before it is paid for."""
 
 from __future__ import annotations
 

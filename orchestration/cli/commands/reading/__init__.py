@@ -1,0 +1,1 @@
+"""The commands that read an account and change nothing of it."""
