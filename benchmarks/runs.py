@@ -10,25 +10,12 @@ from benchmarks.definitions import measured
 from orchestration import Pipeline
 from orchestration.backends import stepfunctions
 from orchestration.backends.stepfunctions import events
+from orchestration.catalog import rates
 from orchestration.local import EmbeddedAws
 from orchestration.local.run import On, run
 
 ROOT = Path(__file__).parents[1]
 RUNS_A_MONTH = 30
-USD_PER_1000: Final = {
-    "us-east-1": 0.025,
-    "us-east-2": 0.025,
-    "us-west-2": 0.025,
-    "eu-west-1": 0.025,
-    "eu-central-1": 0.025,
-    "ap-northeast-1": 0.025,
-    "us-west-1": 0.0279,
-    "eu-west-3": 0.0297,
-    "ap-south-1": 0.0285,
-    "sa-east-1": 0.0375,
-}
-"""Standard workflows, a thousand transitions: https://aws.amazon.com/step-functions/pricing/, a
-public copy read on 22 November 2026. The first 4,000 transitions of an account's month are free."""
 IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/any:1"
 EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "digits": {"training_image": IMAGE, "inference_image": IMAGE},
@@ -92,10 +79,9 @@ def ran(example: str, on: On) -> None:
         print(f"{example} {on}: {report.state}, {len(report.calls)} API calls, {changing} change")
         if on == "step-functions":
             count = transitions(aws)
-            prices = {
-                region: count * RUNS_A_MONTH * usd / 1000 for region, usd in USD_PER_1000.items()
-            }
-            low, high = min(prices.values()), max(prices.values())
+            rates_by_region = rates()["transitions"].values()
+            prices = [count * RUNS_A_MONTH * rate.usd / 1000 for rate in rates_by_region]
+            low, high = min(prices), max(prices)
             print(f"  {count} transitions; run daily: {low:.2f} to {high:.2f} dollars a month")
 
 

@@ -10,6 +10,7 @@ What a step can see: the steps of its own graph and of the graphs around it, the
 inside a ``ForEach``. What runs inside a ``Choose`` or a ``ForEach`` stays there.
 """
 
+from orchestration.graph.bounds import most_elements
 from orchestration.graph.calls import (
     ANY_ERROR,
     JOB_FAILED,
@@ -136,6 +137,7 @@ __all__ = [
     "candidates",
     "job_name_fields",
     "lasting",
+    "most_elements",
     "operations",
     "ordered",
     "reads",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from orchestration.errors import Problem
@@ -77,6 +77,22 @@ def eventbridge(expression: str) -> str:
     weekdays = "?" if weekday is None else _spans(weekday, _WEEKDAYS)
     fields = [_numbers(minute, 59), _numbers(hour, 23), days, _numbers(month, 12), weekdays, "*"]
     return f"cron({' '.join(fields)})"
+
+
+def runs_per_month(expression: str) -> float:
+    """Return how often an expression fires in a month, over four years with their leap day.
+
+    >>> round(runs_per_month("0 6 * * MON"), 2), runs_per_month("0 0 1 * *")
+    (4.35, 1.0)
+    """
+    from croniter import croniter
+
+    minute, hour, *_ = _expanded(expression)
+    _, _, *days = expression.split()
+    each = (60 if minute is None else len(minute)) * (24 if hour is None else len(hour))
+    start, end = datetime(2024, 12, 31, tzinfo=UTC), datetime(2029, 1, 1, tzinfo=UTC)
+    dates = croniter(f"0 0 {' '.join(days)}", start).all_next(datetime)
+    return each * sum(1 for _ in takewhile(lambda date: date < end, dates)) / 48
 
 
 def _expanded(expression: str) -> list[list[int] | None]:

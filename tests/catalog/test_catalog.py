@@ -14,6 +14,8 @@ from orchestration.catalog import (
     instances,
     price,
     prices,
+    rate,
+    rates,
     sources,
     training_types,
 )
@@ -141,8 +143,23 @@ def test_a_price_in_another_region_is_an_estimate() -> None:
     assert there.usd_per_hour == here.usd_per_hour
 
 
+def test_rates_are_positive_and_have_known_sources() -> None:
+    every = [one for regions in rates().values() for one in regions.values()]
+    assert all(one.usd > 0 and one.source in sources() for one in every)
+    assert all(one.note for one in every if one.estimate)
+
+
+def test_a_rate_in_another_region_is_an_estimate() -> None:
+    there = rate("datasync.BASIC.gb", "eu-west-1")
+    assert there is not None
+    assert there.estimate
+    assert "ap-northeast-1" in there.note
+    assert rate("datasync.UNKNOWN", "eu-west-1") is None
+
+
 def test_dates_are_dates() -> None:
     told = [one.date for one in prices().values() if one.date]
+    told += [one.date for regions in rates().values() for one in regions.values() if one.date]
     told += [one.read for one in sources().values()]
     for one in told:
         assert date.fromisoformat(one).year >= 2022
@@ -151,6 +168,7 @@ def test_dates_are_dates() -> None:
 def test_every_source_is_used() -> None:
     used = {one.source for one in INSTANCES} | {one.source for one in prices().values()}
     used |= {one.source for one in accelerators().values()}
+    used |= {one.source for regions in rates().values() for one in regions.values()}
     assert set(sources()) - used == {"botocore-1.43.117"}
 
 

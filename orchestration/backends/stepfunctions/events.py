@@ -26,38 +26,54 @@ from orchestration.backends.stepfunctions.integrations.choosing import is_synchr
 from orchestration.backends.stepfunctions.names import MOST_POLLS, state
 from orchestration.backends.stepfunctions.states import following
 from orchestration.errors import Problem
-from orchestration.expressions import Json, Result, Tree
+from orchestration.expressions import Json
 from orchestration.graph import (
     Call,
-    ForEach,
     Graph,
     Workflow,
     all_steps,
     bodies,
     candidates,
+    most_elements,
 )
-from orchestration.refs import Expression
 
 MOST_EVENTS: Final = 25_000
 RESERVE: Final = 2_500
 """Kept for what fails: a request that is sent again writes three events more."""
-_START_AND_END: Final = 2
-_TASK: Final = 5
-_SYNCHRONOUS: Final = 6
-_AROUND_MACHINES: Final = 4
-"""Of a Map or a Parallel state: entered, started, succeeded, exited."""
-_ITERATION: Final = 2
-_ROUND: Final = 9
-"""One more poll: Task, Choice and Wait."""
-_REQUEST: Final = 15
-"""One more request that finds no capacity: Task and Choice, and the look for its job."""
-_BETWEEN_ROUNDS: Final = 6
-"""Choice, Wait and Choice."""
-_NEXT_PAGE: Final = 7
-"""One more page of a listing: Task and Choice."""
 _LEAST_POLLS: Final = 2
-_PAGE: Final = 1000
-"""Entries that S3 lists where a request does not say how many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """How much of what is counted each part of a definition writes."""
+
+    start_and_end: int
+    task: int
+    synchronous: int
+    around_machines: int
+    """Of a Map or a Parallel state: entered, started, succeeded, exited."""
+    iteration: int
+    fail: int
+    other: int
+    round: int
+    """One more poll: Task, Choice and Wait."""
+    request: int
+    """One more request that finds no capacity: Task and Choice, and the look for its job."""
+    between_rounds: int
+    """Choice, Wait and Choice."""
+    next_page: int
+    """One more page of a listing: Task and Choice."""
+
+
+EVENTS: Final = Weights(
+    start_and_end=2, task=5, synchronous=6, around_machines=4, iteration=2, fail=1, other=2,
+    round=9, request=15, between_rounds=6, next_page=7,
+)  # fmt: skip
+TRANSITIONS: Final = Weights(
+    start_and_end=0, task=1, synchronous=1, around_machines=1, iteration=0, fail=1, other=1,
+    round=3, request=4, between_rounds=3, next_page=2,
+)  # fmt: skip
+"""States entered, which Step Functions bills, without what is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +89,12 @@ class Count:
     """Of each listing: the events of its pages after the first."""
     rounds: Mapping[str, int] = field(default_factory=dict)
     """Of each call that waits for capacity: the events of its rounds after the first."""
+    weights: Weights = EVENTS
 
     def total(self, most_polls: int = MOST_POLLS) -> int:
         """Return the most events where no job is polled more often than this."""
         polls = sum(times * min(allowed, most_polls) for times, allowed in self.polls)
-        return self.once + _ROUND * polls
+        return self.once + self.weights.round * polls
 
     @property
     def most_polls(self) -> int:
@@ -94,26 +111,35 @@ class Count:
         return least
 
 
-def counted(definition: Mapping[str, Json], workflow: Workflow) -> Count:
-    """Count the events of a workflow's definition."""
+def counted(
+    definition: Mapping[str, Json],
+    workflow: Workflow,
+    *,
+    weights: Weights = EVENTS,
+    elements: Mapping[str, int] | None = None,
+) -> Count:
+    """Count the events of a workflow's definition.
+
+    `weights`: :data:`TRANSITIONS` to count those instead. `elements`: of loops that are expected to
+    have fewer than they may have.
+    """
     calls = {step.name: step for step in all_steps(workflow.graph) if isinstance(step, Call)}
-    limits = {
-        step.name: step.at_most or _limit(step.items, calls)
-        for step in all_steps(workflow.graph)
-        if isinstance(step, ForEach)
-    }
-    machines = _Machines({state(name): limit for name, limit in limits.items()})
-    once = machines.longest(definition) + _START_AND_END
+    limits = {name: most or 1 for name, most in most_elements(workflow.graph).items()}
+    limits |= elements or {}
+    machines = _Machines({state(name): limit for name, limit in limits.items()}, weights)
+    once = machines.longest(definition) + weights.start_and_end
     pages = {
-        name: _NEXT_PAGE * (call.pages.most - 1)
+        name: weights.next_page * (call.pages.most - 1)
         for name, call in calls.items()
         if call.pages is not None
     }
-    rounds = {name: times for name, times in _rounds_again(workflow.graph, 1, limits) if times}
+    rounds = {
+        name: times for name, times in _rounds_again(workflow.graph, 1, limits, weights) if times
+    }
     once += sum(pages.values()) + sum(rounds.values())
     loops = {name: (limit, machines.loops.get(state(name), 0)) for name, limit in limits.items()}
     polls = [*_polls(workflow, workflow.graph, 1, limits), *_adopted(workflow)]
-    return Count(once, loops, polls, pages, rounds)
+    return Count(once, loops, polls, pages, rounds, weights)
 
 
 def exceeded(count: Count) -> Iterator[Problem]:
@@ -152,6 +178,7 @@ def _parts(count: Count) -> Iterator[tuple[int, str, str]]:
 class _Machines:
     limits: Mapping[str, int]
     """The most elements of each Map state."""
+    weights: Weights
     loops: dict[str, int] = field(default_factory=dict)
     """The events of each Map state that was counted."""
 
@@ -177,35 +204,25 @@ class _Machines:
     def _own(self, name: str, state: Mapping[str, Any]) -> int:
         match state["Type"]:
             case "Task":
-                return _SYNCHRONOUS if state["Resource"].endswith(".sync") else _TASK
+                synchronous = state["Resource"].endswith(".sync")
+                return self.weights.synchronous if synchronous else self.weights.task
             case "Parallel":
-                return _AROUND_MACHINES + sum(map(self.longest, state["Branches"]))
+                return self.weights.around_machines + sum(map(self.longest, state["Branches"]))
             case "Map":
-                each = _ITERATION + self.longest(state["ItemProcessor"])
-                self.loops[name] = _AROUND_MACHINES + self.limits.get(name, 1) * each
+                each = self.weights.iteration + self.longest(state["ItemProcessor"])
+                elements = self.limits.get(name, 1)
+                self.loops[name] = self.weights.around_machines + elements * each
                 return self.loops[name]
             case "Fail":
-                return 1
+                return self.weights.fail
             case _:
-                return 2
+                return self.weights.other
 
 
 def _onwards(state: Mapping[str, Any]) -> list[str]:
     """Return the states that a state may go on to; an error with a name may be an answer."""
     catchers = [c for c in state.get("Catch", []) if "States.ALL" not in c["ErrorEquals"]]
     return following({**state, "Catch": catchers})
-
-
-def _limit(items: Tree, calls: Mapping[str, Call]) -> int:
-    """Return how many elements a loop's list can have."""
-    if isinstance(items, Result) and items.step in calls:
-        operation = calls[items.step].operation
-        if operation.name == "ListObjectsV2":
-            most = operation.request.get("MaxKeys", _PAGE)
-            return most if isinstance(most, int) else _PAGE
-    if isinstance(items, Sequence) and not isinstance(items, str | Expression):
-        return len(items)
-    return 1
 
 
 def _polls(
@@ -240,15 +257,17 @@ def _adopted(workflow: Workflow) -> Iterator[tuple[int, int]]:
         yield 1, max(rounds)
 
 
-def _rounds_again(graph: Graph, times: int, limits: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+def _rounds_again(
+    graph: Graph, times: int, limits: Mapping[str, int], weights: Weights
+) -> Iterator[tuple[str, int]]:
     """Yield calls and the events of their rounds after the first one, of those that wait."""
     for step in graph.steps:
         if isinstance(step, Call):
-            each = _BETWEEN_ROUNDS + _REQUEST * len(candidates(step))
-            again = (_tries(step) - 1) * _REQUEST
+            each = weights.between_rounds + weights.request * len(candidates(step))
+            again = (_tries(step) - 1) * weights.request
             yield step.name, times * (most_rounds(step) * each + again)
         for body in bodies(step):
-            yield from _rounds_again(body, times * limits.get(step.name, 1), limits)
+            yield from _rounds_again(body, times * limits.get(step.name, 1), limits, weights)
 
 
 def _tries(call: Call) -> int:

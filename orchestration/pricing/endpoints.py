@@ -1,0 +1,157 @@
+"""Lines of endpoints: those that stay, by the month, and those that a run tries a model on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from orchestration.catalog import rate
+from orchestration.expressions import Tree
+from orchestration.graph import Call, Guarded, all_steps, stage_of
+from orchestration.graph.steps import Graph
+from orchestration.pricing.jobs import instance_rate
+from orchestration.pricing.knowing import Known, Times, times
+from orchestration.pricing.lasting import hours
+from orchestration.pricing.lines import HOURS_A_MONTH, Line
+
+CREATES: Final = ("sagemaker", "CreateEndpoint")
+_CONFIG: Final = "EndpointConfigName"
+_MIB_A_GIB: Final = 1024.0
+
+
+class Endpoints:
+    """The endpoints of a graph, by the configurations that they are made from."""
+
+    def __init__(self, graph: Graph) -> None:
+        calls = [step for step in all_steps(graph) if isinstance(step, Call)]
+        self._configs = [call for call in calls if _is(call, "CreateEndpointConfig")]
+        self._targets = {
+            stage_of(call.name): call.operation.request
+            for call in calls
+            if call.operation.name == "RegisterScalableTarget"
+        }
+        tried = {
+            step.acquire.name
+            for step in all_steps(graph)
+            if isinstance(step, Guarded) and _is(step.acquire, "CreateEndpoint")
+        }
+        standing = [
+            call
+            for call in calls
+            if (_is(call, "CreateEndpoint") or _is(call, "UpdateEndpoint"))
+            and call.name not in tried
+        ]
+        self._standing = [
+            config
+            for config in self._configs
+            if any(_same(config, call.operation.request.get(_CONFIG)) for call in standing)
+        ]
+
+    def monthly(self, known: Known) -> Iterator[Line]:
+        """Yield the lines of endpoints that stay after a run."""
+        for config in self._standing:
+            stage = stage_of(config.name)
+            for variant in _variants(config):
+                if "ServerlessConfig" in variant:
+                    yield from _serverless(stage, variant["ServerlessConfig"], known)
+                else:
+                    yield self._instances(stage, variant, known)
+
+    def _instances(self, stage: str, variant: Mapping[str, Any], known: Known) -> Line:
+        kind = known.text(variant.get("InstanceType"))
+        count = known.number(variant.get("InitialInstanceCount"))
+        often, notes = Times(count, count), ["each hour of the month"]
+        target = self._targets.get(stage)
+        if target is not None:
+            often = Times(
+                known.number(target.get("MinCapacity")), known.number(target.get("MaxCapacity"))
+            )
+            notes.append("expected the fewest, at most the most instances of its scaling")
+        return Line(
+            stage=stage,
+            what=f"endpoint, {_range(often)} x {kind or '?'}",
+            rate=None if kind is None else instance_rate(kind, known),
+            expected=times(often.expected, HOURS_A_MONTH),
+            most=times(often.most, HOURS_A_MONTH),
+            period="month",
+            lacks=_lacks(kind, known),
+            notes=tuple(notes),
+        )
+
+    def tried(self, guard: Guarded, known: Known, often: Times) -> Iterator[Line]:
+        """Yield the line of an endpoint that lives as long as a guard's body."""
+        name = guard.acquire.operation.request.get(_CONFIG)
+        after = hours(guard.cleanup, known)
+        body = hours(guard.body, known)
+        life = None if body.most is None or after.most is None else body.most + after.most
+        for config in self._configs:
+            if not _same(config, name):
+                continue
+            for variant in _variants(config):
+                kind = known.text(variant.get("InstanceType"))
+                count = known.number(variant.get("InitialInstanceCount"))
+                if "ServerlessConfig" in variant:
+                    continue  # A few requests.
+                quantity = often * Times(times(body.expected, count), times(life, count))
+                yield Line(
+                    stage=stage_of(guard.name),
+                    what=f"temporary endpoint, {_range(Times(count, count))} x {kind or '?'}",
+                    rate=None if kind is None else instance_rate(kind, known),
+                    expected=quantity.expected,
+                    most=quantity.most,
+                    lacks=_lacks(kind, known),
+                    notes=("without its creation",),
+                )
+
+
+def _serverless(stage: str, config: Mapping[str, Any], known: Known) -> Iterator[Line]:
+    memory = known.number(config.get("MemorySizeInMB"))
+    gib = None if memory is None else memory / _MIB_A_GIB
+    busy = known.assumptions.of(stage, "hours")
+    seconds = None if busy is None else busy * 3600
+    what = f"serverless endpoint, {'?' if gib is None else f'{gib:g}'} GiB"
+    yield Line(
+        stage=stage,
+        what=what,
+        rate=rate("serverless", known.region),
+        expected=times(seconds, gib),
+        most=times(seconds, gib),
+        period="month",
+        lacks=""
+        if busy is not None
+        else f"how many hours a month it answers; --assume {stage}.hours=NUMBER",
+    )
+    if config.get("ProvisionedConcurrency"):
+        yield Line(
+            stage=stage,
+            what=f"{what}, kept warm",
+            rate=None,
+            expected=None,
+            most=None,
+            period="month",
+            lacks="no price is known for provisioned concurrency",
+        )
+
+
+def _range(often: Times) -> str:
+    low, high = ("?" if n is None else f"{n:g}" for n in (often.expected, often.most))
+    return low if low == high else f"{low} to {high}"
+
+
+def _lacks(kind: str | None, known: Known) -> str:
+    if kind is None:
+        return "its machines come from parameters; give them with -p"
+    return "" if instance_rate(kind, known) else f"no price is known for {kind}"
+
+
+def _variants(config: Call) -> list[Mapping[str, Any]]:
+    request: Any = config.operation.request
+    return list(request.get("ProductionVariants") or ())
+
+
+def _same(config: Call, name: Tree) -> bool:
+    return config.operation.request.get(_CONFIG) == name
+
+
+def _is(call: Call, operation: str) -> bool:
+    return (call.operation.service, call.operation.name) == ("sagemaker", operation)
