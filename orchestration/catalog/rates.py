@@ -23,6 +23,7 @@ class Rate:
     per: str
     """The unit: ``GB-month``, ``1,000 transitions``."""
     region: str
+    """The region whose price it is."""
     date: str | None
     """The day of the price, ``YYYY-MM-DD``; ``None`` if its source has no date."""
     estimate: bool
@@ -66,4 +67,4 @@ def rate(key: str, region: str) -> Rate | None:
     known = regions.get(_USUAL_REGION) or next(iter(regions.values()))
     remark = f"the price in {known.region}; {region} may differ"
     note = f"{known.note}; {remark}" if known.note else remark
-    return replace(known, region=region, estimate=True, note=note)
+    return replace(known, estimate=True, note=note)

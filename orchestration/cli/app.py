@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestration.cli import answers, costing, deploying, executing, inspecting, probing
+from orchestration.cli import answers, deploying, executing, inspecting, probing
 from orchestration.cli.commands.rendering import Artefact, Backend, Driver, Format
 from orchestration.cli.naming import use_stages
 from orchestration.cli.options import (
@@ -341,7 +341,7 @@ def demo(as_json: Json = False) -> None:
     show(as_json=as_json)
 
 
-app.command()(costing.cost)
+app.command()(inspecting.cost)
 app.command()(probing.probe)
 app.command()(deploying.deploy)
 app.command()(deploying.destroy)

@@ -28,10 +28,11 @@ def billed_h(kind: JobKind, job: Mapping[str, Any]) -> float | None:
     end = job.get(f"{kind.word}EndTime") or job.get("LastModifiedTime")
     if start is None or end is None:
         return None
-    return max(0.0, (end - start).total_seconds()) / _HOUR_S
+    seconds = (end - start).total_seconds()
+    return max(0.0, float(seconds)) / _HOUR_S
 
 
-def line(kind: JobKind, stage: str, job: Mapping[str, Any], region: str) -> list[Line]:
+def of_job(kind: JobKind, stage: str, job: Mapping[str, Any], region: str) -> list[Line]:
     """Return the lines of a job that has run: one for each group of its machines."""
     known = Known(region=region, parameters={}, assumptions=Assumptions(), bounds={})
     took = billed_h(kind, job)

@@ -24,6 +24,7 @@ from orchestration.graph.steps import Step
 from orchestration.pricing import endpoints, jobs, machine, services
 from orchestration.pricing.assumptions import Assumptions
 from orchestration.pricing.knowing import Known, Times
+from orchestration.pricing.lasting import JOBS
 from orchestration.pricing.lines import Estimate, Line, Sum, merged
 
 _FREE: Final = frozenset(
@@ -144,7 +145,7 @@ class _Walk:
 
     def _of_call(self, call: Call, known: Known, often: Times) -> Iterator[Line]:
         service, name = call.operation.service, call.operation.name
-        if service == "sagemaker" and name in jobs.KINDS:
+        if service == "sagemaker" and name in JOBS:
             yield from jobs.lines(call, known, often)
         elif service == "s3":
             pages = 1 if call.pages is None else call.pages.most

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from orchestration.catalog import Rate, price, rate
+from orchestration.catalog import Rate, price, prices, rate
 from orchestration.graph import Call, candidates, stage_of
 from orchestration.pricing.knowing import Known, Times, times
 from orchestration.pricing.lines import HOURS_A_MONTH, Line
@@ -19,10 +19,6 @@ https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StoppingCondition.
 """
 _GRACE_S: Final = 120
 """Seconds between the end of a job's time and that of its machines; same page."""
-KINDS: Final = frozenset(
-    f"Create{kind}Job" for kind in ("Training", "Processing", "Transform", "HyperParameterTuning")
-)
-"""The operations that start what is priced here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +99,6 @@ def _of_group(
             rate=rate("volume", known.region),
             expected=times(quantity.expected, share),
             most=times(quantity.most, share),
-            lacks="",
         )
 
 
@@ -120,7 +115,7 @@ def instance_rate(instance_type: str, known: Known) -> Rate | None:
         key=instance_type,
         usd=found.usd_per_hour,
         per="h",
-        region=found.region,
+        region=prices()[instance_type].region,
         date=found.date,
         estimate=found.estimate,
         note=found.note,

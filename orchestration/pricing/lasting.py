@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
+from typing import Final
 
 from orchestration.graph import Call, Choose, Concluded, ForEach, Guarded, Parallel, candidates
 from orchestration.graph.ordering import layered
@@ -10,7 +11,11 @@ from orchestration.graph.steps import Graph, Step, Wait
 from orchestration.graph.walking import stage_of, upstream
 from orchestration.pricing.knowing import Known, Times
 
-_HOUR_S = 3600.0
+JOBS: Final = frozenset(
+    f"Create{kind}Job" for kind in ("Training", "Processing", "Transform", "HyperParameterTuning")
+)
+"""The operations that start SageMaker's jobs, which most of the time of a run is spent on."""
+_HOUR_S: Final = 3600.0
 _NOTHING = Times(0.0, 0.0)
 
 
@@ -57,7 +62,7 @@ def _of_call(call: Call, known: Known) -> Times:
     tries = 1 if call.adopt is None else call.adopt.tries
     waiting = 0.0 if call.fallback is None else call.fallback.wait_s
     bound = (most * tries + waiting + busy) / _HOUR_S
-    if not call.starts_job:
+    if call.operation.name not in JOBS:
         return Times(0.0, bound)
     expected = known.assumptions.hours(stage_of(call.name))
     return Times(None if expected is None else expected.hours, bound)

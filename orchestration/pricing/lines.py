@@ -33,6 +33,8 @@ class Line:
     lacks: str = ""
     """What would have to be known for the figures that are ``None``."""
     notes: tuple[str, ...] = ()
+    minor: bool = False
+    """True if sums take it at its bound where nothing is expected: it is cents."""
     alternative: bool = False
     """True if it is paid instead of a more expensive line, and not part of any sum."""
 
@@ -42,6 +44,13 @@ class Line:
         if self.rate is None or self.expected is None:
             return None
         return self.expected * self.rate.usd * (1 - self.saving)
+
+    @property
+    def summed_usd(self) -> float | None:
+        """The dollars that sums expect."""
+        if self.expected_usd is None and self.minor:
+            return self.most_usd
+        return self.expected_usd
 
     @property
     def most_usd(self) -> float | None:
@@ -82,7 +91,7 @@ class Sum:
         counted = [line for line in lines if not line.alternative]
         most = [line.most_usd for line in counted]
         return cls(
-            _total(line.expected_usd for line in counted),
+            _total(line.summed_usd for line in counted),
             _total(most),
             sum(usd for usd in most if usd is not None),
         )
@@ -138,8 +147,13 @@ class Estimate:
 
     def lacking(self) -> Iterator[str]:
         """Yield what would have to be known, each with its stage, once."""
-        lines = (line for line in self.lines if not line.alternative)
-        yield from dict.fromkeys(f"{line.stage}: {line.lacks}" for line in lines if line.lacks)
+        yield from dict.fromkeys(
+            f"{line.stage}: {line.lacks}"
+            for line in self.lines
+            if line.lacks
+            and not line.alternative
+            and (line.summed_usd is None or line.most_usd is None)
+        )
 
     def data(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -161,13 +175,14 @@ def merged(lines: Iterable[Line]) -> tuple[Line, ...]:
     """Add up lines that differ in their quantities only."""
     found: dict[Line, Line] = {}
     for line in lines:
-        key = replace(line, expected=None, most=None)
+        key = replace(line, expected=None, most=None, lacks="")
         known = found.get(key)
         if known is not None:
             line = replace(
                 line,
                 expected=_total((known.expected, line.expected)),
                 most=_total((known.most, line.most)),
+                lacks=known.lacks or line.lacks,
             )
         found[key] = line
     return tuple(found.values())

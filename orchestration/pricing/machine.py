@@ -40,4 +40,5 @@ def line(definition: Mapping[str, Json], workflow: Workflow, known: Known) -> Li
         most=most.total(polls) / _THOUSAND,
         lacks=f"how many elements {', '.join(unknown)} will have" if unknown else "",
         notes=("expected with each job polled once",),
+        minor=True,
     )

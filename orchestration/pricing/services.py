@@ -115,6 +115,7 @@ def requests(step: str, operation: str, known: Known, often: Times, pages: int =
         lacks=""
         if often.expected is not None
         else f"how many objects; --assume {stage}.elements=NUMBER",
+        minor=True,
     )
 
 

@@ -1,11 +1,11 @@
-"""``orchestrate cost``: the dollars of a run and of a month, before they are spent."""
+"""The dollars of a run and of a month, before they are spent."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -58,7 +58,7 @@ def cost(
     if as_json:
         document({**found.data(), "over_budget": over})
     else:
-        _show(found)
+        _show(found, named_region=bool(asked.region or loaded.region))
     for text in over:
         note(f"error: {text}")
     if over:
@@ -91,7 +91,7 @@ def estimated(pipeline: Pipeline, asked: Asked, expected: Mapping[str, Expected]
         workflow,
         assumptions,
         region=asked.region or pipeline.region or best_known_region(),
-        parameters=given,  # type: ignore[arg-type]  # JSON, with sequences for lists
+        parameters=given,
         definition=stepfunctions.render(workflow),
     )
 
@@ -117,11 +117,11 @@ def _over(of: str, total: Sum, budget: float | None) -> list[str]:
     if total.most_usd is None:
         return [f"{of} has no bound, so that no budget holds; what is missing is named above"]
     if total.most_usd > budget:
-        return [f"{of} may cost {_usd(total.most_usd)}, and the budget is {_usd(budget)}"]
+        return [f"{of} may cost {usd(total.most_usd)}, and the budget is {usd(budget)}"]
     return []
 
 
-def _show(found: Estimate) -> None:
+def _show(found: Estimate, *, named_region: bool) -> None:
     console().print(_table(found))
     lacking = [*found.lacking()]
     say(f"a run: {_sum(found.run)}")
@@ -132,8 +132,11 @@ def _show(found: Estimate) -> None:
         say(f"a month with {found.runs_per_month:.3g} runs: {_sum(found.month)}")
     for text in lacking:
         say(f"unknown: {text}")
-    for text in dict.fromkeys(note for line in found.lines for note in line.notes):
+    told = [f"{line.stage}: {text}" for line in found.lines for text in line.notes]
+    for text in dict.fromkeys(told):
         say(f"note: {text}")
+    if not named_region:
+        say(f"note: nothing names a region; prices are those of {found.region}")
     if any(line.rate is not None and line.rate.estimate for line in found.lines):
         say("note: ~ marks estimated prices: of another region, or derived; at most adds a tenth")
     for call in found.unpriced:
@@ -146,23 +149,32 @@ def _table(found: Estimate) -> Table:
     from rich.table import Table
 
     table = Table(title=f"{found.pipeline} in {found.region}", title_justify="left")
-    for heading in ("stage", "what", "price", "as of", "expected", "at most"):
-        right = heading in ("price", "expected", "at most")
+    for heading in ("stage", "what", "quantity", "price", "of", "expected", "at most"):
+        right = heading in ("quantity", "price", "expected", "at most")
         table.add_column(heading, justify="right" if right else "left")
     for line in found.lines:
         each = " a month" if line.period == "month" else ""
         table.add_row(
             line.stage,
             line.what + (" (or instead)" if line.alternative else ""),
-            _price(line),
-            "" if line.rate is None else line.rate.date or "not dated",
-            _usd(line.expected_usd) + (each if line.expected_usd is not None else ""),
-            _usd(line.most_usd) + (each if line.most_usd is not None else ""),
+            _quantity(line),
+            price(line),
+            "" if line.rate is None else f"{line.rate.region} {line.rate.date or 'not dated'}",
+            usd(line.expected_usd) + (each if line.expected_usd is not None else ""),
+            usd(line.most_usd) + (each if line.most_usd is not None else ""),
         )
     return table
 
 
-def _price(line: Line) -> str:
+def _quantity(line: Line) -> str:
+    if line.rate is None:
+        return ""
+    low, high = ("?" if n is None else f"{n:,.4g}" for n in (line.expected, line.most))
+    return low if low == high else f"{low} to {high}"
+
+
+def price(line: Line) -> str:
+    """Format the price of a line's unit; ``~`` marks an estimate."""
     rate: Rate | None = line.rate
     if rate is None:
         return "unknown"
@@ -171,16 +183,16 @@ def _price(line: Line) -> str:
 
 
 def _sum(total: Sum) -> str:
-    expected = "unknown" if total.expected_usd is None else _usd(total.expected_usd)
+    expected = "unknown" if total.expected_usd is None else usd(total.expected_usd)
     if total.most_usd is not None:
-        return f"expected {expected}, at most {_usd(total.most_usd)}"
-    return f"expected {expected}, no bound; what has one: at most {_usd(total.known_most_usd)}"
+        return f"expected {expected}, at most {usd(total.most_usd)}"
+    return f"expected {expected}, no bound; what has one: at most {usd(total.known_most_usd)}"
 
 
-def _usd(usd: float | None) -> str:
+def usd(usd: float | None) -> str:
     """Format dollars: cents, and what is less than one as that.
 
-    >>> _usd(None), _usd(0.0003), _usd(12.345), _usd(123456.7)
+    >>> usd(None), usd(0.0003), usd(12.345), usd(123456.7)
     ('unknown', 'below $0.01', '$12.35', '$123,457')
     """
     if usd is None:
