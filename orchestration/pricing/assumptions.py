@@ -22,12 +22,12 @@ class Expected:
 
     hours: float
     source: str
-    """Who says so: ``assumed``, ``planned``, ``mean of 3 runs``."""
+    """The source of the figure: ``assumed``, ``planned``, ``mean of 3 runs``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """What is taken for given beyond the pipeline."""
+    """The figures that are taken for given beyond the pipeline."""
 
     values: Mapping[str, float] = field(default_factory=dict)
     """``{"train.hours": 2}``."""

@@ -32,7 +32,7 @@ def times(one: float | None, other: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What is known of a workflow before it runs."""
+    """The values of a workflow that are known before it runs."""
 
     region: str
     parameters: Mapping[str, Json]

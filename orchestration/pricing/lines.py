@@ -31,7 +31,7 @@ class Line:
     saving: float = 0.0
     """The share of the price that spot capacity is expected to save."""
     lacks: str = ""
-    """What would have to be known for the figures that are ``None``."""
+    """The knowledge that is missing for the figures that are ``None``."""
     notes: tuple[str, ...] = ()
     minor: bool = False
     """True if sums take it at its bound where nothing is expected: it is cents."""
@@ -125,7 +125,7 @@ class Estimate:
     unpriced: tuple[str, ...] = ()
     """Calls that may cost, without a price in the catalog: ``lambda:Invoke``."""
     outside: tuple[str, ...] = ()
-    """What is paid and left out of all sums, in words."""
+    """The costs that are left out of all sums, in words."""
     assumed: Mapping[str, float]
 
     @property

@@ -89,8 +89,8 @@ def test_a_dearer_fallback_counts_at_most_only() -> None:
     found = estimated({"t": job(cluster=cluster)}, values={"t.hours": 1})
     small, large = line(found, "2 x ml.m5.xlarge"), line(found, "2 x ml.m5.4xlarge")
     dear = prices()["ml.m5.4xlarge"].usd_per_hour
-    assert (small.expected_usd, small.most_usd) == (pytest.approx(2 * M5), 0)
-    assert (large.expected_usd, large.most_usd) == (0, pytest.approx(2 * (2 + GRACE_H) * dear))
+    assert [small.expected_usd, small.most_usd] == pytest.approx([2 * M5, 0])
+    assert [large.expected_usd, large.most_usd] == pytest.approx([0, 2 * (2 + GRACE_H) * dear])
 
 
 def test_machines_of_a_parameter_are_known_when_it_is_given() -> None:
@@ -117,10 +117,9 @@ def test_a_call_without_a_price_is_named() -> None:
 
 
 def test_a_loop_over_a_list_is_paid_for_each_element() -> None:
-    each = {"a": "ml.m5.xlarge", "b": "ml.m5.2xlarge"}
-    items = [{"machine": kind} for kind in each.values()]
-    cluster = {"instance_type": {"each": "machine"}, "instance_count": 1}
-    found = estimated({"t": job(cluster=cluster, for_each={"items": items})}, values={"t.hours": 1})
+    cluster = {"instance_type": {"each": "item"}, "instance_count": 1}
+    loop = {"items": ["ml.m5.xlarge", "ml.m5.2xlarge"]}
+    found = estimated({"t": job(cluster=cluster, for_each=loop)}, values={"t.hours": 1})
     assert line(found, "1 x ml.m5.xlarge").expected_usd == pytest.approx(M5)
     dear = prices()["ml.m5.2xlarge"].usd_per_hour
     assert line(found, "1 x ml.m5.2xlarge").expected_usd == pytest.approx(dear)
@@ -147,9 +146,10 @@ def test_a_file_system_costs_while_it_may_exist() -> None:
 
 def test_an_endpoint_is_paid_by_the_month_between_the_bounds_of_its_scaling() -> None:
     deploy = {
-        "kind": "deployment", "model_data": "s3://bucket/model.tar.gz", "image": IMAGE,
+        "kind": "deployment", "model_data": "s3://bucket/model.tar.gz", "model_archive": True,
+        "image": IMAGE,
         "instance_type": "ml.m5.xlarge",
-        "autoscaling": {"min_instances": 1, "max_instances": 4, "invocations_per_instance": 100},
+        "autoscaling": {"min_instances": 1, "max_instances": 4, "invocations_per_minute": 100},
     }  # fmt: skip
     found = estimated({"deploy": deploy}, runs_per_month=10)
     endpoint = line(found, "endpoint, 1 to 4 x ml.m5.xlarge")
@@ -163,7 +163,8 @@ def test_an_endpoint_is_paid_by_the_month_between_the_bounds_of_its_scaling() ->
 
 def test_a_serverless_endpoint_is_paid_while_it_answers() -> None:
     deploy = {
-        "kind": "deployment", "model_data": "s3://bucket/model.tar.gz", "image": IMAGE,
+        "kind": "deployment", "model_data": "s3://bucket/model.tar.gz", "model_archive": True,
+        "image": IMAGE,
         "serverless": {"memory_mb": 2048},
     }  # fmt: skip
     assert "deploy.hours" in line(estimated({"deploy": deploy}), "serverless").lacks
@@ -176,7 +177,7 @@ def test_a_search_is_paid_for_all_its_jobs_within_its_own_time() -> None:
         **job(), "kind": "tuning_job",
         "objective": {"metric": "loss", "direction": "min"},
         "metrics": {"loss": "loss=([0-9.]+)"},
-        "ranges": {"lr": {"kind": "continuous", "min": 0.1, "max": 1.0}},
+        "ranges": {"lr": {"continuous": [0.1, 1.0]}},
         "limits": {"jobs": 10, "parallel": 2},
     }  # fmt: skip
     found = line(estimated({"tune": tune}, values={"tune.hours": 0.5}), "2 x")
@@ -188,8 +189,11 @@ def test_a_search_is_paid_for_all_its_jobs_within_its_own_time() -> None:
 
 
 def test_transfers_are_paid_by_what_they_copy() -> None:
-    staging = {"kind": "data_staging", "source": "s3://source/data",
-               "transfer": {"kind": "datasync", "role": "arn:aws:iam::111122223333:role/d"}}  # fmt: skip
+    destination = {
+        "kind": "s3", "copy_by": "datasync",
+        "datasync_role": "arn:aws:iam::111122223333:role/d",
+    }  # fmt: skip
+    staging = {"kind": "data_staging", "source": "s3://source/data", "destination": destination}
     assert line(estimated({"staging": staging}), "DataSync, enhanced mode, data").most is None
     found = estimated({"staging": staging}, values={"staging.gb": 200})
     data = line(found, "DataSync, enhanced mode, data")

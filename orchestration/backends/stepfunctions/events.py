@@ -45,7 +45,7 @@ _LEAST_POLLS: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """How much of what is counted each part of a definition writes."""
+    """The counted quantity that each part of a definition writes."""
 
     start_and_end: int
     task: int

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from orchestration.cli import values
+from orchestration.cli.commands.costs.billing import account_of, told
 from orchestration.cli.commands.rendering import Driver, locked
 from orchestration.cli.commands.running import terminable
 from orchestration.cli.naming import named
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from orchestration.direct import Outcome
+    from orchestration.pipeline import Pipeline
+    from orchestration.pricing import Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +87,27 @@ def run(
             on_progress=on_progress,
             on_question=person,
         )
+    lines = _billed(loaded, name, profile, region)
     if as_json:
-        document(outcome.to_json())
+        document({**outcome.to_json(), "billed": [line.data() for line in lines]})
     else:
         console().print(_table(outcome))
+        for text in told(lines) if lines else ():
+            note(text)
     if outcome.state == "failed":
         note(f"error: run {name} of {outcome.workflow} failed: {outcome.error}: {outcome.cause}")
         raise typer.Exit(FAILED)
+
+
+def _billed(pipeline: Pipeline, run: str, profile: str | None, region: str | None) -> list[Line]:
+    """Return what the jobs of a run were billed; nothing where that can't be read."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        return account_of(pipeline, region, profile).billed(run)
+    except (BotoCoreError, ClientError) as error:
+        note(f"what its jobs were billed can't be read: {error}")
+        return []
 
 
 def _table(outcome: Outcome) -> Table:

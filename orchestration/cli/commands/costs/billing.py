@@ -27,7 +27,7 @@ def earlier(pipeline: str, region: str | None, profile: str | None) -> dict[str,
     """Return the hours that jobs of earlier runs took, by stage; those that completed."""
     from orchestration.pricing.billed import billed_h, mean
 
-    account = _account(pipeline, region, profile)
+    account = account_of(named(pipeline).load(), region, profile)
     hours: dict[str, list[float]] = {}
     for kind, stage, _, job in account.jobs():
         took = billed_h(kind, job)
@@ -45,7 +45,7 @@ def billed(
     """Show what the jobs of a run were billed; exit with 1 if it has none."""
     from orchestration.pricing import Sum
 
-    account = _account(pipeline, region, profile)
+    account = account_of(named(pipeline).load(), region, profile)
     lines = account.billed(run_id)
     if not lines:
         note(f"no job of run {run_id} of {account.pipeline.name} is in {account.region}")
@@ -77,7 +77,7 @@ class Account:
 
     pipeline: Pipeline
     client: Any
-    """That of SageMaker."""
+    """SageMaker's client."""
     region: str
 
     def billed(self, run_id: str) -> list[Line]:
@@ -128,10 +128,10 @@ def _operation(name: str) -> str:
     return str(xform_name(name))
 
 
-def _account(pipeline: str, region: str | None, profile: str | None) -> Account:
+def account_of(pipeline: Pipeline, region: str | None, profile: str | None) -> Account:
+    """Return the account in which a pipeline has run."""
     require({"boto3": "aws"}, what="looking up jobs")
     from orchestration.cli.commands.deployment import session_of
 
-    loaded = named(pipeline).load()
-    session = session_of(region or loaded.region, profile)
-    return Account(loaded, session.client("sagemaker"), session.region_name)
+    session = session_of(region or pipeline.region, profile)
+    return Account(pipeline, session.client("sagemaker"), session.region_name)

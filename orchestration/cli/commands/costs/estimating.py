@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is given beyond the pipeline."""
+    """The figures given beyond the pipeline."""
 
     parameters: Sequence[str]
     assumed: Sequence[str]
