@@ -15,7 +15,7 @@ from orchestration.pricing.assumptions import Assumptions
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The times that something is done: expected, and at most; ``None``: not known before the run."""
+    """The times that something is done; ``None``: not known before the run."""
 
     expected: float | None = 1.0
     most: float | None = 1.0
