@@ -154,7 +154,7 @@ def _leaves_no_process(_fake_credentials: None) -> Iterator[None]:
     if _is_alone():
         return
     left = [child for child in _children().values() if not _is_of(child, before)]
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + 20
     while (left := [child for child in left if _still_runs(child)]) and time.monotonic() < deadline:
         time.sleep(0.02)
     if left:

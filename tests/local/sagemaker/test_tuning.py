@@ -18,6 +18,7 @@ from orchestration.local.sagemaker.tuning.children import training_request
 from orchestration.local.sagemaker.tuning.choosing import chosen
 from tests.local.breaking.tuning import SPAN, finished, tuning_request
 from tests.local.conftest import BUCKET, put, tar_gz
+from tests.patience import PATIENCE_S
 
 SCALES = {
     "Auto": (-1.0, 5.0),
@@ -179,7 +180,7 @@ def test_no_more_jobs_run_at_a_time_than_allowed_and_a_stop_ends_them(sweep: Emb
     sweep.inject(Fault.capacity("waiting-", after_s=1e6, times=9))
     # The tuning job's own name ends where its training jobs' names go on.
     sagemaker = started(sweep, "waiting", losses(*"1234", parallel=2))
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_S
     while len(children(sweep, "waiting")) < 2:
         assert time.monotonic() < end
         time.sleep(0.05)

@@ -148,10 +148,10 @@ def test_predictions_are_fast_enough_to_search_with() -> None:
     settings = [setting(micro_batch=b, global_batch=8 * b) for b in range(1, 101)]
     for c in settings[:10]:
         predict(c)
-    start = time.perf_counter()
+    start = time.process_time()
     for c in settings:
         predict(c)
-    each = (time.perf_counter() - start) / len(settings)
+    each = (time.process_time() - start) / len(settings)
     assert each < 500e-6, "typically 25 microseconds"
 
 
