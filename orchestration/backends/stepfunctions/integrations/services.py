@@ -8,7 +8,11 @@ here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+
+from orchestration.checks.shapes import service_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,59 @@ _SERVICES = {
     "stepfunctions": Service("sfn", "Sfn"),
     "sts": Service("sts", "Sts"),
 }
+
+
+_OF_OTHER_NAMES = {
+    "applicationdiscovery": "discovery",
+    "cognitoidentityprovider": "cognito-idp",
+    "config": "config",
+    "configservice": "config",
+    "costandusagereport": "cur",
+    "costexplorer": "ce",
+    "databasemigration": "dms",
+    "directory": "ds",
+    "directoryservice": "ds",
+    "elasticloadbalancing": "elb",
+    "elasticloadbalancingv2": "elbv2",
+    "elasticsearch": "es",
+    "iotdataplane": "iot-data",
+    "iotjobsdataplane": "iot-jobs-data",
+    "lexmodelbuilding": "lex-models",
+    "lexmodelsv2": "lexv2-models",
+    "lexruntime": "lex-runtime",
+    "lexruntimev2": "lexv2-runtime",
+    "marketplaceentitlement": "marketplace-entitlement",
+    "marketplacemetering": "meteringmarketplace",
+    "migrationhub": "mgh",
+    "pinpointsmsvoice": "sms-voice",
+    "serverlessapplicationrepository": "serverlessrepo",
+    "simpledb": "sdb",
+}
+"""boto3's names of services that no stage uses, where they are not Step Functions' own."""
+
+
+@cache
+def _boto_names() -> Mapping[str, str]:
+    """Return boto3's names of all services that botocore ships, by those of Step Functions."""
+    joined = {name.replace("-", "").replace(".", ""): name for name in service_names()}
+    ours = {service.name: name for name, service in _SERVICES.items()}
+    known = joined | ours | _OF_OTHER_NAMES
+    renamed = {*ours.values(), *_OF_OTHER_NAMES.values()} - {"config"}
+    return {
+        name: boto
+        for name, boto in known.items()
+        if name in ours or name in _OF_OTHER_NAMES or boto not in renamed
+    }
+
+
+def names() -> frozenset[str]:
+    """Return the names that Step Functions has for the services of AWS."""
+    return frozenset(_boto_names())
+
+
+def boto_name(name: str) -> str:
+    """Return boto3's name of a service that Step Functions names so, or the name itself."""
+    return _boto_names().get(name, "" if name in _boto_names().values() else name)
 
 
 def known() -> tuple[str, ...]:

@@ -1,0 +1,118 @@
+"""Rules of Choice states.
+
+https://docs.aws.amazon.com/step-functions/latest/dg/state-choice.html (read November 2026).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from orchestration.errors import near
+from orchestration.lint.fields import is_expression, is_placeholder
+from orchestration.lint.findings import Finding
+from orchestration.lint.machines import State
+
+_COMPARED: Final = {"String": str, "Numeric": (int, float), "Boolean": bool, "Timestamp": str}
+_ORDERS = ("Equals", "LessThan", "GreaterThan", "LessThanEquals", "GreaterThanEquals")
+_COMPARISONS: Final = {
+    **{
+        f"{kind}{order}{path}": ((str,) if path else types)
+        for kind, types in _COMPARED.items()
+        for order in (("Equals",) if kind == "Boolean" else _ORDERS)
+        for path in ("", "Path")
+    },
+    "StringMatches": str,
+    **{f"Is{kind}": bool for kind in ("Null", "Present", *_COMPARED)},
+}
+_NESTED = ("And", "Or", "Not")
+_AROUND = frozenset({"Next", "Comment", "Assign"})
+
+
+def findings(state: State) -> Iterator[Finding]:
+    """Yield what is wrong with the rules of a Choice state."""
+    if state.type != "Choice":
+        return
+    if "Default" not in state.fields and not _is_complete(state):
+        text = "has no Default, so the execution fails with States.NoChoiceMatched where no rule"
+        yield Finding("no-default", state.path, f"{text} matches; name a state, if only a Fail")
+    for path, rule in state.objects("Choices"):
+        if "Next" not in rule:
+            yield Finding("missing-field", path, "Next is required in a rule")
+        if state.language == "JSONata":
+            yield from _condition(rule, path)
+        else:
+            yield from _rule(rule, path, _AROUND)
+
+
+def _is_complete(state: State) -> bool:
+    """Return whether one of the rules always matches."""
+    return any(
+        rule.get("Condition") in (True, "{% true %}") for _, rule in state.objects("Choices")
+    )
+
+
+def _condition(rule: Mapping[str, Any], path: str) -> Iterator[Finding]:
+    known = _AROUND | {"Condition", "Output"}
+    for name in rule:
+        if name in known:
+            continue
+        where = f"{path}/{name}"
+        if name in _COMPARISONS or name in (*_NESTED, "Variable"):
+            text = "is a comparison of JSONPath, and the state is in JSONata; write a Condition"
+            yield Finding("wrong-language", where, text)
+        else:
+            yield Finding("unknown-field", where, f"is unknown{near(str(name), known)}")
+    condition = rule.get("Condition")
+    if "Condition" not in rule:
+        yield Finding("missing-field", path, "Condition is required in a rule")
+    elif not (isinstance(condition, bool) or is_expression(condition) or is_placeholder(condition)):
+        text = f"expected an expression, not {condition!r}; write {{% … %}} around it"
+        yield Finding("wrong-type", f"{path}/Condition", text)
+
+
+def _rule(rule: Mapping[str, Any], path: str, around: frozenset[str]) -> Iterator[Finding]:
+    if "Condition" in rule:
+        text = (
+            "is a field of JSONata, and the state is in JSONPath; write Variable and a comparison"
+        )
+        yield Finding("wrong-language", f"{path}/Condition", text)
+        return
+    tests = [name for name in rule if name in _COMPARISONS or name in _NESTED]
+    for name in rule:
+        if name not in around | {"Variable"} and name not in tests:
+            hint = near(str(name), [*_COMPARISONS, *_NESTED])
+            yield Finding("unknown-field", f"{path}/{name}", f"there is no such comparison{hint}")
+    if len(tests) > 1:
+        text = f"{' and '.join(tests)} stand in one rule; combine them by And"
+        yield Finding("exclusive-fields", f"{path}/{tests[1]}", text)
+    if not tests:
+        if set(rule) <= around | {"Variable"}:
+            yield Finding("missing-field", path, "a comparison is required in a rule")
+        return
+    yield from _test(rule, tests[0], path)
+
+
+def _test(rule: Mapping[str, Any], name: str, path: str) -> Iterator[Finding]:
+    value, where = rule[name], f"{path}/{name}"
+    if name in _NESTED:
+        rules = [value] if name == "Not" else value
+        if not isinstance(rules, list) or not all(isinstance(each, Mapping) for each in rules):
+            expected = "a rule" if name == "Not" else "a list of rules"
+            yield Finding("wrong-type", where, f"expected {expected}")
+            return
+        if not rules:
+            yield Finding("wrong-value", where, "is empty; it needs one rule at least")
+        for index, each in enumerate(rules):
+            inner = where if name == "Not" else f"{where}/{index}"
+            if "Next" in each:
+                text = "only the outermost rule has a Next; move it there"
+                yield Finding("unknown-field", f"{inner}/Next", text)
+            yield from _rule(each, inner, _AROUND)
+        return
+    if "Variable" not in rule:
+        yield Finding("missing-field", path, f"Variable is required beside {name}")
+    types = _COMPARISONS[name]
+    wrong = not isinstance(value, types) or (isinstance(value, bool) and types is not bool)
+    if wrong and not is_placeholder(value):
+        yield Finding("wrong-type", where, f"{name} does not compare with {value!r}")

@@ -1,0 +1,194 @@
+"""Expressions of JSONata: their syntax, and the names that they read from outside.
+
+https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html (read November 2026):
+JSONata 2.0.6 without ``$eval``, and with functions of AWS.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+FUNCTIONS: Final = frozenset(
+    (
+        "abs append assert average base64decode base64encode boolean ceil clone contains count "
+        "decodeUrl decodeUrlComponent distinct each encodeUrl encodeUrlComponent error exists "
+        "filter floor formatBase formatInteger formatNumber fromMillis join keys length lookup "
+        "lowercase map match max merge millis min not now number pad parseInteger power random "
+        "reduce replace reverse round shuffle sift single sort split spread sqrt string substring "
+        "substringAfter substringBefore sum toMillis trim type uppercase zip "
+        "partition range hash uuid parse"
+    ).split()
+)
+_PLACEHOLDER = re.compile(r"\$\{[\w.:-]+\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A variable that an expression reads, and the fields that it reads of it."""
+
+    name: str
+    path: tuple[str, ...] = ()
+    is_called: bool = False
+
+
+@dataclass(slots=True)
+class Reading:
+    """What an expression reads from outside."""
+
+    uses: list[Use] = field(default_factory=list)
+    contextless: list[str] = field(default_factory=list)
+    """Names and ``$`` that stand where there is no context to read them of."""
+    error: str | None = None
+    """What is wrong with the syntax."""
+
+
+def expression(text: str) -> str:
+    """Return an expression without what marks it as one."""
+    return text[2:-2].strip()
+
+
+def read(source: str) -> Reading:
+    """Return what an expression reads, or what is wrong with it."""
+    reading = Reading()
+    try:
+        tree = _parsed(source)
+    except Exception as error:  # the library raises others than its own for bad syntax
+        filled = _PLACEHOLDER.sub("x", source)
+        if filled == source:
+            code, text = getattr(error, "error", None), str(error) or type(error).__name__
+            reading.error = f"{code}: {text}" if code and code not in text else text
+            return reading
+        # What is filled in when the definition is deployed may be any part of an expression.
+        try:
+            tree = _parsed(filled)
+        except Exception:
+            return reading
+    _Walk(reading).node(tree, set(), has_context=False)
+    return reading
+
+
+def _parsed(source: str) -> Any:
+    from jsonata.parser import Parser
+
+    return Parser().parse(source)
+
+
+class _Walk:
+    """A walk over the tree of an expression, with the variables that it binds itself."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    def node(self, node: Any, bound: set[str], *, has_context: bool) -> None:
+        """Note what a node and those below it read."""
+        if node is None or isinstance(node, (str, int, float, bool)):
+            return
+        match node.type:
+            case "path":
+                self._path(node, set(bound), has_context)
+                return
+            case "variable":
+                self._variable(node, bound, has_context, ())
+            case "name" | "wildcard" | "descendant" if not has_context:
+                self._reading.contextless.append(str(node.value))
+            case "bind":
+                self._bind(node, bound, has_context)
+            case "block":
+                inner = set(bound)
+                for each in node.expressions:
+                    self.node(each, inner, has_context=has_context)
+            case "lambda":
+                inner = bound | {argument.value for argument in node.arguments}
+                self.node(node.body, inner, has_context=has_context)
+            case "function" | "partial":
+                self._call(node, bound, has_context)
+            case _:
+                for each in _children(node):
+                    self.node(each, bound, has_context=has_context)
+        self._after(node, bound)
+
+    def _bind(self, node: Any, bound: set[str], has_context: bool) -> None:
+        if node.rhs.type == "lambda":
+            bound.add(node.lhs.value)  # It may call itself.
+        self.node(node.rhs, bound, has_context=has_context)
+        bound.add(node.lhs.value)
+
+    def _call(self, node: Any, bound: set[str], has_context: bool) -> None:
+        procedure = node.procedure
+        if procedure.type == "variable":
+            if procedure.value not in bound:
+                self._reading.uses.append(Use(procedure.value, is_called=True))
+        elif procedure.type == "path" and len(procedure.steps) == 1:
+            # `uppercase(x)`: the reference implementation says what it should have been.
+            self._reading.uses.append(Use(str(procedure.steps[0].value), is_called=True))
+        else:
+            self.node(procedure, bound, has_context=has_context)
+        for argument in node.arguments or ():
+            self.node(argument, bound, has_context=has_context)
+
+    def _path(self, node: Any, bound: set[str], has_context: bool) -> None:
+        steps = node.steps
+        first = steps[0]
+        if first.type == "variable":
+            names = []
+            for step in steps[1:] if not (first.predicate or first.stages) else ():
+                if step.type != "name":
+                    break
+                names.append(str(step.value))
+                if step.stages or step.predicate:
+                    break
+            self._variable(first, bound, has_context, tuple(names))
+            self._after(first, bound)
+        else:
+            self.node(first, bound, has_context=has_context)
+        bound |= {name for name in (first.focus, first.index) if name}
+        for step in steps[1:]:
+            bound |= {name for name in (step.focus, step.index) if name}
+            for stage in step.stages or ():
+                if stage.type == "index":
+                    bound.add(stage.value)
+            self.node(step, bound, has_context=True)
+        self._after(node, bound)
+
+    def _variable(
+        self, node: Any, bound: set[str], has_context: bool, path: tuple[str, ...]
+    ) -> None:
+        if node.value in ("", "$"):
+            if not has_context:
+                self._reading.contextless.append(f"${node.value}")
+        elif node.value not in bound:
+            self._reading.uses.append(Use(node.value, path))
+
+    def _after(self, node: Any, bound: set[str]) -> None:
+        """Note what the predicates and the grouping behind a node read."""
+        for stage in (*(node.predicate or ()), *(node.stages or ())):
+            if stage.type == "index":
+                bound.add(stage.value)
+            elif stage.expr is not None:
+                self.node(stage.expr, bound, has_context=True)
+        if node.group is not None:
+            for pair in node.group.lhs_object:
+                for each in pair:
+                    self.node(each, bound, has_context=True)
+
+
+def _children(node: Any) -> Iterator[Any]:
+    match node.type:
+        case "binary" | "apply":
+            yield from (node.lhs, node.rhs)
+        case "unary":
+            yield from node.expressions or ()
+            for pair in node.lhs_object or ():
+                yield from pair
+            yield node.expression
+        case "condition":
+            yield from (node.condition, node.then, node._else)
+        case "sort":
+            yield from (term.expression for term in node.terms)
+        case "filter":
+            yield node.expr
+        case _:
+            return

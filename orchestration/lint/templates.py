@@ -1,0 +1,161 @@
+"""Texts that are evaluated: where they stand, and in which language they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from orchestration.lint.fields import is_expression, is_placeholder
+from orchestration.lint.findings import Finding
+from orchestration.lint.jsonpath import is_call
+from orchestration.lint.machines import State, pointer
+
+Data = Literal["input", "result", "errorOutput", "context"]
+
+_TEMPLATES: Final = (
+    *("Parameters", "ResultSelector", "ItemSelector", "Assign", "Credentials"),
+    *("ItemReader", "ItemBatcher", "ResultWriter"),
+)
+_PATHS: Final = (
+    *("InputPath", "OutputPath", "ResultPath", "ItemsPath", "TimeoutSecondsPath"),
+    *("HeartbeatSecondsPath", "SecondsPath", "TimestampPath", "MaxConcurrencyPath"),
+    *("ToleratedFailureCountPath", "ToleratedFailurePercentagePath", "ErrorPath", "CausePath"),
+)
+_PLAIN: Final = frozenset({"Type", "Comment", "QueryLanguage", "Next", "Default", "Resource"})
+_NESTED: Final = frozenset({"Branches", "ItemProcessor", "Iterator", "Retry", "Catch", "Choices"})
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text that is evaluated when a state runs."""
+
+    text: str
+    path: str
+    state: State
+    field: str
+    """The field of the state that it stands in."""
+    data: frozenset[Data]
+    """The data that it may read."""
+    is_path: bool = False
+    """True for a field that takes a path alone."""
+
+
+def texts(state: State) -> Iterator[Text | Finding]:
+    """Yield the texts of a state that are evaluated, and those that are not although they look so."""
+    for name, value in state.fields.items():
+        if name in _NESTED or name in _PLAIN:
+            continue
+        data = _data(state, str(name))
+        path = f"{state.path}/{name}"
+        yield from _field(state, str(name), value, path, data)
+    for key in ("Catch", "Choices"):
+        data = {"input", "context", "errorOutput"} if key == "Catch" else {"input", "context"}
+        for path, entry in state.objects(key):
+            for name, value in entry.items():
+                if name in ("ErrorEquals", "Next", "Comment"):
+                    continue
+                where = f"{path}/{name}"
+                yield from _entry(state, str(name), value, where, frozenset(data))
+
+
+def _data(state: State, name: str) -> frozenset[Data]:
+    ends = state.type in ("Task", "Parallel", "Map") and name in ("Output", "Assign")
+    return frozenset({"input", "context", "result"} if ends else {"input", "context"})
+
+
+def _entry(
+    state: State, name: str, value: Any, path: str, data: frozenset[Data]
+) -> Iterator[Text | Finding]:
+    if state.language == "JSONPath" and name not in ("Assign", "ResultPath"):
+        yield from _comparison(state, name, value, path, data)
+    else:
+        yield from _field(state, name, value, path, data)
+
+
+def _comparison(
+    state: State, name: str, value: Any, path: str, data: frozenset[Data]
+) -> Iterator[Text | Finding]:
+    """Yield the paths in a rule of a Choice state."""
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _comparison(state, name, each, f"{path}/{index}", data)
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _comparison(state, str(key), each, f"{path}/{key}", data)
+    elif name == "Variable" or name.endswith("Path"):
+        if isinstance(value, str) and not is_placeholder(value):
+            yield Text(value, path, state, name, data, is_path=True)
+
+
+def _field(
+    state: State, name: str, value: Any, path: str, data: frozenset[Data]
+) -> Iterator[Text | Finding]:
+    if state.language == "JSONata":
+        yield from _jsonata(state, name, value, path, data)
+    elif name in _PATHS:
+        if isinstance(value, str) and not is_placeholder(value):
+            yield Text(value, path, state, name, data, is_path=True)
+    elif name in _TEMPLATES:
+        yield from _jsonpath(state, name, value, path, data)
+
+
+def _jsonata(
+    state: State, name: str, value: Any, path: str, data: frozenset[Data]
+) -> Iterator[Text | Finding]:
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            where = f"{path}/{pointer(str(key))}"
+            if isinstance(key, str) and key.endswith(".$"):
+                text = "names ending in .$ are of JSONPath; remove it and write {% … %} as value"
+                yield Finding("wrong-language", where, text)
+            else:
+                yield from _jsonata(state, name, each, where, data)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _jsonata(state, name, each, f"{path}/{index}", data)
+    elif is_expression(value):
+        yield Text(value, path, state, name, data)
+    elif isinstance(value, str):
+        yield from _literal(value, path)
+
+
+def _literal(value: str, path: str) -> Iterator[Finding]:
+    if "{%" in value and "%}" in value:
+        text = "is taken as it is written; an expression is a whole text: '{% … %}'"
+        yield Finding("literal-path", path, text)
+    elif value.startswith("{%"):
+        yield Finding("jsonata-syntax", path, "begins with {% and does not end with %}")
+    elif value.startswith(("$states.", "$.", "$$.")):
+        yield Finding("literal-path", path, f"is taken as it is written; write {{% {value} %}}")
+
+
+def _jsonpath(
+    state: State, name: str, value: Any, path: str, data: frozenset[Data]
+) -> Iterator[Text | Finding]:
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            where = f"{path}/{pointer(str(key))}"
+            if isinstance(key, str) and key.endswith(".$"):
+                if isinstance(each, str):
+                    if not is_placeholder(each):
+                        yield Text(each, where, state, name, data)
+                else:
+                    text = f"expected a path or an intrinsic function, not {each!r}; remove the .$"
+                    yield Finding("path-syntax", where, text)
+            elif str(key) != "Resource":
+                yield from _jsonpath(state, name, each, where, data)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _jsonpath(state, name, each, f"{path}/{index}", data)
+    elif is_expression(value):
+        text = "is an expression of JSONata, and the state is in JSONPath; give it QueryLanguage"
+        yield Finding("wrong-language", path, f"{text} JSONata, or write a path")
+    elif isinstance(value, str) and _looks_like_path(value):
+        key = path.rpartition("/")[2]
+        text = f"is sent as it is written; to send what is at the path, name the field {key}.$"
+        yield Finding("literal-path", path, text)
+
+
+def _looks_like_path(value: str) -> bool:
+    return value.startswith(("$.", "$$.")) or (value.startswith("States.") and is_call(value))
