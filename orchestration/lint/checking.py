@@ -7,7 +7,6 @@ from typing import Any
 
 from orchestration.lint import (
     choices,
-    costs,
     data,
     fields,
     flow,
@@ -15,14 +14,14 @@ from orchestration.lint import (
     machines,
     nested,
     reading,
-    requests,
-    resources,
     scopes,
-    templates,
 )
 from orchestration.lint.findings import Finding
+from orchestration.lint.languages import templates
 from orchestration.lint.machines import Machine, State
 from orchestration.lint.scopes import Scope
+from orchestration.lint.tasks import costs, requests, resources
+from orchestration.lint.values import is_placeholder
 
 
 def lint(text: str, *, is_yaml: bool = False) -> list[Finding]:
@@ -76,7 +75,7 @@ def _times(state: State) -> Iterator[Finding]:
         text = f"is {heartbeat}; it must be less than TimeoutSeconds, {timeout}"
         yield Finding("heartbeat", path, text)
     sends = state.resource.endswith(".waitForTaskToken") or ":activity:" in state.resource
-    if heartbeat is not None and state.resource and not sends:
-        if not fields.is_placeholder(state.resource):
-            text = "nobody sends heartbeats for this task; remove it, or set TimeoutSeconds"
-            yield Finding("unused-heartbeat", path, text)
+    is_known = bool(state.resource) and not is_placeholder(state.resource)
+    if heartbeat is not None and is_known and not sends:
+        text = "nobody sends heartbeats for this task; remove it, or set TimeoutSeconds"
+        yield Finding("unused-heartbeat", path, text)

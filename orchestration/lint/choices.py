@@ -9,15 +9,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from orchestration.errors import near
-from orchestration.lint.fields import is_expression, is_placeholder
 from orchestration.lint.findings import Finding
 from orchestration.lint.machines import State
+from orchestration.lint.values import is_expression, is_placeholder
 
-_COMPARED: Final = {"String": str, "Numeric": (int, float), "Boolean": bool, "Timestamp": str}
+_COMPARED: Final[dict[str, type | tuple[type, ...]]] = {
+    "String": str,
+    "Numeric": (int, float),
+    "Boolean": bool,
+    "Timestamp": str,
+}
 _ORDERS = ("Equals", "LessThan", "GreaterThan", "LessThanEquals", "GreaterThanEquals")
-_COMPARISONS: Final = {
+_COMPARISONS: Final[dict[str, type | tuple[type, ...]]] = {
     **{
-        f"{kind}{order}{path}": ((str,) if path else types)
+        f"{kind}{order}{path}": (str if path else types)
         for kind, types in _COMPARED.items()
         for order in (("Equals",) if kind == "Boolean" else _ORDERS)
         for path in ("", "Path")

@@ -13,12 +13,12 @@ from orchestration.backends.stepfunctions.integrations.spelling import spelled
 from orchestration.checks.requests import operation_model
 from orchestration.checks.shapes import Shape
 from orchestration.errors import near
-from orchestration.lint import jsonata, jsonpath
 from orchestration.lint.findings import Finding
+from orchestration.lint.languages import jsonata, jsonpath
+from orchestration.lint.languages.templates import Text
 from orchestration.lint.machines import State
-from orchestration.lint.resources import Integration, integration
 from orchestration.lint.scopes import Scope
-from orchestration.lint.templates import Text
+from orchestration.lint.tasks.resources import Integration, integration
 
 _CONTEXT: Final = {
     "Execution": ("Id", "Input", "Name", "RoleArn", "StartTime", "RedriveCount", "RedriveTime"),
@@ -176,9 +176,9 @@ def _result(text: Text, path: tuple[str, ...]) -> Iterator[Finding]:
     if used is None or shape is None:
         return
     for part in path:
-        while shape is not None and shape.type_name == "list":
+        while shape.type_name == "list":
             shape = shape.member
-        if shape is None or shape.type_name != "structure" or shape.metadata.get("document"):
+        if shape.type_name != "structure" or shape.metadata.get("document"):
             return
         members = {spelled(name, shape.name): member for name, member in shape.members.items()}
         if part not in members and not used.is_sdk:

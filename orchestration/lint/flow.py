@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from orchestration.errors import near
-from orchestration.lint.fields import is_placeholder
 from orchestration.lint.findings import Finding
 from orchestration.lint.machines import Machine, State, machines
+from orchestration.lint.values import is_placeholder
 
 
 def targets(state: State) -> Iterator[tuple[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from orchestration.errors import near
-from orchestration.lint import fields
+from orchestration.lint import values
 from orchestration.lint.findings import Finding
 from orchestration.lint.machines import State
 
@@ -74,7 +74,7 @@ def _fields(state: State, key: str, entry: Mapping[str, Any], path: str) -> Iter
         if "Next" not in entry:
             yield Finding("missing-field", path, "Next is required")
     else:
-        yield from fields.retrier(entry, path)
+        yield from values.retrier(entry, path)
 
 
 def _names(
@@ -86,10 +86,10 @@ def _names(
     if _ALL in names and not last:
         yield Finding("states-all", path, f"{_ALL} must be the last entry of {key}; move it")
     for name in names:
-        if name.startswith("States.") and name not in _ERRORS:
-            if not name.startswith("States.Http.StatusCode."):
-                hint = near(name, _ERRORS)
-                yield Finding("unknown-error", path, f"the language has no error {name}{hint}")
+        is_known = name in _ERRORS or name.startswith("States.Http.StatusCode.")
+        if name.startswith("States.") and not is_known:
+            hint = near(name, _ERRORS)
+            yield Finding("unknown-error", path, f"the language has no error {name}{hint}")
     for name in names:
         if name in before:
             text = f"an entry before this one handles {name}; remove it here, or there"
@@ -103,9 +103,9 @@ def catches_all(state: State) -> Iterator[str]:
     """Yield the states that follow whatever fails in a state."""
     for _, entry in state.objects("Catch"):
         names, target = entry.get("ErrorEquals"), entry.get("Next")
-        if isinstance(names, list) and {_ALL, _MOST} & set(map(str, names)):
-            if isinstance(target, str):
-                yield target
+        is_broad = isinstance(names, list) and {_ALL, _MOST} & set(map(str, names))
+        if is_broad and isinstance(target, str):
+            yield target
 
 
 def retries_failures(state: State) -> bool:
@@ -113,5 +113,5 @@ def retries_failures(state: State) -> bool:
     for _, entry in state.objects("Retry"):
         names = entry.get("ErrorEquals")
         if isinstance(names, list) and {_ALL, _MOST} & set(map(str, names)):
-            return entry.get("MaxAttempts", 3) != 0
+            return bool(entry.get("MaxAttempts", 3) != 0)
     return False

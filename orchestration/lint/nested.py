@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from orchestration.errors import near
-from orchestration.lint.fields import is_expression, is_placeholder
 from orchestration.lint.findings import Finding
 from orchestration.lint.machines import State
+from orchestration.lint.values import is_expression, is_placeholder
 
 _DISTRIBUTED: Final = (
     *("ItemReader", "ItemBatcher", "ResultWriter", "Label", "ToleratedFailureCount"),
@@ -45,9 +45,9 @@ def findings(state: State) -> Iterator[Finding]:
         text = "ItemReader and Items exclude each other; remove one"
         yield Finding("exclusive-fields", f"{state.path}/Items", text)
     items = state.fields.get("Items")
-    if items is not None and not isinstance(items, list | Mapping) and not is_expression(items):
-        if not is_placeholder(items):
-            yield Finding("wrong-type", f"{state.path}/Items", "expected a list or an expression")
+    is_open = is_expression(items) or is_placeholder(items)
+    if items is not None and not isinstance(items, list | Mapping) and not is_open:
+        yield Finding("wrong-type", f"{state.path}/Items", "expected a list or an expression")
 
 
 def _is_open(config: object) -> bool:

@@ -12,15 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 FUNCTIONS: Final = frozenset(
-    (
-        "abs append assert average base64decode base64encode boolean ceil clone contains count "
-        "decodeUrl decodeUrlComponent distinct each encodeUrl encodeUrlComponent error exists "
-        "filter floor formatBase formatInteger formatNumber fromMillis join keys length lookup "
-        "lowercase map match max merge millis min not now number pad parseInteger power random "
-        "reduce replace reverse round shuffle sift single sort split spread sqrt string substring "
-        "substringAfter substringBefore sum toMillis trim type uppercase zip "
-        "partition range hash uuid parse"
-    ).split()
+    {
+        *("abs", "append", "assert", "average", "base64decode", "base64encode", "boolean", "ceil"),
+        *("clone", "contains", "count", "decodeUrl", "decodeUrlComponent", "distinct", "each"),
+        *("encodeUrl", "encodeUrlComponent", "error", "exists", "filter", "floor", "formatBase"),
+        *("formatInteger", "formatNumber", "fromMillis", "hash", "join", "keys", "length"),
+        *("lookup", "lowercase", "map", "match", "max", "merge", "millis", "min", "not", "now"),
+        *("number", "pad", "parse", "parseInteger", "partition", "power", "random", "range"),
+        *("reduce", "replace", "reverse", "round", "shuffle", "sift", "single", "sort", "split"),
+        *("spread", "sqrt", "string", "substring", "substringAfter", "substringBefore", "sum"),
+        *("toMillis", "trim", "type", "uppercase", "uuid", "zip"),
+    }
 )
 _PLACEHOLDER = re.compile(r"\$\{[\w.:-]+\}")
 
@@ -82,9 +84,11 @@ class _Walk:
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
 
-    def node(self, node: Any, bound: set[str], *, has_context: bool) -> None:
+    def node(  # noqa: C901 - one arm for each type of node
+        self, node: Any, bound: set[str], *, has_context: bool
+    ) -> None:
         """Note what a node and those below it read."""
-        if node is None or isinstance(node, (str, int, float, bool)):
+        if node is None:
             return
         match node.type:
             case "path":

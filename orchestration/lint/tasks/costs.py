@@ -15,7 +15,7 @@ from orchestration.lint.findings import Finding
 from orchestration.lint.flow import ends, reachable, successors
 from orchestration.lint.handlers import catches_all, retries_failures
 from orchestration.lint.machines import Machine, State
-from orchestration.lint.resources import integration
+from orchestration.lint.tasks.resources import integration
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from orchestration.checks.requests import operation_model, violations
 from orchestration.checks.shapes import Shape
 from orchestration.errors import Problem, near
 from orchestration.expressions import Tree
-from orchestration.lint.fields import is_expression, is_placeholder
 from orchestration.lint.findings import Finding
 from orchestration.lint.machines import State, pointer
-from orchestration.lint.resources import Integration, integration
+from orchestration.lint.tasks.resources import Integration, integration
+from orchestration.lint.values import is_expression, is_placeholder
 from orchestration.refs import Expression
 
 _LARGEST_PAYLOAD: Final = 262_144

@@ -17,9 +17,9 @@ from typing import Final
 from orchestration.backends.stepfunctions.integrations import services
 from orchestration.checks.requests import operation_model, operation_names
 from orchestration.errors import near
-from orchestration.lint.fields import is_placeholder
 from orchestration.lint.findings import Finding
 from orchestration.lint.machines import State
+from orchestration.lint.values import is_placeholder
 
 _ARN = re.compile(
     r"arn:(?P<partition>[^:]+):states:(?P<region>[^:]*):(?P<account>[^:]*):(?P<rest>.*)"

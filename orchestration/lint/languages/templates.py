@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from orchestration.lint.fields import is_expression, is_placeholder
 from orchestration.lint.findings import Finding
-from orchestration.lint.jsonpath import is_call
+from orchestration.lint.languages.jsonpath import is_call
 from orchestration.lint.machines import State, pointer
+from orchestration.lint.values import is_expression, is_placeholder
 
 Data = Literal["input", "result", "errorOutput", "context"]
 
@@ -24,6 +24,10 @@ _PATHS: Final = (
 )
 _PLAIN: Final = frozenset({"Type", "Comment", "QueryLanguage", "Next", "Default", "Resource"})
 _NESTED: Final = frozenset({"Branches", "ItemProcessor", "Iterator", "Retry", "Catch", "Choices"})
+
+_HERE: Final[frozenset[Data]] = frozenset({"input", "context"})
+_AFTER: Final[frozenset[Data]] = _HERE | {"result"}
+_IN_CATCH: Final[frozenset[Data]] = _HERE | {"errorOutput"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class Text:
 
 
 def texts(state: State) -> Iterator[Text | Finding]:
-    """Yield the texts of a state that are evaluated, and those that are not although they look so."""
+    """Yield the texts of a state that are evaluated, and those that only look so."""
     for name, value in state.fields.items():
         if name in _NESTED or name in _PLAIN:
             continue
@@ -50,18 +54,18 @@ def texts(state: State) -> Iterator[Text | Finding]:
         path = f"{state.path}/{name}"
         yield from _field(state, str(name), value, path, data)
     for key in ("Catch", "Choices"):
-        data = {"input", "context", "errorOutput"} if key == "Catch" else {"input", "context"}
+        data = _IN_CATCH if key == "Catch" else _HERE
         for path, entry in state.objects(key):
             for name, value in entry.items():
                 if name in ("ErrorEquals", "Next", "Comment"):
                     continue
                 where = f"{path}/{name}"
-                yield from _entry(state, str(name), value, where, frozenset(data))
+                yield from _entry(state, str(name), value, where, data)
 
 
 def _data(state: State, name: str) -> frozenset[Data]:
     ends = state.type in ("Task", "Parallel", "Map") and name in ("Output", "Assign")
-    return frozenset({"input", "context", "result"} if ends else {"input", "context"})
+    return _AFTER if ends else _HERE
 
 
 def _entry(
@@ -83,9 +87,13 @@ def _comparison(
     elif isinstance(value, Mapping):
         for key, each in value.items():
             yield from _comparison(state, str(key), each, f"{path}/{key}", data)
-    elif name == "Variable" or name.endswith("Path"):
-        if isinstance(value, str) and not is_placeholder(value):
-            yield Text(value, path, state, name, data, is_path=True)
+    elif name.endswith(("Variable", "Path")) and isinstance(value, str):
+        yield from _whole(value, path, state, name, data)
+
+
+def _whole(value: str, path: str, state: State, name: str, data: frozenset[Data]) -> Iterator[Text]:
+    if not is_placeholder(value):
+        yield Text(value, path, state, name, data, is_path=True)
 
 
 def _field(
@@ -94,8 +102,8 @@ def _field(
     if state.language == "JSONata":
         yield from _jsonata(state, name, value, path, data)
     elif name in _PATHS:
-        if isinstance(value, str) and not is_placeholder(value):
-            yield Text(value, path, state, name, data, is_path=True)
+        if isinstance(value, str):
+            yield from _whole(value, path, state, name, data)
     elif name in _TEMPLATES:
         yield from _jsonpath(state, name, value, path, data)
 
@@ -136,13 +144,8 @@ def _jsonpath(
     if isinstance(value, Mapping):
         for key, each in value.items():
             where = f"{path}/{pointer(str(key))}"
-            if isinstance(key, str) and key.endswith(".$"):
-                if isinstance(each, str):
-                    if not is_placeholder(each):
-                        yield Text(each, where, state, name, data)
-                else:
-                    text = f"expected a path or an intrinsic function, not {each!r}; remove the .$"
-                    yield Finding("path-syntax", where, text)
+            if str(key).endswith(".$"):
+                yield from _evaluated(each, Text(str(each), where, state, name, data))
             elif str(key) != "Resource":
                 yield from _jsonpath(state, name, each, where, data)
     elif isinstance(value, list):
@@ -155,6 +158,15 @@ def _jsonpath(
         key = path.rpartition("/")[2]
         text = f"is sent as it is written; to send what is at the path, name the field {key}.$"
         yield Finding("literal-path", path, text)
+
+
+def _evaluated(value: Any, text: Text) -> Iterator[Text | Finding]:
+    """Yield the value of a field whose name ends in ``.$``."""
+    if not isinstance(value, str):
+        message = f"expected a path or an intrinsic function, not {value!r}; remove the .$"
+        yield Finding("path-syntax", text.path, message)
+    elif not is_placeholder(value):
+        yield text
 
 
 def _looks_like_path(value: str) -> bool:

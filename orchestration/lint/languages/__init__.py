@@ -1,0 +1,1 @@
+"""The two query languages: what their texts read, and where such texts stand."""

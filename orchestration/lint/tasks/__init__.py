@@ -1,0 +1,1 @@
+"""Tasks: their integrations and requests, and what they leave to be paid."""
