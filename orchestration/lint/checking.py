@@ -11,12 +11,14 @@ from orchestration.lint import (
     fields,
     flow,
     handlers,
+    inputs,
     machines,
     nested,
     reading,
     scopes,
 )
 from orchestration.lint.findings import Finding
+from orchestration.lint.inputs import Fields
 from orchestration.lint.languages import templates
 from orchestration.lint.machines import Machine, State
 from orchestration.lint.scopes import Scope
@@ -39,17 +41,17 @@ def check(definition: Mapping[str, Any]) -> list[Finding]:
 
 
 def _findings(top: Machine) -> Iterator[Finding]:
-    everywhere, known = flow.by_name(top), scopes.scopes(top)
+    everywhere, known, given = flow.by_name(top), scopes.scopes(top), inputs.inputs(top)
     for machine in machines.machines(top):
         yield from fields.of_machine(machine)
         yield from flow.findings(machine, everywhere)
         for state in machine.states.values():
-            yield from _state(state, known.get(state))
+            yield from _state(state, known.get(state), given.get(state))
         yield from costs.findings(machine)
     yield from flow.duplicates(top)
 
 
-def _state(state: State, scope: Scope | None) -> Iterator[Finding]:
+def _state(state: State, scope: Scope | None, given: Fields) -> Iterator[Finding]:
     yield from fields.of_state(state)
     yield from handlers.findings(state)
     yield from choices.findings(state)
@@ -65,7 +67,7 @@ def _state(state: State, scope: Scope | None) -> Iterator[Finding]:
         if isinstance(text, Finding):
             yield text
         else:
-            yield from data.findings(text, scope)
+            yield from data.findings(text, scope, given)
 
 
 def _times(state: State) -> Iterator[Finding]:

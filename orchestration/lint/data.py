@@ -14,6 +14,7 @@ from orchestration.checks.requests import operation_model
 from orchestration.checks.shapes import Shape
 from orchestration.errors import near
 from orchestration.lint.findings import Finding
+from orchestration.lint.inputs import Fields
 from orchestration.lint.languages import jsonata, jsonpath
 from orchestration.lint.languages.templates import Text
 from orchestration.lint.machines import State
@@ -34,15 +35,15 @@ _REFERENCES: Final = ("ResultPath",)
 _TOKEN: Final = "waitForTaskToken"  # noqa: S105 - the name of a pattern
 
 
-def findings(text: Text, scope: Scope) -> Iterator[Finding]:
+def findings(text: Text, scope: Scope, given: Fields) -> Iterator[Finding]:
     """Yield what is wrong with a text and with what it reads."""
     if text.state.language == "JSONata":
-        yield from _jsonata(text, scope)
+        yield from _jsonata(text, scope, given)
     else:
         yield from _jsonpath(text, scope)
 
 
-def _jsonata(text: Text, scope: Scope) -> Iterator[Finding]:
+def _jsonata(text: Text, scope: Scope, given: Fields) -> Iterator[Finding]:
     reading = jsonata.read(jsonata.expression(text.text))
     if reading.error is not None:
         yield Finding("jsonata-syntax", text.path, f"cannot be parsed: {reading.error}")
@@ -63,6 +64,8 @@ def _jsonata(text: Text, scope: Scope) -> Iterator[Finding]:
     for use in dict.fromkeys(reading.uses):
         if use.name == "states":
             yield from _states(text, use.path)
+            if use.path[:1] == ("input",) and not guarded:
+                yield from _input(text, use.path[1:], given)
         elif not use.is_called and use.name not in jsonata.FUNCTIONS:
             yield from _variable(use.name, text, scope, guarded=guarded)
 
@@ -88,6 +91,17 @@ def _variable(name: str, text: Text, scope: Scope, *, guarded: bool) -> Iterator
     elif name not in scope.must and not guarded:
         message = f"${name} is assigned on some ways to this state only; assign it on the others"
         yield Finding("maybe-undefined", text.path, message)
+
+
+def _input(text: Text, path: tuple[str, ...], given: Fields) -> Iterator[Finding]:
+    for name in path:
+        if given is None:
+            return
+        if name not in given:
+            message = f"no way to this state gives its input a field {name}{near(name, given)}"
+            yield Finding("unknown-input", text.path, message)
+            return
+        given = given[name]
 
 
 def _states(text: Text, path: tuple[str, ...]) -> Iterator[Finding]:

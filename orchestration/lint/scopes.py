@@ -5,6 +5,7 @@ https://docs.aws.amazon.com/step-functions/latest/dg/workflow-variables.html (re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from orchestration.lint.findings import Finding
 from orchestration.lint.machines import Machine, State
 
 Names = frozenset[str]
+_EXISTS = re.compile(r"\$exists\(\s*\$(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,13 @@ def _ways(state: State) -> Iterator[tuple[State, Names]]:
         for _, rule in state.objects(key):
             target = states.get(str(rule.get("Next")))
             if target is not None:
-                yield target, assigned(rule)
+                yield target, assigned(rule) | _asked(rule)
+
+
+def _asked(rule: Mapping[str, Any]) -> Names:
+    """Return the variables that exist where a rule of a Choice matches."""
+    condition = str(rule.get("Condition", ""))
+    return frozenset(() if "$not" in condition else _EXISTS.findall(condition))
 
 
 def shadowing(state: State, scope: Scope) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 FUNCTIONS: Final = frozenset(
@@ -52,6 +53,7 @@ def expression(text: str) -> str:
     return text[2:-2].strip()
 
 
+@lru_cache(maxsize=4096)
 def read(source: str) -> Reading:
     """Return what an expression reads, or what is wrong with it."""
     reading = Reading()

@@ -1,0 +1,92 @@
+"""Faults that are planted in definitions that work are found; what works has no finding."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from orchestration.lint import RULES, check, lint
+from tests.lint.definitions import WORKING
+from tests.lint.faults import FAULTS, Fault
+
+ROOT = Path(__file__).parents[2]
+
+
+def _holder(value: Any, pointer: str) -> Any:
+    """Return what holds the place that a finding names."""
+    for part in pointer.split("/")[1:-1]:
+        value = value[int(part)] if isinstance(value, list) else value[part]
+    return value
+
+
+@pytest.mark.parametrize("name", WORKING)
+def test_a_definition_that_works_has_no_finding(name: str) -> None:
+    assert check(WORKING[name]) == []
+
+
+@pytest.mark.parametrize("name", WORKING)
+def test_what_faults_are_planted_in_satisfies_the_public_validators(
+    name: str, asl_validators: Callable[[dict[str, Any]], list[dict[str, str]]]
+) -> None:
+    assert asl_validators(WORKING[name]) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.kind)
+def test_a_planted_fault_is_found(fault: Fault) -> None:
+    planted = fault.planted()
+    findings = check(planted)
+    assert fault.rule in {finding.rule for finding in findings}
+    for finding in findings:
+        assert _holder(planted, finding.path) is not None
+
+
+def test_there_are_faults_of_many_kinds() -> None:
+    assert len({fault.kind for fault in FAULTS}) == len(FAULTS) >= 60
+
+
+def test_each_rule_has_a_fault_that_it_finds() -> None:
+    of_files = {"duplicate-key", "not-a-state-machine"}
+    assert {fault.rule for fault in FAULTS} == set(RULES) - of_files
+
+
+def test_yaml_reads_as_json_does() -> None:
+    planted = FAULTS[0].planted()
+    assert lint(yaml.safe_dump(planted), is_yaml=True) == lint(json.dumps(planted)) != []
+
+
+@pytest.mark.parametrize("is_yaml", [False, True])
+def test_a_key_that_stands_twice_is_found(is_yaml: bool) -> None:
+    text = '{"StartAt": "A", "States": {"A": {"Type": "Succeed"}, "A": {"Type": "Fail"}}}'
+    (finding,) = lint(text, is_yaml=is_yaml)
+    assert (finding.rule, finding.path) == ("duplicate-key", "/States/A")
+
+
+def test_what_is_filled_in_when_deploying_is_no_fault() -> None:
+    request = {"FunctionName": "${Function}", "Payload": {"bucket": "{% '${Bucket}' & $n %}"}}
+    state = {
+        "Type": "Task",
+        "QueryLanguage": "JSONata",
+        "Resource": "arn:${AWS::Partition}:states:::lambda:invoke",
+        "Arguments": request,
+        "TimeoutSeconds": "${Timeout}",
+        "End": True,
+    }
+    start = {"Type": "Pass", "Assign": {"n": 1}, "Next": "Call"}
+    assert check({"StartAt": "Start", "States": {"Start": start, "Call": state}}) == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "statemachines").glob("*.json")), ids=str)
+def test_our_renderings_have_no_finding(path: Path) -> None:
+    assert lint(path.read_text(encoding="utf-8")) == []
+
+
+def test_the_page_has_each_rule() -> None:
+    page = (ROOT / "docs" / "lint.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    told = {row[0].strip("| `"): (row[1], row[2]) for row in rows}
+    assert told == {name: (severity, text) for name, (severity, text) in RULES.items()}
