@@ -47,19 +47,8 @@ def _jsonata(text: Text, scope: Scope, given: Fields) -> Iterator[Finding]:
     reading = jsonata.read(jsonata.expression(text.text))
     if reading.error is not None:
         yield Finding("jsonata-syntax", text.path, f"cannot be parsed: {reading.error}")
-    for name in dict.fromkeys(reading.contextless):
-        instead = "$states.input" if name.startswith("$") else f"$states.input.{name}"
-        message = f"{name} has no value there; write {instead}, or the variable ${name}"
-        if name.startswith("$"):
-            message = f"{name} has no value outside of a path; write {instead}"
-        yield Finding("no-context", text.path, message)
-    calls = {use.name for use in reading.uses if use.is_called}
-    for name in sorted(calls - scope.may):
-        if name == "eval":
-            yield Finding("unknown-function", text.path, "there is no $eval; use $parse for JSON")
-        elif name not in jsonata.FUNCTIONS:
-            message = f"there is no function ${name}{_close(name, jsonata.FUNCTIONS)}"
-            yield Finding("unknown-function", text.path, message)
+    yield from _without_context(reading, text)
+    yield from _functions(reading, text, scope)
     guarded = _is_guarded(text)
     for use in dict.fromkeys(reading.uses):
         if use.name == "states":
@@ -68,6 +57,25 @@ def _jsonata(text: Text, scope: Scope, given: Fields) -> Iterator[Finding]:
                 yield from _input(text, use.path[1:], given)
         elif not use.is_called and use.name not in jsonata.FUNCTIONS:
             yield from _variable(use.name, text, scope, guarded=guarded)
+
+
+def _without_context(reading: jsonata.Reading, text: Text) -> Iterator[Finding]:
+    for name in dict.fromkeys(reading.contextless):
+        instead = "$states.input" if name.startswith("$") else f"$states.input.{name}"
+        message = f"{name} has no value there; write {instead}, or the variable ${name}"
+        if name.startswith("$"):
+            message = f"{name} has no value outside of a path; write {instead}"
+        yield Finding("no-context", text.path, message)
+
+
+def _functions(reading: jsonata.Reading, text: Text, scope: Scope) -> Iterator[Finding]:
+    calls = {use.name for use in reading.uses if use.is_called}
+    for name in sorted(calls - scope.may):
+        if name == "eval":
+            yield Finding("unknown-function", text.path, "there is no $eval; use $parse for JSON")
+        elif name not in jsonata.FUNCTIONS:
+            message = f"there is no function ${name}{_close(name, jsonata.FUNCTIONS)}"
+            yield Finding("unknown-function", text.path, message)
 
 
 def _is_guarded(text: Text) -> bool:
@@ -147,7 +155,7 @@ def _context(text: Text, path: tuple[str, ...]) -> Iterator[Finding]:
             yield Finding("unavailable-data", text.path, message)
     elif first == "Task" and not _waits(text.state):
         message = "the context object has Task.Token only in a Task with .waitForTaskToken"
-        yield Finding("unavailable-data", text.path, message)
+        yield Finding("absent-token", text.path, message)
 
 
 def _reads_that_alone(text: Text) -> bool:

@@ -40,6 +40,7 @@ RULES: Final[dict[str, tuple[Severity, str]]] = {
     "missing-request-field": ("error", "A request has the fields that the API requires."),
     "wrong-request-value": ("error", "A value in a request is one that the API takes."),
     "doubtful-request-value": ("warning", "A value has the type, bounds and pattern of the API."),
+    "absent-token": ("warning", "`Task.Token` is read by a task that waits for it."),
     "heartbeat": ("error", "`HeartbeatSeconds` is less than `TimeoutSeconds`."),
     "unused-heartbeat": ("warning", "Heartbeats are sent to activities and by holders of a token."),
     # Expressions and paths.

@@ -201,7 +201,7 @@ _ROWS: Final[list[tuple[str, str, str, Any, str]]] = [
     ("an item outside of a Map", "jsonata", "States/Weak/Cause",
      "{% $states.context.Map.Item.Value %}", "unavailable-data"),
     ("a token where none is awaited", "jsonata", "States/Tell/Branches/1/States/Publish/Arguments"
-     "/Message", "{% $states.context.Task.Token %}", "unavailable-data"),
+     "/Message", "{% $states.context.Task.Token %}", "absent-token"),
     ("a path that a response has not", "jsonata", "States/CreateFileSystem/Assign/fileSystem",
      "{% $states.result.FileSystem.FileSystemID %}", "undefined-path"),
     ("a path that a job's description has not", "jsonata", "States/Train/Output/artifact",

@@ -76,6 +76,7 @@ class Call:
 
 def path(text: str) -> Path:
     """Read a path; ``SyntaxFault`` where it is none."""
+    text = text.rstrip()  # The service does not mind blanks at the end.
     head = _HEAD.match(text)
     if head is None:
         raise SyntaxFault(f"{text!r} is no path; it begins with $")

@@ -27,6 +27,9 @@ _ARN = re.compile(
 )
 _REST = re.compile(r"(?P<service>[^:]+):(?P<action>[^.]+?)(?:\.(?P<pattern>[^.]+))?", re.DOTALL)
 _PARTITIONS = re.compile(r"aws(-[a-z-]+)?")
+_KNOWN: Final = ("aws", "aws-cn", "aws-us-gov")
+_NAMED: Final = ("activity:", "stateMachine:")
+"""What has an ARN of its own, with region and account."""
 _TOKEN: Final = "waitForTaskToken"  # noqa: S105 - the name of a pattern
 RETIRED: Final = frozenset(
     {
@@ -120,8 +123,8 @@ def response_names(state: State) -> list[str] | None:
 
 def _parts(resource: str) -> tuple[str, str, str] | None:
     arn = _ARN.fullmatch(resource)
-    rest = _REST.fullmatch(arn["rest"]) if arn is not None and not arn["region"] else None
-    if rest is None or is_placeholder(rest[0]):
+    rest = _REST.fullmatch(arn["rest"]) if arn is not None else None
+    if rest is None or is_placeholder(rest[0]) or rest[0].startswith(_NAMED):
         return None
     return rest["service"], rest["action"], rest["pattern"] or ""
 
@@ -145,10 +148,7 @@ def findings(state: State) -> Iterator[Finding]:
     if not _PARTITIONS.fullmatch(arn["partition"]) and not is_placeholder(arn["partition"]):
         text = f"there is no partition {arn['partition']}{near(arn['partition'], _KNOWN)}"
         yield Finding("unknown-integration", path, text)
-    if arn["region"]:
-        if not is_placeholder(resource) and not arn["rest"].startswith("activity:"):
-            text = "an activity has arn:aws:states:REGION:ACCOUNT:activity:NAME, and an integration"
-            yield Finding("unknown-integration", path, f"{text} neither region nor account")
+    if arn["rest"].startswith(_NAMED):
         return
     parts = _parts(resource)
     if parts is None:
@@ -159,9 +159,6 @@ def findings(state: State) -> Iterator[Finding]:
         yield from _sdk(*parts[1:], path)
     else:
         yield from _optimised(*parts, path)
-
-
-_KNOWN = ("aws", "aws-cn", "aws-us-gov")
 
 
 def _other(resource: str, path: str) -> Iterator[Finding]:
