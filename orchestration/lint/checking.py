@@ -29,7 +29,7 @@ from orchestration.lint.values import is_placeholder
 def lint(text: str, *, is_yaml: bool = False) -> list[Finding]:
     """Return all findings of a definition: those of the file first, then as it stands there."""
     value, findings = reading.read(text, is_yaml=is_yaml)
-    if not any(finding.rule == "not-a-state-machine" for finding in findings):
+    if value is not None and not any(f.rule == "not-a-state-machine" for f in findings):
         findings += check(value)
     return findings
 

@@ -6,6 +6,7 @@ https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -32,6 +33,8 @@ _ITEM: Final = ("Index", "Value", "Key", "Source")
 _DATA: Final = ("input", "result", "errorOutput", "context")
 _METADATA: Final = ("SdkHttpMetadata", "SdkResponseMetadata")
 _REFERENCES: Final = ("ResultPath",)
+_TOKEN_TOLD = re.compile(r"Task\.Token|\$\$'|\$states\.context(?!\.)|\$states(?!\.)")
+"""The token, or the whole context object with it."""
 _TOKEN: Final = "waitForTaskToken"  # noqa: S105 - the name of a pattern
 
 
@@ -184,9 +187,7 @@ def token_findings(state: State) -> Iterator[Finding]:
     request = state.fields.get(field)
     if request is None:
         return
-    written = str(request)
-    whole = ("$$'", "$states.context %}", "$states.context)", "${")
-    if "Token" not in written and not any(each in written for each in whole):
+    if _TOKEN_TOLD.search(str(request)) is None:
         token = "$$.Task.Token" if field == "Parameters" else "{% $states.context.Task.Token %}"
         message = f"nobody is told the token, so the task waits until it times out; send {token}"
         yield Finding("unused-token", f"{state.path}/{field}", message)

@@ -15,7 +15,7 @@ from orchestration.lint.machines import State
 from orchestration.lint.values import is_expression, is_placeholder
 
 _DISTRIBUTED: Final = (
-    *("ItemReader", "ItemBatcher", "ResultWriter", "Label", "ToleratedFailureCount"),
+    *("ItemReader", "ItemBatcher", "ResultWriter", "ToleratedFailureCount"),
     *("ToleratedFailurePercentage", "ToleratedFailureCountPath", "ToleratedFailurePercentagePath"),
 )
 _READERS: Final = frozenset({"s3:getObject", "s3:listObjectsV2"})

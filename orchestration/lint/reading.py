@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
-import yaml
-
+from orchestration.errors import PipelineError
 from orchestration.lint.findings import Finding
 from orchestration.lint.machines import pointer
+from orchestration.pipeline.yaml import TWICE, parsed
 
-LONGEST_DEFINITION = 1_048_576
+LONGEST_DEFINITION: Final = 1_048_576
+_NONE: Final = "not-a-state-machine"
 
 
 def read(text: str, *, is_yaml: bool) -> tuple[Any, list[Finding]]:
     """Return the content of a file, and what is wrong with it as a file."""
     try:
-        node = _compose(text) if is_yaml else None
-        value = yaml.safe_load(text) if is_yaml else json.loads(text, object_pairs_hook=_Pairs)
-    except (ValueError, yaml.YAMLError) as error:
-        kind = "YAML" if is_yaml else "JSON"
-        return None, [Finding("not-a-state-machine", "", f"it cannot be read as {kind}: {error}")]
-    findings = list(_twice(node, "") if is_yaml else _pairs_twice(value, ""))
-    findings += _whole(value, text)
-    return (value if is_yaml else _plain(value)), findings
+        value = parsed(text, Path()) if is_yaml else json.loads(text, object_pairs_hook=_Pairs)
+    except PipelineError as error:
+        (problem,) = error.problems
+        rule = "duplicate-key" if TWICE in problem.message else _NONE
+        return None, [Finding(rule, "", problem.message)]
+    except (ValueError, RecursionError) as error:
+        return None, [Finding(_NONE, "", f"it cannot be read as JSON: {error}")]
+    findings = [*_twice(value, ""), *_whole(value, text)]
+    return _plain(value), findings
 
 
 def _whole(value: Any, text: str) -> Iterator[Finding]:
     if not isinstance(value, Mapping):
-        yield Finding("not-a-state-machine", "", "expected an object with StartAt and States")
+        yield Finding(_NONE, "", "expected an object with StartAt and States")
     elif "States" not in value and "StartAt" not in value:
         hint = "; lint the definition inside of it" if "Resources" in value else ""
-        yield Finding("not-a-state-machine", "", f"it has neither StartAt nor States{hint}")
+        yield Finding(_NONE, "", f"it has neither StartAt nor States{hint}")
     if len(text) > LONGEST_DEFINITION:
         compact = len(json.dumps(value, separators=(",", ":"), default=str))
         if compact > LONGEST_DEFINITION:
@@ -55,30 +58,13 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-def _pairs_twice(value: Any, path: str) -> Iterator[Finding]:
+def _twice(value: Any, path: str) -> Iterator[Finding]:
     if isinstance(value, _Pairs):
         yield from (_duplicate(path, name) for name in value.twice)
         for name, item in value.items():
-            yield from _pairs_twice(item, f"{path}/{pointer(name)}")
+            yield from _twice(item, f"{path}/{pointer(name)}")
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _pairs_twice(item, f"{path}/{index}")
-
-
-def _compose(text: str) -> yaml.Node | None:
-    return yaml.compose(text, Loader=yaml.SafeLoader)
-
-
-def _twice(node: yaml.Node | None, path: str) -> Iterator[Finding]:
-    if isinstance(node, yaml.MappingNode):
-        names = [str(key.value) for key, _ in node.value]
-        for name in dict.fromkeys(names):
-            if names.count(name) > 1:
-                yield _duplicate(path, name)
-        for key, item in node.value:
-            yield from _twice(item, f"{path}/{pointer(str(key.value))}")
-    elif isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
             yield from _twice(item, f"{path}/{index}")
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _MOST_VALUES = 100_000
 """Aliases can make a short file stand for more than memory holds."""
 _MOST_BYTES = 1 << 19
+TWICE = "stands here twice"
 _DEEPEST = 200
 """Lists and mappings in each other: Python's own recursion ends at a few hundred."""
 _TOO_DEEP = f"more than {_DEEPEST} lists and mappings in each other"
@@ -50,9 +51,13 @@ def load(path: Path) -> dict[str, Any]:
 
 def data_of(path: Path) -> Any:
     """The data in a YAML file, or a :class:`PipelineError` that names the line."""
+    return parsed(_text(path), path)
+
+
+def parsed(text: str, path: Path) -> Any:
+    """The data in a text of YAML; errors name the file that it is from."""
     import yaml
 
-    text = _text(path)
     try:
         data = yaml.load(text, Loader=_loader())  # noqa: S506 - a subclass of the safe loader
     except yaml.MarkedYAMLError as error:
@@ -108,7 +113,7 @@ def _loader() -> type[yaml.SafeLoader]:
             # Before merge keys are resolved, which writes the keys of others into the node.
             node: yaml.MappingNode = super().compose_mapping_node(anchor)
             if wrong := _repeated(node.value):
-                message = f"the key {wrong.value!r} stands here twice"
+                message = f"the key {wrong.value!r} {TWICE}"
                 raise _error(message, wrong.start_mark)
             return node
 

@@ -63,7 +63,14 @@ def test_yaml_reads_as_json_does() -> None:
 def test_a_key_that_stands_twice_is_found(is_yaml: bool) -> None:
     text = '{"StartAt": "A", "States": {"A": {"Type": "Succeed"}, "A": {"Type": "Fail"}}}'
     (finding,) = lint(text, is_yaml=is_yaml)
-    assert (finding.rule, finding.path) == ("duplicate-key", "/States/A")
+    assert finding.rule == "duplicate-key"
+    assert "'A'" in finding.message
+
+
+def test_a_state_may_be_named_no_in_yaml() -> None:
+    rule = "{Variable: $.a, IsNull: true, Next: Yes}"
+    states = f"No: {{Type: Choice, Choices: [{rule}], Default: Yes}}, Yes: {{Type: Succeed}}"
+    assert lint(f"{{StartAt: No, States: {{{states}}}}}", is_yaml=True) == []
 
 
 def test_what_is_filled_in_when_deploying_is_no_fault() -> None:
