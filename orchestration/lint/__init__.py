@@ -1,4 +1,4 @@
-"""What is wrong with a state machine's definition, whoever wrote it.
+"""Rules for definitions of state machines, whoever wrote them.
 
 Pure: a definition becomes findings, each with a rule, a path into the user's file, the problem and
 the remedy. It says what public validators leave out: integrations and requests against botocore's

@@ -1,4 +1,4 @@
-"""What texts read: variables, the data of a state, the context object, results of calls.
+"""Reads of texts: variables, the data of a state, the context object, results of calls.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html (read November
 2026).

@@ -114,7 +114,7 @@ def of_state(state: State) -> Iterator[Finding]:
     if state.type not in _TYPES:
         rule = "unknown-type" if "Type" in state.fields else "missing-field"
         hint = near(state.type, _TYPES)
-        text = f"{state.fields.get('Type')!r} is no type of state{hint}"
+        text = f"{state.fields.get('Type')!r} is unknown{hint}"
         path = f"{state.path}/Type" if rule == "unknown-type" else state.path
         yield Finding(rule, path, text if rule == "unknown-type" else "Type is required")
         return

@@ -39,13 +39,13 @@ class Use:
 
 @dataclass(slots=True)
 class Reading:
-    """What an expression reads from outside."""
+    """The reads of an expression from outside."""
 
     uses: list[Use] = field(default_factory=list)
     contextless: list[str] = field(default_factory=list)
     """Names and ``$`` that stand where there is no context to read them of."""
     error: str | None = None
-    """What is wrong with the syntax."""
+    """The fault in the syntax, if there is one."""
 
 
 def expression(text: str) -> str:

@@ -68,7 +68,7 @@ class Path:
 
 @dataclass(slots=True)
 class Call:
-    """What an intrinsic function reads, and what is wrong with it."""
+    """The reads and faults of a call of an intrinsic function."""
 
     paths: list[Path] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -79,7 +79,7 @@ def path(text: str) -> Path:
     text = text.rstrip()  # The service does not mind blanks at the end.
     head = _HEAD.match(text)
     if head is None:
-        raise SyntaxFault(f"{text!r} is no path; it begins with $")
+        raise SyntaxFault(f"expected a path, which begins with $, got {text!r}")
     position, names, is_plain, is_reference = head.end(), list[str](), True, True
     while position < len(text):
         step = _STEP.match(text, position)
@@ -166,6 +166,4 @@ def _check(name: str, arguments: list[str | None], read: Call) -> None:
             read.faults.append(f"its text has {holes} places {{}} and {count - 1} values for them")
     algorithm = arguments[1] if name == "States.Hash" else None
     if algorithm is not None and algorithm not in _HASHES:
-        read.faults.append(
-            f"{algorithm!r} is no algorithm of States.Hash{near(algorithm, _HASHES)}"
-        )
+        read.faults.append(f"{algorithm!r} is unknown to States.Hash{near(algorithm, _HASHES)}")

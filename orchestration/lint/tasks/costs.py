@@ -1,4 +1,4 @@
-"""What costs by the hour, and jobs that are paid twice.
+"""Costs by the hour that nobody ends, and jobs that are paid twice.
 
 Warnings: a definition may mean what it says.
 """

@@ -22,7 +22,7 @@ from orchestration.refs import Expression
 _LARGEST_PAYLOAD: Final = 262_144
 _ATTRIBUTE: Final = "AttributeValue"
 _SURE: Final = ("expected an object", "expected a list", "takes exactly", "AWS does not know")
-"""What no conversion mends: `"true"` is taken for true, and 5 for `"5"`."""
+"""Problems that no conversion mends: `"true"` is taken for true, and 5 for `"5"`."""
 _TO_REPLACE = re.compile(r"^'[^']*([A-Z]{2,}_[A-Z]+|EXAMPLE)")
 """Texts that documentation has in place of somebody's own."""
 

@@ -29,7 +29,7 @@ _REST = re.compile(r"(?P<service>[^:]+):(?P<action>[^.]+?)(?:\.(?P<pattern>[^.]+
 _PARTITIONS = re.compile(r"aws(-[a-z-]+)?")
 _KNOWN: Final = ("aws", "aws-cn", "aws-us-gov")
 _NAMED: Final = ("activity:", "stateMachine:")
-"""What has an ARN of its own, with region and account."""
+"""Resources with an ARN of their own, with region and account."""
 _TOKEN: Final = "waitForTaskToken"  # noqa: S105 - the name of a pattern
 RETIRED: Final = frozenset(
     {
@@ -153,7 +153,7 @@ def findings(state: State) -> Iterator[Finding]:
     parts = _parts(resource)
     if parts is None:
         if not is_placeholder(arn["rest"]):
-            text = f"{resource} is no integration: expected arn:aws:states:::SERVICE:ACTION"
+            text = f"{resource} is unknown: expected arn:aws:states:::SERVICE:ACTION"
             yield Finding("unknown-integration", path, text)
     elif parts[0] == "aws-sdk":
         yield from _sdk(*parts[1:], path)
@@ -164,7 +164,9 @@ def findings(state: State) -> Iterator[Finding]:
 def _other(resource: str, path: str) -> Iterator[Finding]:
     known = resource.startswith(("arn:", "${", "{%")) or is_placeholder(resource)
     if resource.startswith("arn:") and len(resource.split(":")) < 6:
-        yield Finding("unknown-integration", path, f"{resource} is no ARN: it has too few parts")
+        yield Finding(
+            "unknown-integration", path, f"expected an ARN, got {resource}, which has too few parts"
+        )
     elif resource.startswith("arn:") and not is_placeholder(resource):
         service = resource.split(":")[2]
         if service not in ("lambda", "states", "apigateway"):
@@ -178,7 +180,9 @@ def _other(resource: str, path: str) -> Iterator[Finding]:
             )
             yield Finding("wrong-pattern", path, text)
     elif not known:
-        text = f"{resource!r} is no ARN; an integration is arn:aws:states:::SERVICE:ACTION"
+        text = (
+            f"expected an ARN, got {resource!r}; an integration is arn:aws:states:::SERVICE:ACTION"
+        )
         yield Finding("unknown-integration", path, text)
 
 

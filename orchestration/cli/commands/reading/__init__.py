@@ -1,1 +1,1 @@
-"""The commands that read an account and change nothing of it."""
+"""The commands that read an account or a file and change nothing of it."""
