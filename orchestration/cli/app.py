@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestration.cli import answers, definitions, deploying, executing, inspecting, probing
+from orchestration.cli import answers, deploying, executing, inspecting, probing
 from orchestration.cli.commands.rendering import Artefact, Backend, Driver, Format
 from orchestration.cli.naming import use_stages
 from orchestration.cli.options import (
@@ -347,7 +347,7 @@ app.command()(deploying.deploy)
 app.command()(deploying.destroy)
 app.command()(inspecting.iam)
 app.command()(inspecting.doctor)
-app.command()(definitions.lint)
+app.command()(inspecting.lint)
 app.command()(executing.start)
 app.command()(executing.runs)
 app.command()(executing.stop)
