@@ -1,11 +1,13 @@
-"""The commands that change an account, and their options; their code is imported when they run."""
+"""The commands that change an account, or write what would, and their options; their code is imported when they run."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from orchestration.cli.commands.deployed.exporting import Format
 from orchestration.cli.commands.rendering import Backend
 from orchestration.cli.executing import Deployed
 from orchestration.cli.options import (
@@ -132,3 +134,64 @@ def upload(
     from orchestration.cli.commands import deployment
 
     deployment.upload(pipeline, parameters or (), region=region, profile=profile, as_json=as_json)
+
+
+def export(
+    form: Annotated[Format, typer.Argument(metavar="cloudformation|terraform", show_default=False)],
+    pipeline: Pipeline,
+    parameters: Parameters = None,
+    unrestricted: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Parameter that may have any value; repeatable."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="File to write; .json: as JSON."),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit with 1 if the file is stale.")
+    ] = False,
+    definitions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="S3URI", help="Folder for the definitions, which lie in the template otherwise."
+        ),
+    ] = None,
+    account: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only account; default: any.")
+    ] = None,
+    role: Annotated[
+        str | None, typer.Option(metavar="ARN", help="Role of your own; none is made then.")
+    ] = None,
+    sweep_every_h: Annotated[
+        int, typer.Option(min=1, metavar="HOURS", help="How often leftovers are looked for.")
+    ] = 1,
+    region: Annotated[
+        str | None, typer.Option(help="Only region; default: the pipeline's, else any.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Export what deploying it makes.
+
+    As a CloudFormation template or a Terraform configuration: the state machine, its roles with
+    the permissions that the steps need, its schedule, the rules, the companion. AWS is not asked. A
+    value may hold `${Name}`: that becomes a parameter of the template. Code folders are uploaded
+    with `orchestrate upload`.
+
+    Example: `orchestrate export cloudformation digits.yaml -p 'bucket=${Bucket}' -o digits.yaml`
+    """
+    from orchestration.cli.commands.deployed import exporting
+
+    exporting.export(
+        pipeline,
+        form,
+        parameters or (),
+        unrestricted or (),
+        account=account,
+        region=region,
+        role=role,
+        sweep_every_h=sweep_every_h,
+        destination=exporting.Destination(
+            file=output, check=check, definitions=definitions, as_json=as_json
+        ),
+    )

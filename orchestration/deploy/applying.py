@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, assert_never
 
@@ -77,20 +77,62 @@ def _apply(change: Change, session: Clients, sleep: Sleep) -> None:
             assert_never(subject)
 
 
+def role_request(role: Role) -> dict[str, Any]:
+    """Return the request that creates a role; its policy is put afterwards."""
+    return {
+        "RoleName": role.name,
+        "AssumeRolePolicyDocument": json.dumps(role.trust, ensure_ascii=False),
+        "Description": "Made by orchestration: may do what the steps of its pipeline do.",
+        "Tags": [{"Key": key, "Value": value} for key, value in role.tags.items()],
+    }
+
+
+def machine_request(machine: StateMachine) -> dict[str, Any]:
+    """Return the request that creates a state machine."""
+    return {
+        "name": machine.name,
+        "type": "STANDARD",
+        "tags": [{"key": key, "value": value} for key, value in machine.tags.items()],
+        "definition": stepfunctions.compact(dict(machine.definition)),
+        "roleArn": machine.role_arn,
+    }
+
+
+def schedule_request(schedule: Schedule) -> dict[str, Any]:
+    """Return the request that creates or updates a schedule."""
+    return {
+        "Name": schedule.name,
+        "GroupName": GROUP,
+        "Description": f"Starts {schedule.target_arn.rpartition(':')[2]}; made by orchestration.",
+        "ScheduleExpression": schedule.expression,
+        "ScheduleExpressionTimezone": schedule.timezone,
+        "FlexibleTimeWindow": {"Mode": schedule.window},
+        "State": schedule.state,
+        "Target": {
+            "Arn": schedule.target_arn,
+            "RoleArn": schedule.role_arn,
+            "Input": json.dumps(schedule.input, ensure_ascii=False),
+            "RetryPolicy": dict(schedule.retry),
+        },
+    }
+
+
+def rule_request(rule: Rule) -> dict[str, Any]:
+    """Return the request that creates or updates a rule; its targets are put afterwards."""
+    return {
+        "Name": rule.name,
+        "EventPattern": json.dumps(rule.pattern, ensure_ascii=False),
+        "State": rule.state,
+        "Description": "Starts or tells what its pipeline says; made by orchestration.",
+    }
+
+
 def _put_role(client: Any, before: object, role: Role) -> None:
-    tags = [{"Key": key, "Value": value} for key, value in role.tags.items()]
-    trust = json.dumps(role.trust)
+    request = role_request(role)
+    tags, trust = request["Tags"], request["AssumeRolePolicyDocument"]
     old = before if isinstance(before, Role) else None
     if old is None:
-        created = _unless(
-            "EntityAlreadyExists",
-            client.create_role,
-            RoleName=role.name,
-            AssumeRolePolicyDocument=trust,
-            Description="Made by orchestration: may do what the steps of its pipeline do.",
-            Tags=tags,
-        )
-        if not created:
+        if not _unless("EntityAlreadyExists", client.create_role, **request):
             client.update_assume_role_policy(RoleName=role.name, PolicyDocument=trust)
     else:
         if old.trust != role.trust:
@@ -109,49 +151,24 @@ def _delete_role(client: Any, role: Role) -> None:
 
 
 def _put_machine(client: Any, before: object, machine: StateMachine, sleep: Sleep) -> None:
-    tags = [{"key": key, "value": value} for key, value in machine.tags.items()]
-    definition = {
-        "definition": stepfunctions.compact(dict(machine.definition)),
-        "roleArn": machine.role_arn,
-    }
+    request = machine_request(machine)
     old = before if isinstance(before, StateMachine) else None
     if old is None and _once_known(
-        sleep,
-        "StateMachineAlreadyExists",
-        client.create_state_machine,
-        name=machine.name,
-        type="STANDARD",
-        tags=tags,
-        **definition,
+        sleep, "StateMachineAlreadyExists", client.create_state_machine, **request
     ):
         return
     if old is None or (old.definition, old.role_arn) != (machine.definition, machine.role_arn):
-        _once_known(
-            sleep, "", client.update_state_machine, stateMachineArn=machine.arn, **definition
-        )
+        changed = {key: request[key] for key in ("definition", "roleArn")}
+        _once_known(sleep, "", client.update_state_machine, stateMachineArn=machine.arn, **changed)
     if old is None or old.tags != machine.tags:
-        client.tag_resource(resourceArn=machine.arn, tags=tags)
+        client.tag_resource(resourceArn=machine.arn, tags=request["tags"])
 
 
 def _put_schedule(client: Any, change: Change, schedule: Schedule, sleep: Sleep) -> None:
     if change.after is None:
         _unless("ResourceNotFound", client.delete_schedule, Name=schedule.name, GroupName=GROUP)
         return
-    request: Mapping[str, Any] = {
-        "Name": schedule.name,
-        "GroupName": GROUP,
-        "Description": f"Starts {schedule.target_arn.rpartition(':')[2]}; made by orchestration.",
-        "ScheduleExpression": schedule.expression,
-        "ScheduleExpressionTimezone": schedule.timezone,
-        "FlexibleTimeWindow": {"Mode": schedule.window},
-        "State": schedule.state,
-        "Target": {
-            "Arn": schedule.target_arn,
-            "RoleArn": schedule.role_arn,
-            "Input": json.dumps(schedule.input, ensure_ascii=False),
-            "RetryPolicy": dict(schedule.retry),
-        },
-    }
+    request = schedule_request(schedule)
     created = change.before is None and _once_known(
         sleep, "Conflict", client.create_schedule, **request
     )
@@ -167,12 +184,7 @@ def _put_rule(client: Any, change: Change, rule: Rule, sleep: Sleep) -> None:
     if change.after is None:
         _unless("ResourceNotFound", client.delete_rule, Name=rule.name)
         return
-    client.put_rule(
-        Name=rule.name,
-        EventPattern=json.dumps(rule.pattern),
-        State=rule.state,
-        Description="Starts or tells what its pipeline says; made by orchestration.",
-    )
+    client.put_rule(**rule_request(rule))
     targets = [target.request() for target in wanted]
     _once_known(sleep, "", partial(_put_targets, client), Rule=rule.name, Targets=targets)
 

@@ -99,7 +99,7 @@ def render(
     locked(which)
     option = "" if fragment is None else f" --fragment {fragment}"
     again = f"orchestrate render {artefact.value} {pipeline}{option} -o {output}"
-    _deliver(text, output, check=check, again=again)
+    deliver(text, output, check=check, again=again)
 
 
 def _fragment(workflow: Workflow, prefix: str) -> str:
@@ -125,7 +125,7 @@ def graph(pipeline: str, form: Format, output: Path | None, *, check: bool) -> N
     workflow = named(pipeline).load().lower()
     text = picture.mermaid(workflow) if form is Format.MERMAID else picture.dot(workflow)
     again = f"orchestrate graph {pipeline} --format {form.value} -o {output}"
-    _deliver(text, output, check=check, again=again)
+    deliver(text, output, check=check, again=again)
 
 
 def lock(pipeline: str, *, check: bool) -> None:
@@ -140,7 +140,7 @@ def lock(pipeline: str, *, check: bool) -> None:
         )
     text = lock_text(which.path, files.lock(which.path))
     path = files.lock_path(which.path)
-    _deliver(text, path, check=check, again=f"orchestrate lock {pipeline}")
+    deliver(text, path, check=check, again=f"orchestrate lock {pipeline}")
 
 
 def lock_text(path: Path, content: Mapping[str, Any]) -> str:
@@ -163,7 +163,7 @@ def schema(output: Path | None, *, check: bool) -> None:
 
     kinds = Kinds.of(stage_modules())
     text = json.dumps(pipeline_schema(kinds), indent=2, ensure_ascii=False) + "\n"
-    _deliver(text, output, check=check, again=f"orchestrate schema -o {output}")
+    deliver(text, output, check=check, again=f"orchestrate schema -o {output}")
 
 
 def locked(which: Named) -> None:
@@ -172,7 +172,8 @@ def locked(which: Named) -> None:
         note(f"warning: {key} changed since it was locked; run `orchestrate lock {which}`")
 
 
-def _deliver(text: str, path: Path | None, *, check: bool, again: str) -> None:
+def deliver(text: str, path: Path | None, *, check: bool, again: str) -> None:
+    """Print a text, write it to a file, or compare it with one."""
     if path is None:
         if check:
             raise typer.BadParameter("needs a file to compare: -o FILE", param_hint="--check")

@@ -58,7 +58,7 @@ def policy(
     buckets are encrypted with are unknown here; their own policies must let the role use them.
     """
     written = document(*statements(workflow, account, runs, synchronous=synchronous))
-    _check_size(written["Statement"])
+    check_size(written["Statement"])
     return written
 
 
@@ -277,7 +277,8 @@ def _cases(arn: str) -> set[str]:
     return {arn, arn.lower()} if ":sagemaker:" in arn else {arn}
 
 
-def _check_size(documents: Sequence[Mapping[str, Any]]) -> None:
+def check_size(documents: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse statements that are too long for a role."""
     import json
 
     size = len(json.dumps(documents, separators=(",", ":")))

@@ -1,0 +1,147 @@
+"""The resources of a deployment, computed without an account."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from orchestration.catalog.partitions import partition_of
+from orchestration.deploy import other_accounts, own_role
+from orchestration.deploy.account import Account, refusal
+from orchestration.deploy.comparing import difference
+from orchestration.deploy.composing import desired, names_of
+from orchestration.deploy.exporting.placeholders import ACCOUNT, REGION, Placeholders
+from orchestration.deploy.permissions.policies import check_size
+from orchestration.deploy.resources import Current, Desired, Role, Rule, Schedule, StateMachine
+from orchestration.deploy.sources import SourceFolder
+from orchestration.errors import DeployError
+from orchestration.expressions import Json
+
+if TYPE_CHECKING:
+    from orchestration.pipeline import Pipeline
+
+Resource: TypeAlias = Role | StateMachine | Schedule | Rule
+_OWNER: Final = re.compile(r"arn:[\w-]+:iam::(\d{12}):role/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """What a deployment makes, in the order of making; unknown values are placeholders."""
+
+    pipeline: str
+    account: str | None
+    """The only account that this is for; None: any."""
+    region: str | None
+    """The only region that this is for; None: any of the partition."""
+    resources: tuple[Resource, ...]
+    code: tuple[SourceFolder, ...]
+    """Folders that must be in S3 before a run: `orchestrate upload` puts them there."""
+    warnings: tuple[str, ...]
+    placeholders: Placeholders
+
+    def key(self, resource: Resource) -> str:
+        """Return what tells a resource from others of its type: ``companion``, ``states``.
+
+        The state machine of the pipeline itself, and its schedule, have none.
+        """
+        name = resource.name.removeprefix(self.pipeline)
+        region = self.region or self.placeholders.marks[REGION]
+        return name.replace(f"-{region}-", "-").lstrip("-")
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of values that whoever creates the resources gives."""
+        names = self.placeholders.held([[each.name, each.aspects()] for each in self.resources])
+        return tuple(sorted(names - {ACCOUNT, REGION}))
+
+    @property
+    def code_uris(self) -> tuple[str, ...]:
+        """The places of the code in S3."""
+        return tuple(self.placeholders.readable(folder.uri) for folder in self.code)
+
+
+def export(
+    pipeline: Pipeline,
+    *,
+    parameters: Mapping[str, Json] | None = None,
+    unrestricted: Collection[str] = (),
+    role_arn: str | None = None,
+    sweep_every_h: int = 1,
+    account: str | None = None,
+    region: str | None = None,
+) -> Export:
+    """Compute what :func:`orchestration.deploy.step_functions` makes, and ask nobody.
+
+    The arguments are those of a deployment, and so are the errors. A value may hold ``${Name}``,
+    which becomes a parameter of the template, and ``${AWS::AccountId}`` and ``${AWS::Region}``.
+    Without ``account`` and ``region`` the template is for every account, and for every region of
+    the partition of the pipeline's own; a pipeline that names its region is for that one only.
+    """
+    values = dict(parameters or {})
+    placeholders = Placeholders.of(values.values())
+    own = own_role.named(pipeline, role_arn)
+    account = account or _owner(own)
+    region = region or pipeline.region
+    place = Account(
+        id=account or placeholders.marks[ACCOUNT],
+        region=region or placeholders.marks[REGION],
+        partition=partition_of(region),
+    )
+    wanted = desired(
+        pipeline,
+        place,
+        parameters={name: placeholders.marked(value) for name, value in values.items()},
+        unrestricted=unrestricted,
+        sweep_every_h=sweep_every_h,
+    )
+    if problems := list(_accounts_named(pipeline, place, wanted.machine)):
+        raise refusal(f"pipeline {pipeline.name} can't be exported for every account", problems)
+    _check_sizes(wanted, placeholders)
+    if own is not None:
+        wanted = own_role.under(wanted, own, place)
+    made = [change.subject for change in difference(wanted, Current())]
+    return Export(
+        pipeline=pipeline.name,
+        account=account,
+        region=region,
+        resources=tuple(each for each in made if not isinstance(each, SourceFolder)),
+        code=wanted.sources,
+        warnings=tuple(map(placeholders.readable, other_accounts.warnings(wanted))),
+        placeholders=placeholders,
+    )
+
+
+def _check_sizes(wanted: Desired, placeholders: Placeholders) -> None:
+    """Refuse a policy that fits with placeholders only, which are shorter."""
+    longest = {ACCOUNT: "1" * 12, REGION: "ap-southeast-1"}
+    policy = json.dumps(wanted.role.policy["Statement"], ensure_ascii=False)
+    check_size(json.loads(placeholders.filled(policy, longest)))
+
+
+def _owner(role_arn: str | None) -> str | None:
+    """Return the account of a role of the user's own: a state machine is in the same one."""
+    if role_arn is None:
+        return None
+    match = _OWNER.match(role_arn)
+    if match is None:
+        raise DeployError(f"expected the ARN of a role, got {role_arn!r}")
+    return match[1]
+
+
+def _accounts_named(pipeline: Pipeline, place: Account, machine: StateMachine) -> Iterator[str]:
+    """Yield roles that this deployment makes and that the pipeline names with an account."""
+    if place.id.isdigit():
+        return
+    names = names_of(pipeline.name, place)
+    definition = json.dumps(machine.definition, ensure_ascii=False)
+    for name in (names.transfer_role, names.batch_role):
+        for match in _OWNER.finditer(definition):
+            if name is not None and definition.startswith(f"{name}", match.end()):
+                yield (
+                    f"it names role {name} of account {match[1]}, which a deployment makes there; "
+                    f"export for that account (--account {match[1]}), or name the role by a "
+                    "parameter with ${AWS::AccountId}"
+                )

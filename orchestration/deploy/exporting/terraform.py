@@ -1,0 +1,231 @@
+"""A Terraform configuration, as JSON, of what a deployment makes.
+
+Texts are templates there: ``${`` and ``%{`` of a definition or a policy are escaped.
+https://developer.hashicorp.com/terraform/language/syntax/json (November 2026), and the pages of the
+provider's resources below https://registry.terraform.io/providers/hashicorp/aws/latest/docs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, assert_never
+
+from orchestration.deploy.applying import (
+    machine_request,
+    role_request,
+    rule_request,
+    schedule_request,
+)
+from orchestration.deploy.exporting.contents import Export, Resource
+from orchestration.deploy.exporting.placeholders import ACCOUNT, REGION, snake
+from orchestration.deploy.reading import POLICY
+from orchestration.deploy.resources import Role, Rule, Schedule, StateMachine
+
+PROVIDER: Final = {"source": "hashicorp/aws", "version": ">= 6.0"}
+"""From 6.0 on the data source of a region calls its name ``region``."""
+_TYPES: Final = {
+    Role: "aws_iam_role",
+    StateMachine: "aws_sfn_state_machine",
+    Schedule: "aws_scheduler_schedule",
+    Rule: "aws_cloudwatch_event_rule",
+}
+_LOCALS: Final = {ACCOUNT: "account_id", REGION: "region"}
+
+
+def configuration(export: Export) -> dict[str, Any]:
+    """Render a configuration of one module."""
+    writer = _Writer(export)
+    resources: dict[str, dict[str, Any]] = {}
+    for each in export.resources:
+        for kind, label, arguments in writer.blocks(each):
+            resources.setdefault(kind, {})[label] = arguments
+    machine = next(each for each in export.resources if isinstance(each, StateMachine))
+    variables = {snake(name): _variable(name) for name in export.parameters}
+    return {
+        "terraform": {"required_version": ">= 1.3", "required_providers": {"aws": PROVIDER}},
+        **({"variable": variables} if variables else {}),
+        "data": {"aws_caller_identity": {"current": {}}, "aws_region": {"current": {}}},
+        "locals": {
+            "account_id": "${data.aws_caller_identity.current.account_id}",
+            "region": "${data.aws_region.current.region}",
+        },
+        "resource": resources,
+        "output": {"state_machine_arn": {"value": f"${{{writer.address(machine)}.arn}}"}},
+    }
+
+
+def text(export: Export) -> str:
+    """Return the configuration as a file's text; the same every time."""
+    return json.dumps(configuration(export), indent=2, ensure_ascii=False) + "\n"
+
+
+class _Writer:
+    """Writes resources, which refer to each other."""
+
+    def __init__(self, export: Export) -> None:
+        self._export = export
+        self._addresses = {
+            each.arn: self.address(each)
+            for each in export.resources
+            if isinstance(each, Role | StateMachine)
+        }
+        self._first = next(each for each in export.resources if isinstance(each, StateMachine))
+
+    def address(self, resource: Resource) -> str:
+        """Return the address of a resource: ``aws_iam_role.states``."""
+        return f"{_TYPES[type(resource)]}.{self._label(resource)}"
+
+    def _label(self, resource: Resource) -> str:
+        return re.sub(r"[^A-Za-z0-9]+", "_", self._export.key(resource)).lower() or "pipeline"
+
+    def blocks(self, resource: Resource) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Yield a resource, and what Terraform has beside it: policies, targets."""
+        kind, label = _TYPES[type(resource)], self._label(resource)
+        match resource:
+            case Role():
+                yield kind, label, self._role(resource)
+                yield "aws_iam_role_policy", label, self._policy(resource)
+            case StateMachine():
+                yield kind, label, self._machine(resource)
+            case Schedule():
+                yield kind, label, self._schedule(resource)
+            case Rule():
+                yield kind, label, self._rule(resource)
+                for target in resource.targets:
+                    name = re.sub(r"[^A-Za-z0-9]+", "_", f"{label}_{target.id}")
+                    yield (
+                        "aws_cloudwatch_event_target",
+                        name,
+                        self._target(resource, target.request()),
+                    )
+            case _:
+                assert_never(resource)
+
+    def _role(self, role: Role) -> dict[str, Any]:
+        request = role_request(role)
+        return {
+            "name": self._text(request["RoleName"]),
+            "description": self._text(request["Description"]),
+            "assume_role_policy": self._text(request["AssumeRolePolicyDocument"]),
+            "tags": {tag["Key"]: self._text(tag["Value"]) for tag in request["Tags"]},
+        }
+
+    def _policy(self, role: Role) -> dict[str, Any]:
+        policy = json.dumps(role.policy, ensure_ascii=False)
+        address = self.address(role)
+        return {"name": POLICY, "role": f"${{{address}.name}}", "policy": self._text(policy)}
+
+    def _machine(self, machine: StateMachine) -> dict[str, Any]:
+        request = machine_request(machine)
+        written = {
+            "name": self._text(request["name"]),
+            "type": request["type"],
+            "role_arn": self._arn(request["roleArn"]),
+            "definition": self._text(request["definition"]),
+            "tags": {tag["key"]: self._text(tag["value"]) for tag in request["tags"]},
+            **self._after(request["roleArn"]),
+        }
+        conditions = list(_conditions(self._export)) if machine is self._first else []
+        return {**written, **({"lifecycle": {"precondition": conditions}} if conditions else {})}
+
+    def _schedule(self, schedule: Schedule) -> dict[str, Any]:
+        request = schedule_request(schedule)
+        target, retry = request["Target"], request["Target"]["RetryPolicy"]
+        return {
+            "name": self._text(request["Name"]),
+            "group_name": request["GroupName"],
+            "description": self._text(request["Description"]),
+            "schedule_expression": self._text(request["ScheduleExpression"]),
+            "schedule_expression_timezone": self._text(request["ScheduleExpressionTimezone"]),
+            "state": request["State"],
+            "flexible_time_window": {"mode": request["FlexibleTimeWindow"]["Mode"]},
+            "target": {
+                "arn": self._arn(target["Arn"]),
+                "role_arn": self._arn(target["RoleArn"]),
+                "input": self._text(target["Input"]),
+                "retry_policy": {snake(name): value for name, value in retry.items()},
+            },
+            **self._after(target["RoleArn"]),
+        }
+
+    def _rule(self, rule: Rule) -> dict[str, Any]:
+        request = rule_request(rule)
+        return {
+            "name": self._text(request["Name"]),
+            "description": self._text(request["Description"]),
+            "event_pattern": self._text(request["EventPattern"]),
+            "state": request["State"],
+        }
+
+    def _target(self, rule: Rule, request: Mapping[str, Any]) -> dict[str, Any]:
+        written: dict[str, Any] = {
+            "rule": f"${{{self.address(rule)}.name}}",
+            "target_id": request["Id"],
+            "arn": self._arn(request["Arn"]),
+        }
+        if "RoleArn" in request:
+            written |= {"role_arn": self._arn(request["RoleArn"])}
+            written |= self._after(request["RoleArn"])
+        if "Input" in request:
+            written["input"] = self._text(request["Input"])
+        if transformer := request.get("InputTransformer"):
+            paths = transformer["InputPathsMap"]
+            written["input_transformer"] = {
+                "input_paths": {name: self._text(path) for name, path in paths.items()},
+                "input_template": self._text(transformer["InputTemplate"]),
+            }
+        return written
+
+    def _after(self, role_arn: str) -> dict[str, Any]:
+        """Let what uses a role wait for its policy, which is a resource of its own."""
+        address = self._addresses.get(role_arn)
+        if address is None:
+            return {}
+        return {"depends_on": [address.replace("aws_iam_role.", "aws_iam_role_policy.")]}
+
+    def _arn(self, arn: str) -> str:
+        address = self._addresses.get(arn)
+        return self._text(arn) if address is None else f"${{{address}.arn}}"
+
+    def _text(self, text: str) -> str:
+        return self._export.placeholders.written(text, literal=_literal, reference=_reference)
+
+
+def _literal(text: str) -> str:
+    """Escape what begins an expression or a directive in a template.
+
+    >>> _literal("${x} {%{'a': 1}%}")
+    "$${x} {%%{'a': 1}%}"
+    """
+    return text.replace("${", "$${").replace("%{", "%%{")
+
+
+def _reference(name: str) -> str:
+    local = _LOCALS.get(name)
+    return f"${{var.{snake(name)}}}" if local is None else f"${{local.{local}}}"
+
+
+def _variable(name: str) -> dict[str, Any]:
+    """Declare a variable: text that JSON takes as it is."""
+    return {
+        "type": "string",
+        "validation": {
+            "condition": f'${{can(regex("^[^"\\\\]+$", var.{snake(name)}))}}',
+            "error_message": "Expected text without quotation marks and backslashes.",
+        },
+    }
+
+
+def _conditions(export: Export) -> Iterator[dict[str, str]]:
+    """Yield what refuses a plan for a wrong place."""
+    for name, local, value in (
+        ("account", "account_id", export.account),
+        ("region", "region", export.region),
+    ):
+        if value is not None:
+            yield {
+                "condition": f'${{local.{local} == "{value}"}}',
+                "error_message": f"This configuration is for {name} {value}.",
+            }
