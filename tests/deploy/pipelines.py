@@ -55,7 +55,7 @@ def source_folder(directory: Path) -> Path:
     return directory
 
 
-def digits(code: Path, endpoint_name: str | None = None, **fields: Any) -> Pipeline:
+def digits(code: Path, endpoint_name: Any = None, **fields: Any) -> Pipeline:
     """All four stages, named as the documentation does."""
     staged = DataStaging(name="staging", source=parameter("data"))
     train = TrainingJob(

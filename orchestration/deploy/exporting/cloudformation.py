@@ -18,7 +18,7 @@ from orchestration.deploy.applying import (
     rule_request,
     schedule_request,
 )
-from orchestration.deploy.exporting.contents import Export, Resource
+from orchestration.deploy.exporting.contents import Export, Resource, expected
 from orchestration.deploy.reading import POLICY
 from orchestration.deploy.resources import Role, Rule, Schedule, StateMachine
 from orchestration.errors import DeployError
@@ -149,6 +149,8 @@ class _Writer:
 
     def _definition(self, text: str) -> dict[str, Any]:
         """Return the definition, or its place; it holds no account, so nothing is substituted."""
+        # The same JSON, in which nothing looks like a substitution.
+        text = text.replace("${", "$\\u007b")
         if self._place is None:
             return {"DefinitionString": text}
         bucket, prefix = self._place
@@ -189,29 +191,15 @@ def _reference(name: str) -> str:
 
 def _parameters(export: Export) -> dict[str, Any]:
     """Declare the parameters: text that JSON and ARNs take as it is."""
-    lower = _in_lower_case(export)
-    plain = "text without quotation marks and backslashes"
+    lower = export.in_lower_case
     return {
         name: {
             "Type": "String",
             "AllowedPattern": r'[^"\\A-Z]+' if name in lower else r'[^"\\]+',
-            "ConstraintDescription": f"{plain}, in lower case" if name in lower else plain,
+            "ConstraintDescription": expected(lower=name in lower),
         }
         for name in export.parameters
     }
-
-
-def _in_lower_case(export: Export) -> frozenset[str]:
-    """Return what ARNs of SageMaker hold, which writes names in lower case there."""
-    policies = [each.policy for each in export.resources if isinstance(each, Role)]
-    arns = [
-        arn
-        for policy in policies
-        for statement in policy["Statement"]
-        for arn in statement["Resource"]
-        if ":sagemaker:" in arn
-    ]
-    return export.placeholders.held(arns)
 
 
 def _rules(export: Export) -> Iterator[tuple[str, Any]]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Resource: TypeAlias = Role | StateMachine | Schedule | Rule
 _OWNER: Final = re.compile(r"arn:[\w-]+:iam::(\d{12}):role/")
+_REGION: Final = r"[a-z]{2,4}(?:-[a-z]+)+-\d"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +59,21 @@ class Export:
         return tuple(sorted(names - {ACCOUNT, REGION}))
 
     @property
+    def in_lower_case(self) -> frozenset[str]:
+        """What ARNs of SageMaker hold, which writes names in lower case there."""
+        policies = [each.policy for each in self.resources if isinstance(each, Role)]
+        arns = [arn for p in policies for each in p["Statement"] for arn in each["Resource"]]
+        return self.placeholders.held([arn for arn in arns if ":sagemaker:" in arn])
+
+    @property
     def code_uris(self) -> tuple[str, ...]:
         """The places of the code in S3."""
         return tuple(self.placeholders.readable(folder.uri) for folder in self.code)
+
+
+def expected(*, lower: bool) -> str:
+    """Say which values a placeholder may have."""
+    return f"text without quotation marks and backslashes{', in lower case' * lower}"
 
 
 def export(
@@ -97,8 +110,8 @@ def export(
         unrestricted=unrestricted,
         sweep_every_h=sweep_every_h,
     )
-    if problems := list(_accounts_named(pipeline, place, wanted.machine)):
-        raise refusal(f"pipeline {pipeline.name} can't be exported for every account", problems)
+    if problems := list(_places_named(pipeline, placeholders, place, wanted.machine)):
+        raise refusal(f"pipeline {pipeline.name} can't be exported for every place", problems)
     _check_sizes(wanted, placeholders)
     if own is not None:
         wanted = own_role.under(wanted, own, place)
@@ -131,17 +144,22 @@ def _owner(role_arn: str | None) -> str | None:
     return match[1]
 
 
-def _accounts_named(pipeline: Pipeline, place: Account, machine: StateMachine) -> Iterator[str]:
-    """Yield roles that this deployment makes and that the pipeline names with an account."""
-    if place.id.isdigit():
-        return
+def _places_named(
+    pipeline: Pipeline, placeholders: Placeholders, place: Account, machine: StateMachine
+) -> Iterator[str]:
+    """Yield roles that this deployment makes, and that the pipeline names with their place."""
     names = names_of(pipeline.name, place)
     definition = json.dumps(machine.definition, ensure_ascii=False)
+    anywhere = {placeholders.marks[ACCOUNT]: r"\d{12}", placeholders.marks[REGION]: _REGION}
     for name in (names.transfer_role, names.batch_role):
-        for match in _OWNER.finditer(definition):
-            if name is not None and definition.startswith(f"{name}", match.end()):
+        arn = re.escape(place.role_arn(str(name)))
+        for mark, text in anywhere.items():
+            arn = arn.replace(mark, text)
+        for found in sorted(set(re.findall(rf"{arn}(?=[\"'])", definition))):
+            if found != place.role_arn(str(name)):
                 yield (
-                    f"it names role {name} of account {match[1]}, which a deployment makes there; "
-                    f"export for that account (--account {match[1]}), or name the role by a "
-                    "parameter with ${AWS::AccountId}"
+                    f"it names role {found.rpartition('/')[2]} of account {found.split(':')[4]}, "
+                    "which a deployment makes there; export for that account and region "
+                    "(--account, --region), or name the role by a parameter whose value holds "
+                    "${AWS::AccountId} and ${AWS::Region}"
                 )

@@ -18,7 +18,7 @@ from orchestration.deploy.applying import (
     rule_request,
     schedule_request,
 )
-from orchestration.deploy.exporting.contents import Export, Resource
+from orchestration.deploy.exporting.contents import Export, Resource, expected
 from orchestration.deploy.exporting.placeholders import ACCOUNT, REGION, snake
 from orchestration.deploy.reading import POLICY
 from orchestration.deploy.resources import Role, Rule, Schedule, StateMachine
@@ -42,7 +42,8 @@ def configuration(export: Export) -> dict[str, Any]:
         for kind, label, arguments in writer.blocks(each):
             resources.setdefault(kind, {})[label] = arguments
     machine = next(each for each in export.resources if isinstance(each, StateMachine))
-    variables = {snake(name): _variable(name) for name in export.parameters}
+    lower = export.in_lower_case
+    variables = {snake(n): _variable(n, lower=n in lower) for n in export.parameters}
     return {
         "terraform": {"required_version": ">= 1.3", "required_providers": {"aws": PROVIDER}},
         **({"variable": variables} if variables else {}),
@@ -207,13 +208,14 @@ def _reference(name: str) -> str:
     return f"${{var.{snake(name)}}}" if local is None else f"${{local.{local}}}"
 
 
-def _variable(name: str) -> dict[str, Any]:
-    """Declare a variable: text that JSON takes as it is."""
+def _variable(name: str, *, lower: bool) -> dict[str, Any]:
+    """Declare a variable: text that JSON and ARNs take as it is."""
+    refused = r"\"\\\\" + ("A-Z" if lower else "")
     return {
         "type": "string",
         "validation": {
-            "condition": f'${{can(regex("^[^"\\\\]+$", var.{snake(name)}))}}',
-            "error_message": "Expected text without quotation marks and backslashes.",
+            "condition": f'${{can(regex("^[^{refused}]+$", var.{snake(name)}))}}',
+            "error_message": f"Expected {expected(lower=lower)}.",
         },
     }
 

@@ -1,0 +1,110 @@
+"""Pipelines that are deployed and exported, and the values that both are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestration import DataStaging, Pipeline, S3Destination, Schedule, parameter
+from tests.deploy import pipelines
+
+ACCOUNT, REGION = "123456789012", "us-east-1"
+TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:alerts"
+OWN_ROLE = f"arn:aws:iam::{ACCOUNT}:role/platform/runner"
+KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+NIGHTLY = Schedule(cron="30 6 * * 1-5", timezone="Europe/Berlin")
+ODD = 'Costs ${5}, $${6}, ${!7}, %{8}, {%{9}%} and a \\ and a "'
+"""What templates take for expressions."""
+GIVEN = {
+    "role": "arn:aws:iam::${AWS::AccountId}:role/${RoleName}",
+    "bucket": "${Bucket}",
+    "data": "s3://${DataBucket}/${DataPrefix}",
+}
+"""Values as they are exported."""
+VALUES = {
+    "Bucket": "workspace",
+    "DataBucket": "incoming",
+    "DataPrefix": "set",
+    "RoleName": "SageMakerExecution",
+}
+"""What a stack of the template is given, so that it is a deployment with PARAMETERS."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A pipeline, and the options that it is deployed and exported with."""
+
+    pipeline: Pipeline
+    given: Mapping[str, str] = field(default_factory=lambda: GIVEN)
+    values: Mapping[str, str] = field(default_factory=lambda: pipelines.PARAMETERS)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    place: Mapping[str, str] = field(default_factory=dict)
+    """The only account and region that it is exported for."""
+
+
+def digits(code: Path) -> Case:
+    folder = pipelines.source_folder(code)
+    pipeline = pipelines.digits(folder, schedule=NIGHTLY, tags={"team": "vision"}, description=ODD)
+    return Case(pipeline=pipeline)
+
+
+def lustre(_: Path) -> Case:
+    return Case(pipeline=pipelines.lustre(keep_for_h=2), options={"sweep_every_h": 6})
+
+
+def events(_: Path) -> Case:
+    """A trigger, whose template has braces, and messages."""
+    trigger = {
+        "s3": {"bucket": "incoming", "prefix": "new/"},
+        "parameters": {"data": {"event": "object_uri"}},
+    }
+    notify = {"on_failure": {"sns_topic": TOPIC}, "on_success": {"sns_topic": TOPIC}}
+    pipeline = pipelines.copying(name="events", trigger=trigger, notify=notify)
+    values = {name: value for name, value in pipelines.PARAMETERS.items() if name != "data"}
+    given = {name: value for name, value in GIVEN.items() if name != "data"}
+    return Case(pipeline=pipeline, given=given, values=values)
+
+
+def following(_: Path) -> Case:
+    """A pipeline that starts after another one, in its own region."""
+    trigger = {"pipeline": "digits"}
+    return Case(pipeline=pipelines.copying(name="following", trigger=trigger, region=REGION))
+
+
+def batch(_: Path) -> Case:
+    """A copy by S3 Batch Operations, with keys and a role of the deployment's own."""
+    destination = S3Destination(
+        copy_by="batch",
+        manifest="s3://lists/digits.csv",
+        batch_role=f"arn:aws:iam::{ACCOUNT}:role/batch-{REGION}-batch",
+        kms_key=KEY,
+        source_kms_key=KEY,
+    )
+    staging = DataStaging(name="staging", source=parameter("data"), destination=destination)
+    place = {"account": ACCOUNT, "region": REGION}
+    return Case(pipeline=pipelines.copying(name="batch", stages=(staging,)), place=place)
+
+
+def own_role(code: Path) -> Case:
+    folder = pipelines.source_folder(code)
+    pipeline = pipelines.digits(folder, name="own", schedule=NIGHTLY)
+    return Case(pipeline=pipeline, options={"role_arn": OWN_ROLE})
+
+
+def llm_fsx(_: Path) -> Case:
+    """What people start from: it has a schedule, whose runs need values."""
+    more = {
+        "training_image": "image",
+        "subnet": "subnet-0123456789abcdef0",
+        "security_group": "sg-0123456789abcdef0",
+    }
+    return Case(
+        pipeline=Pipeline.load(Path("dags/llm_fsx.yaml")),
+        given={**GIVEN, **more, "subnet": "${Subnet}"},
+        values={**pipelines.PARAMETERS, **more},
+    )
+
+
+CASES = (digits, lustre, events, following, batch, own_role, llm_fsx)
