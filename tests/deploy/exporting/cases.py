@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from orchestration import DataStaging, Pipeline, S3Destination, Schedule, parameter
 from tests.deploy import pipelines
 
@@ -107,4 +109,12 @@ def llm_fsx(_: Path) -> Case:
     )
 
 
-CASES = (digits, lustre, events, following, batch, own_role, llm_fsx)
+CASES = (
+    digits,
+    events,
+    following,
+    batch,
+    own_role,
+    llm_fsx,
+    pytest.param(lustre, marks=pytest.mark.thorough),
+)

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from orchestration import Parameter, parameter
 from orchestration.deploy.exporting import cloudformation, export, terraform
 from orchestration.errors import DeployError
 from tests.deploy.exporting import resolving
-from tests.deploy.exporting.cases import CASES, GIVEN, Case, batch, digits, events, following
-from tests.deploy.exporting.test_law import STACK, exported
+from tests.deploy.exporting.cases import CASES, GIVEN, batch, digits, events, following, llm_fsx
+from tests.deploy.exporting.conftest import Made, Make
+from tests.deploy.exporting.test_law import STACK
 from tests.deploy.pipelines import digits as whole
 from tests.deploy.pipelines import source_folder
 
@@ -60,13 +61,16 @@ def lint(text: str) -> list[str]:
     return [str(m) for m in lint_all(text) if not m.rule.id.startswith("I")]
 
 
-@pytest.mark.parametrize("make", [digits, batch, events])
-def test_cfn_lint_finds_nothing(make: Callable[[Path], Case], tmp_path: Path) -> None:
-    assert lint(cloudformation.template(exported(make(tmp_path))).text()) == []
+@pytest.mark.parametrize(
+    "make",
+    [digits, events, *(pytest.param(m, marks=pytest.mark.thorough) for m in (batch, llm_fsx))],
+)
+def test_cfn_lint_finds_nothing(make: Make, made: Made) -> None:
+    assert lint(cloudformation.template(made(make)[1]).text()) == []
 
 
-def test_cfn_lint_would_find_a_wrong_property_and_a_wrong_definition(tmp_path: Path) -> None:
-    document = json.loads(cloudformation.template(exported(following(tmp_path))).text(as_json=True))
+def test_cfn_lint_would_find_a_wrong_property_and_a_wrong_definition(made: Made) -> None:
+    document = json.loads(cloudformation.template(made(following)[1]).text(as_json=True))
     document["Resources"]["StateMachine"]["Properties"]["DefinitionString"] = "{}"
     document["Resources"]["TriggerRule"]["Properties"]["Stat"] = "ENABLED"
     found = " ".join(lint(json.dumps(document)))
@@ -74,41 +78,40 @@ def test_cfn_lint_would_find_a_wrong_property_and_a_wrong_definition(tmp_path: P
     assert "Stat" in found
 
 
-def test_yaml_and_json_are_the_same_template(tmp_path: Path) -> None:
-    template = cloudformation.template(exported(digits(tmp_path)))
+def test_yaml_and_json_are_the_same_template(made: Made) -> None:
+    template = cloudformation.template(made(digits)[1])
     assert yaml.safe_load(template.text()) == json.loads(template.text(as_json=True))
 
 
-def test_definitions_may_lie_in_s3(tmp_path: Path) -> None:
-    made = exported(digits(tmp_path))
-    template = cloudformation.template(made, definitions="s3://templates/definitions/")
+def test_definitions_may_lie_in_s3(made: Made) -> None:
+    _, export = made(digits)
+    template = cloudformation.template(export, definitions="s3://templates/definitions/")
     properties = template.document["Resources"]["StateMachine"]["Properties"]
     place = properties["DefinitionS3Location"]
     assert place["Bucket"] == "templates"
-    inline = cloudformation.template(made).document["Resources"]["StateMachine"]["Properties"]
+    inline = cloudformation.template(export).document["Resources"]["StateMachine"]["Properties"]
     assert template.definitions[place["Key"]] == inline["DefinitionString"]
     # It could be sent within a request, too.
     assert len(template.text().encode()) < cloudformation.MOST_INLINE_BYTES
-    assert lint(template.text()) == []
     with pytest.raises(DeployError, match="expected s3://bucket/prefix"):
-        cloudformation.template(made, definitions="templates")
+        cloudformation.template(export, definitions="templates")
 
 
 def test_a_template_that_cloudformation_would_not_take_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    template = cloudformation.template(exported(digits(tmp_path)))
+    template = cloudformation.template(made(digits)[1])
     monkeypatch.setattr(cloudformation, "MOST_BYTES", 50_000)
     with pytest.raises(DeployError, match="takes 50,000; let the definitions lie in S3"):
         template.text()
 
 
-def test_a_template_for_one_region_is_refused_elsewhere(tmp_path: Path) -> None:
-    made = exported(following(tmp_path))
-    rules = cloudformation.template(made).document["Rules"]
+def test_a_template_for_one_region_is_refused_elsewhere(made: Made) -> None:
+    _, export = made(following)
+    rules = cloudformation.template(export).document["Rules"]
     [assertion] = rules["Region"]["Assertions"]
     assert assertion["Assert"] == {"Fn::Equals": [{"Ref": "AWS::Region"}, "us-east-1"]}
-    machine = terraform.configuration(made)["resource"]["aws_sfn_state_machine"]["pipeline"]
+    machine = terraform.configuration(export)["resource"]["aws_sfn_state_machine"]["pipeline"]
     [condition] = machine["lifecycle"]["precondition"]
     assert condition["condition"] == '${local.region == "us-east-1"}'
 
@@ -134,20 +137,19 @@ def test_what_gets_into_an_arn_of_sagemaker_is_in_lower_case(tmp_path: Path) -> 
     assert "A-Z" not in variables["role_name"]["validation"]["condition"]
 
 
-def test_values_that_nothing_depends_on_are_no_parameters(tmp_path: Path) -> None:
-    made = export(digits(tmp_path).pipeline, parameters=GIVEN)
-    assert made.parameters == ("Bucket", "DataBucket", "DataPrefix", "RoleName")
+def test_values_that_nothing_depends_on_are_no_parameters(made: Made) -> None:
+    assert made(digits)[1].parameters == ("Bucket", "DataBucket", "DataPrefix", "RoleName")
 
 
-def test_names_that_terraform_would_take_for_one_are_refused(tmp_path: Path) -> None:
+def test_names_that_terraform_would_take_for_one_are_refused(made: Made) -> None:
     given = {**GIVEN, "bucket": "${dataBucket}"}
     with pytest.raises(DeployError, match="DataBucket, dataBucket"):
-        export(digits(tmp_path).pipeline, parameters=given)
+        export(made(digits)[0].pipeline, parameters=given)
 
 
 @pytest.mark.parametrize("make", CASES)
-def test_terraform_takes_every_argument(make: Callable[[Path], Case], tmp_path: Path) -> None:
-    document = json.loads(terraform.text(exported(make(tmp_path))))
+def test_terraform_takes_every_argument(make: Make, made: Made) -> None:
+    document = json.loads(terraform.text(made(make)[1]))
     assert document.keys() <= {"terraform", "variable", "data", "locals", "resource", "output"}
     addresses = set()
     for kind, labelled in document["resource"].items():
@@ -184,9 +186,9 @@ def terraform_binary() -> str | None:
 
 
 @pytest.mark.skipif(terraform_binary() is None, reason="neither terraform nor tofu is installed")
-def test_terraform_reads_every_text_as_it_was(tmp_path: Path) -> None:
+def test_terraform_reads_every_text_as_it_was(made: Made, tmp_path: Path) -> None:
     """Terraform itself evaluates the texts; what needs the provider is replaced by its value."""
-    configuration = json.loads(terraform.text(exported(digits(tmp_path))))
+    configuration = json.loads(terraform.text(made(digits)[1]))
     known = resolving.terraform_known(configuration, STACK)
     resources = json.dumps(resolving.without_meta(configuration["resource"]))
     referring = re.sub(r"\$\{(aws_[^}]*)\}", r"${local.known[\"\1\"]}", resources)

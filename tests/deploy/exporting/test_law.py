@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from tests.deploy.exporting import resolving
 from tests.deploy.exporting.cases import (
     ACCOUNT,
     CASES,
-    OWN_ROLE,
     REGION,
     TOPIC,
     VALUES,
@@ -26,7 +25,9 @@ from tests.deploy.exporting.cases import (
     batch,
     digits,
     events,
+    own_role,
 )
+from tests.deploy.exporting.conftest import Made, Make
 
 pytestmark = pytest.mark.slow
 
@@ -81,62 +82,53 @@ def _resources(value: Any) -> Iterator[Any]:
             yield from _resources(getattr(value, each.name))
 
 
-def exported(case: Case) -> Export:
-    options: dict[str, Any] = {**case.place, **case.options}
-    return export(case.pipeline, parameters=case.given, **options)
-
-
 @pytest.mark.parametrize("make", CASES)
-def test_both_exports_are_the_deployment(
-    make: Callable[[Path], Case], aws: EmbeddedAws, tmp_path: Path
-) -> None:
-    case = make(tmp_path)
-    there, made = deployed(case, aws), exported(case)
+def test_both_exports_are_the_deployment(make: Make, aws: EmbeddedAws, made: Made) -> None:
+    case, export = made(make)
+    there = deployed(case, aws)
     assert len(there) >= 2
-    template = json.loads(cloudformation.template(made).text(as_json=True))
+    template = json.loads(cloudformation.template(export).text(as_json=True))
     assert resolving.compared(resolving.cloudformation(template, STACK)) == there
-    configuration = json.loads(terraform.text(made))
+    configuration = json.loads(terraform.text(export))
     assert resolving.compared(resolving.terraform(configuration, STACK)) == there
 
 
-def test_another_account_and_region_have_theirs(tmp_path: Path) -> None:
+def test_another_account_and_region_have_theirs(made: Made) -> None:
     """What the placeholders stand for is the account's, in names, policies and links."""
-    case, place = digits(tmp_path), {"AWS::AccountId": "999999999999", "AWS::Region": "eu-west-3"}
-    document = cloudformation.template(exported(case)).document
+    place = {"AWS::AccountId": "999999999999", "AWS::Region": "eu-west-3"}
+    document = cloudformation.template(made(digits)[1]).document
     found = resolving.cloudformation(document, {**STACK, **place})
     assert ACCOUNT not in repr(found)
     assert REGION not in repr([each for each in found if not isinstance(each, StateMachine)])
     assert "digits-eu-west-3-states" in {each.name for each in found}
 
 
-def test_the_same_pipeline_gives_the_same_bytes(tmp_path: Path) -> None:
+def texts(export: Export) -> list[str]:
+    template = cloudformation.template(export)
+    return [template.text(), template.text(as_json=True), terraform.text(export)]
+
+
+def test_the_same_pipeline_gives_the_same_bytes(made: Made, tmp_path: Path) -> None:
     case = events(tmp_path)
-
-    def texts() -> list[str]:
-        template = cloudformation.template(exported(case))
-        return [template.text(), template.text(as_json=True), terraform.text(exported(case))]
-
-    assert texts() == texts()
+    assert texts(made(events)[1]) == texts(export(case.pipeline, parameters=case.given))
 
 
-def test_no_placeholder_is_left_in_a_text(tmp_path: Path) -> None:
-    for make in CASES:
-        made = exported(make(tmp_path))
-        texts = [cloudformation.template(made).text(), terraform.text(made)]
-        assert not [c for text in texts for c in text if "\ue000" <= c <= "\uf8ff"]
+@pytest.mark.parametrize("make", [digits, events])
+def test_no_placeholder_is_left_in_a_text(make: Make, made: Made) -> None:
+    every = "".join(texts(made(make)[1]))
+    assert [character for character in every if "\ue000" <= character <= "\uf8ff"] == []
 
 
 @pytest.mark.parametrize("place", [{}, {"account": ACCOUNT}, {"region": REGION}])
-def test_a_role_that_is_made_is_never_left_out(place: dict[str, Any], tmp_path: Path) -> None:
+def test_a_role_that_is_made_is_never_left_out(place: dict[str, Any], made: Made) -> None:
     """The pipeline names it with an account and a region, which a template for others has not."""
-    case = batch(tmp_path)
+    case, _ = made(batch)
     with pytest.raises(DeployError, match=r"names role batch-us-east-1-batch.*--account"):
         export(case.pipeline, parameters=case.given, **place)
 
 
-def test_a_role_of_the_users_own_is_not_exported(tmp_path: Path) -> None:
-    case = digits(tmp_path)
-    made = export(case.pipeline, parameters=case.given, role_arn=OWN_ROLE)
-    assert made.account == ACCOUNT
-    types = {e["Type"] for e in cloudformation.template(made).document["Resources"].values()}
+def test_a_role_of_the_users_own_is_not_exported(made: Made) -> None:
+    _, export = made(own_role)
+    assert export.account == ACCOUNT
+    types = {e["Type"] for e in cloudformation.template(export).document["Resources"].values()}
     assert "AWS::IAM::Role" not in types
