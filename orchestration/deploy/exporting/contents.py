@@ -30,7 +30,7 @@ _REGION: Final = r"[a-z]{2,4}(?:-[a-z]+)+-\d"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """What a deployment makes, in the order of making; unknown values are placeholders."""
+    """The resources of a deployment, in the order of making; unknown values are placeholders."""
 
     pipeline: str
     account: str | None
@@ -60,7 +60,7 @@ class Export:
 
     @property
     def in_lower_case(self) -> frozenset[str]:
-        """What ARNs of SageMaker hold, which writes names in lower case there."""
+        """The names that ARNs of SageMaker hold, where it writes lower case."""
         policies = [each.policy for each in self.resources if isinstance(each, Role)]
         arns = [arn for p in policies for each in p["Statement"] for arn in each["Resource"]]
         return self.placeholders.held([arn for arn in arns if ":sagemaker:" in arn])
