@@ -1,4 +1,4 @@
-"""The commands that change an account, or write what would, and their options; their code is imported when they run."""
+"""The commands that change an account, or say what would; their code is imported when they run."""
 
 from __future__ import annotations
 
