@@ -342,6 +342,7 @@ def demo(as_json: Json = False) -> None:
 
 
 app.command()(inspecting.cost)
+app.command()(inspecting.schedule)
 app.command()(probing.probe)
 app.command()(deploying.deploy)
 app.command()(deploying.destroy)

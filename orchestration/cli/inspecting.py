@@ -183,3 +183,23 @@ def lint(
     from orchestration.cli.commands.reading import linting
 
     linting.lint(files, as_json=as_json)
+
+
+def schedule(
+    pipeline: Pipeline,
+    count: Annotated[int, typer.Option("--next", min=1, max=1000, help="Moments to show.")] = 10,
+    after: Annotated[
+        str | None, typer.Option(metavar="TIME", help="After this; UTC unless it says. Now.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show when it runs next by its schedule.
+
+    By the rules of EventBridge Scheduler: a time that clocks skip is not run, one that they repeat
+    runs once. Says where Airflow does otherwise.
+
+    Example: `orchestrate schedule llm_fsx.yaml --next 3`
+    """
+    from orchestration.cli.commands import scheduling
+
+    scheduling.schedule(pipeline, count, after, as_json=as_json)

@@ -22,7 +22,7 @@ from orchestration.deploy.resources import Desired, Names, Role, Schedule, State
 from orchestration.deploy.starting import Maker, schedule
 from orchestration.errors import near
 from orchestration.expressions import Json, Parameter, walk
-from orchestration.pipeline import cron
+from orchestration.pipeline.schedules import cron
 
 if TYPE_CHECKING:
     from orchestration.graph import Workflow

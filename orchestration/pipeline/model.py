@@ -16,6 +16,7 @@ from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.lowering import lower, of_requests
 from orchestration.pipeline.problems import problems
+from orchestration.pipeline.schedules.firing import differences
 from orchestration.pipeline.triggers import checking as triggers
 from orchestration.pipeline.unusable import unusable
 from orchestration.pipeline.wording import from_validation
@@ -125,6 +126,7 @@ class Pipeline(Description):
         )
         return [
             *self._scheduled_without(),
+            *self._fires_otherwise(),
             *triggers.warnings(Draft.of(self)),
             *placed(of_stages, self._sections()),
         ]
@@ -152,6 +154,11 @@ class Pipeline(Description):
                 "value here, or else give it to dag(…, parameters=…), which fails without, and to "
                 "`orchestrate deploy`",
             )
+
+    def _fires_otherwise(self) -> Iterator[Problem]:
+        if self.schedule is not None:
+            for problem in differences(self.schedule.cron, self.schedule.timezone):
+                yield problem.within("schedule")
 
     def facts(self) -> dict[str, list[str]]:
         """Return the facts that follow from each stage's numbers: sizes of clusters and batches.

@@ -239,7 +239,7 @@ def _tags(tags: Iterable[str]) -> Iterator[Problem]:
 
 
 def _schedule(draft: Draft) -> Iterator[Problem]:
-    from orchestration.pipeline import cron
+    from orchestration.pipeline.schedules import cron
 
     if draft.schedule is None:
         return

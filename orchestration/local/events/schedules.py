@@ -10,12 +10,13 @@ import datetime
 import re
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from orchestration.errors import LocalError
 from orchestration.local.account.protocol import ACCOUNT_ID
 from orchestration.local.engine.deliveries import start
+from orchestration.pipeline.schedules.firing import times
 
 _UNITS: Final = {"minute": 60, "hour": 3600, "day": 86400}
 _MOST: Final = 1000
@@ -67,11 +68,8 @@ def _moments(
             yield moment
             moment += step
     elif match := re.fullmatch(r"cron\((.*) \*\)", expression):
-        from croniter import croniter
-
-        zone = ZoneInfo(schedule.schedule_expression_timezone)
-        times = croniter(_five(match[1]), begin.astimezone(zone))
-        while (moment := times.get_next(datetime.datetime)) <= end:
+        zone = schedule.schedule_expression_timezone
+        for moment in takewhile(lambda at: at <= end, times(_five(match[1]), zone, begin)):
             yield moment.astimezone(datetime.UTC)
 
 

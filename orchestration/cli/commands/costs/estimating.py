@@ -69,7 +69,7 @@ def estimated(pipeline: Pipeline, asked: Asked, expected: Mapping[str, Expected]
     """Return the estimate of a pipeline with what is given."""
     from orchestration.backends import stepfunctions
     from orchestration.catalog import best_known_region
-    from orchestration.pipeline.cron import runs_per_month
+    from orchestration.pipeline.schedules.cron import runs_per_month
     from orchestration.pricing import Assumptions, estimate
     from orchestration.pricing.assumptions import parse
     from orchestration.pricing.estimating import stages
