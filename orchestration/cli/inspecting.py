@@ -26,7 +26,7 @@ def iam(
         typer.Option(
             "--for",
             metavar="WHO",
-            help="machine, jobs, scheduler, companion, copying, deployer or airflow; repeatable.",
+            help="machine, jobs, scheduler, companion, copying, deployer, doctor or airflow.",
         ),
     ] = None,
     parameters: Parameters = None,
@@ -79,6 +79,10 @@ def doctor(
         str | None,
         typer.Option(metavar="ARN", help="Role of your own that `deploy --role` would use."),
     ] = None,
+    connection: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Connection of Airflow's tasks, in the Airflow here."),
+    ] = None,
     region: Region = None,
     profile: Profile = None,
     as_json: Json = False,
@@ -99,6 +103,7 @@ def doctor(
         parameters or (),
         account=account,
         role=role,
+        connection=connection,
         region=region,
         profile=profile,
         as_json=as_json,

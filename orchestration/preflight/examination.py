@@ -31,6 +31,8 @@ class Examination:
     """The parameters of each kind of run: started by a person, by a schedule, by an event."""
     role: str | None = None
     """The role of the user's own that `deploy --role` would use."""
+    connection: str | None = None
+    """The connection of Airflow's tasks; none is looked for without."""
 
     def of(self, *names: str) -> Iterator[Request]:
         """Yield the requests of these operations."""

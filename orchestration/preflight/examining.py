@@ -26,11 +26,13 @@ def examine(
     parameters: Mapping[str, Json],
     *,
     role: str | None = None,
+    connection: str | None = None,
 ) -> tuple[Account, tuple[Finding, ...]]:
     """Compare a pipeline with an account, reading only; the findings, the worst first.
 
     ``session`` is a ``boto3.Session``, or anything else that makes clients; ``parameters`` are the
-    values that runs will be started with. A :class:`~orchestration.errors.DeployError` where AWS
+    values that runs will be started with, ``role`` is one of your own that runs the state machine,
+    ``connection`` that of Airflow's tasks. A :class:`~orchestration.errors.DeployError` where AWS
     does not identify the account, or the session is in another region than the pipeline.
     """
     account = Account.of(session)
@@ -47,6 +49,7 @@ def examine(
         requests=every,
         runs=runs,
         role=role,
+        connection=connection,
     )
     findings = [*_unknown(missing)]
     for values in runs:

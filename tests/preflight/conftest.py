@@ -6,7 +6,9 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import boto3
 import pytest
+from botocore.stub import Stubber
 
 from orchestration import Pipeline
 from orchestration.local import EmbeddedAws
@@ -67,11 +69,55 @@ def role(
     return arn
 
 
+def push(aws: EmbeddedAws, tag: str, *architectures: str) -> None:
+    """Put an image into the repository, or one for each of several architectures."""
+    ecr = aws.client("ecr")
+    blob = {"mediaType": "application/octet-stream", "size": 1, "digest": f"sha256:{'b' * 64}"}
+    alone = "application/vnd.docker.distribution.manifest.v2+json"
+    manifest: dict[str, Any] = {"schemaVersion": 2, "mediaType": alone}
+    manifest |= {"config": blob, "layers": [blob]}
+    if architectures:
+        index = "application/vnd.oci.image.index.v1+json"
+        made = ecr.describe_images(repositoryName="train")["imageDetails"][0]["imageDigest"]
+        members = [
+            {**blob, "mediaType": alone, "digest": made, "platform": {"architecture": each}}
+            for each in architectures
+        ]
+        manifest = {"schemaVersion": 2, "mediaType": index, "manifests": members}
+    ecr.put_image(
+        repositoryName="train",
+        imageManifest=json.dumps(manifest),
+        imageManifestMediaType=manifest["mediaType"],
+        imageTag=tag,
+    )
+
+
+class Stubbed:
+    """The account, with answers of AWS in the place of one service's."""
+
+    def __init__(
+        self, aws: EmbeddedAws, service: str, *answers: tuple[str, dict[str, Any]]
+    ) -> None:
+        self._aws = aws
+        self._service = service
+        self._client = boto3.client(service, region_name="us-east-1")
+        self._stub = Stubber(self._client)
+        for operation, answer in answers:
+            self._stub.add_response(operation, answer)
+        self._stub.activate()
+
+    def client(self, service_name: str, /) -> Any:
+        """Return the client of a service."""
+        return self._client if service_name == self._service else self._aws.client(service_name)
+
+
 @pytest.fixture(scope="session")
 def aws() -> Iterator[EmbeddedAws]:
     with EmbeddedAws() as embedded:
         for bucket in ("workspace", "incoming"):
             embedded.client("s3").create_bucket(Bucket=bucket)
+        embedded.client("ecr").create_repository(repositoryName="train")
+        push(embedded, "1")
         role(embedded, ROLE, "s3:*", "ecr:*", "logs:*", "cloudwatch:*", "ec2:*", "fsx:*", "kms:*")
         yield embedded
 
@@ -80,8 +126,11 @@ def aws() -> Iterator[EmbeddedAws]:
 def found(aws: EmbeddedAws) -> Examine:
     """The findings about a pipeline, without those of other checks than the one asked for."""
 
-    def look(checked: Pipeline, check: str = "", **parameters: Any) -> list[Finding]:
-        _, findings = examine(checked, aws, parameters)
+    def look(
+        checked: Pipeline, check: str = "", session: Any = aws, **parameters: Any
+    ) -> list[Finding]:
+        connection = parameters.pop("connection", None)
+        _, findings = examine(checked, session, parameters, connection=connection)
         return [each for each in findings if check in ("", each.check)]
 
     return look

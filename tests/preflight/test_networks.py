@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orchestration.local import EmbeddedAws
-from tests.preflight.conftest import TRAINING, Examine, pipeline
+from tests.preflight.conftest import TRAINING, Examine, Stubbed, pipeline
 
 GONE = "subnet-00000000000000000"
 
@@ -89,3 +89,161 @@ def test_a_type_that_no_zone_of_the_subnets_offers_fails_the_run(
     [finding] = found(checked, "zones")
     assert (finding.severity, finding.where) == ("fails", "stages.train.cluster.instance_type")
     assert f"not offered in the zone of {vpc['e']} (us-east-1e); only in us-east-1" in finding.what
+
+
+ALL = {"IpProtocol": "-1"}
+LARGE = ("ml.c5.xlarge", "ml.p4d.24xlarge")
+
+
+def test_fast_machines_need_groups_that_are_open_to_themselves(
+    aws: EmbeddedAws, found: Examine, vpc: Mapping[str, str]
+) -> None:
+    ec2 = aws.client("ec2")
+    made = ec2.create_security_group(GroupName="efa", Description="efa", VpcId=vpc["vpc"])
+    group = made["GroupId"]
+    checked = inside([vpc["a"]], [group], LARGE)
+    first, second = found(checked, "efa")
+    assert {first.severity, second.severity} == {"fails"}
+    assert first.where == "stages.train.vpc.security_groups.0"
+    assert f"no inbound rule of {group} allows all traffic from the group itself" in first.what
+    # The rule to 0.0.0.0/0, which each new group has, is no way out for EFA.
+    assert f"no outbound rule of {group} allows all traffic to the group itself" in second.what
+    itself = [{**ALL, "UserIdGroupPairs": [{"GroupId": group}]}]
+    ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=itself)
+    assert [each.what.split()[1] for each in found(checked, "efa")] == ["outbound"]
+    ec2.authorize_security_group_egress(GroupId=group, IpPermissions=itself)
+    assert found(checked, "efa") == []
+    assert found(inside([vpc["a"]], [vpc["group"]]), "efa") == []
+
+
+def test_a_private_subnet_needs_a_way_to_the_services(
+    aws: EmbeddedAws, found: Examine, vpc: Mapping[str, str]
+) -> None:
+    ec2 = aws.client("ec2")
+    made = ec2.create_subnet(VpcId=vpc["vpc"], CidrBlock="10.0.48.0/20")["Subnet"]["SubnetId"]
+    table = ec2.create_route_table(VpcId=vpc["vpc"])["RouteTable"]["RouteTableId"]
+    ec2.associate_route_table(RouteTableId=table, SubnetId=made)
+    gateway = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
+    ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc["vpc"])
+    ec2.create_route(RouteTableId=table, DestinationCidrBlock="0.0.0.0/0", GatewayId=gateway)
+    checked = inside([made], [vpc["group"]])
+
+    def lacking() -> dict[str, str]:
+        return {
+            each.what.rpartition(" ")[2]: each.severity for each in found(checked, "vpc endpoints")
+        }
+
+    telling = dict.fromkeys(["ecr.api", "ecr.dkr", "logs"], "may fail")
+    assert lacking() == {"s3": "fails", **telling}
+    place = "com.amazonaws.us-east-1"
+    ec2.create_vpc_endpoint(
+        VpcId=vpc["vpc"],
+        ServiceName=f"{place}.s3",
+        VpcEndpointType="Gateway",
+        RouteTableIds=[table],
+    )
+    ec2.create_vpc_endpoint(
+        VpcId=vpc["vpc"], ServiceName=f"{place}.logs", VpcEndpointType="Interface"
+    )
+    assert lacking() == dict.fromkeys(["ecr.api", "ecr.dkr"], "may fail")
+    address = ec2.allocate_address(Domain="vpc")["AllocationId"]
+    nat = ec2.create_nat_gateway(SubnetId=vpc["a"], AllocationId=address)["NatGateway"]
+    ec2.delete_route(RouteTableId=table, DestinationCidrBlock="0.0.0.0/0")
+    ec2.create_route(
+        RouteTableId=table, DestinationCidrBlock="0.0.0.0/0", NatGatewayId=nat["NatGatewayId"]
+    )
+    assert lacking() == {}
+
+
+CHANNEL = '{training: "s3://incoming/set"}'
+
+
+def mounting(system: str, subnets: list[str], groups: list[str], kind: str = "fsx_lustre") -> Any:
+    more = ", mount_name: fsx" if kind == "fsx_lustre" else ""
+    channel = f"{{training: {{kind: {kind}, file_system: {system}, path: /set{more}}}}}"
+    return inside(subnets, groups, (CHANNEL, channel))
+
+
+@pytest.mark.parametrize("kind", ["fsx_lustre", "efs"])
+def test_a_missing_file_system_fails_the_run(
+    found: Examine, vpc: Mapping[str, str], kind: str
+) -> None:
+    checked = mounting("fs-0123456789abcdef0", [vpc["a"]], [vpc["group"]], kind)
+    [finding] = found(checked, "file systems")
+    assert (finding.severity, finding.where) == (
+        "fails",
+        "stages.train.channels.training.file_system",
+    )
+    assert finding.what == "file system fs-0123456789abcdef0 does not exist in us-east-1"
+
+
+def test_a_file_system_that_is_not_ready_or_elsewhere_fails_the_run(
+    aws: EmbeddedAws, found: Examine, vpc: Mapping[str, str]
+) -> None:
+    name = "fs-0123456789abcdef0"
+    system = {"FileSystemId": name, "Lifecycle": "MISCONFIGURED", "SubnetIds": [vpc["e"]]}
+    session = Stubbed(aws, "fsx", ("describe_file_systems", {"FileSystems": [system]}))
+    checked = mounting(name, [vpc["a"]], [vpc["group"]])
+    first, second = found(checked, "file systems", session)
+    assert {first.severity, second.severity} == {"fails"}
+    assert first.what == f"file system {name} is MISCONFIGURED"
+    assert second.what == (
+        f"file system {name} is in zone us-east-1e, and the job's subnets are in us-east-1a"
+    )
+
+
+def test_the_mount_targets_of_an_elastic_file_system_are_in_the_zone(
+    aws: EmbeddedAws, found: Examine, vpc: Mapping[str, str]
+) -> None:
+    name = aws.client("efs").create_file_system(CreationToken="own")["FileSystemId"]
+    checked = mounting(name, [vpc["a"]], [vpc["group"]], "efs")
+    [finding] = found(checked, "file systems")
+    assert finding.what == f"file system {name} has no mount target"
+    aws.client("efs").create_mount_target(FileSystemId=name, SubnetId=vpc["abroad"])
+    [finding] = found(checked, "file systems")
+    assert finding.what.startswith(f"file system {name} is in VPC vpc-")
+
+
+STAGED = """\
+name: NAME
+parameters: {own: {}, job: {}, group: {}}
+workspace: s3://workspace/work
+stages:
+  staging:
+    kind: data_staging
+    source: s3://incoming/set
+    destination:
+      kind: fsx_lustre
+      subnet: {parameter: own}
+      security_groups: [{parameter: group}]
+  train:
+    kind: training_job
+    image: 123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1
+    entrypoint: [python3, train.py]
+    channels: {training: {kind: fsx_lustre, file_system: {ref: staging.file_system}}}
+    cluster: {instance_type: ml.c5.xlarge}
+    vpc: {subnets: [{parameter: job}], security_groups: [{parameter: group}]}
+"""
+
+
+def test_a_file_system_of_the_run_is_in_the_zone_of_the_job_and_let_in(
+    aws: EmbeddedAws, found: Examine, vpc: Mapping[str, str]
+) -> None:
+    ec2 = aws.client("ec2")
+    made = ec2.create_security_group(GroupName="lustre", Description="own", VpcId=vpc["vpc"])
+    group = made["GroupId"]
+    values = {"own": vpc["e"], "job": vpc["a"], "group": group}
+    first, second, third = found(pipeline(STAGED), "file systems", **values)
+    assert [first.severity, second.severity, third.severity] == ["fails", "fails", "may fail"]
+    whats = {each.what for each in (first, second, third)}
+    assert whats == {
+        "the file system is in zone us-east-1e, and the job's subnets are in us-east-1a",
+        f"no inbound rule of {group} lets TCP 988 in from the group itself",
+        f"no inbound rule of {group} lets TCP 1018-1023 in from the group itself",
+    }
+    for low, high in ((988, 988), (1018, 1023)):
+        rule = {"IpProtocol": "tcp", "FromPort": low, "ToPort": high}
+        ec2.authorize_security_group_ingress(
+            GroupId=group, IpPermissions=[{**rule, "UserIdGroupPairs": [{"GroupId": group}]}]
+        )
+    assert found(pipeline(STAGED), "file systems", **{**values, "own": vpc["a"]}) == []

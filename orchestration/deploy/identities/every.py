@@ -12,6 +12,7 @@ from orchestration.deploy.account import Account
 from orchestration.deploy.composing import desired, names_of, runs_of
 from orchestration.deploy.identities.airflow import airflow
 from orchestration.deploy.identities.deployer import deployer
+from orchestration.deploy.identities.doctor import doctor
 from orchestration.deploy.identities.identity import Identity, Who, identity
 from orchestration.deploy.identities.jobs import identities as jobs
 from orchestration.deploy.parameters import read
@@ -51,6 +52,7 @@ def identities(
         *_companion(workflow, account, wanted),
         *_copying(workflow, wanted),
         deployer(final, names, workflow, account),
+        doctor(workflow, account, runs, names),
         airflow(workflow, account, runs),
     )
 

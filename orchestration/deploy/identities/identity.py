@@ -10,7 +10,7 @@ from orchestration.deploy.permissions import Statement
 from orchestration.deploy.permissions.statements import documents, merged
 
 Who: TypeAlias = Literal[
-    "machine", "jobs", "scheduler", "companion", "copying", "deployer", "airflow"
+    "machine", "jobs", "scheduler", "companion", "copying", "deployer", "doctor", "airflow"
 ]
 WHO: Final[tuple[Who, ...]] = (
     "machine",
@@ -19,6 +19,7 @@ WHO: Final[tuple[Who, ...]] = (
     "companion",
     "copying",
     "deployer",
+    "doctor",
     "airflow",
 )
 

@@ -19,9 +19,10 @@ _PULL: Final = (
     "ecr:BatchGetImage",
     "ecr:GetDownloadUrlForLayer",
 )
-_IMAGE: Final = re.compile(
+IMAGE: Final = re.compile(
     r"(?P<account>\d{12})\.dkr\.ecr(?:-fips)?\.(?P<region>[\w-]+)\.[\w.]+/(?P<name>[^:@]+).*"
 )
+"""Images in ECR."""
 _LOOKS: Final = ("DhcpOptions", "NetworkInterfaces", "SecurityGroups", "Subnets", "Vpcs")
 
 
@@ -83,7 +84,7 @@ def _place(uri: str, verb: str) -> tuple[str, str] | None:
 
 
 def _image(image: str, account: Account) -> Iterator[Statement]:
-    match = _IMAGE.fullmatch(image)
+    match = IMAGE.fullmatch(image)
     if match is None and ANY not in image:
         return  # From a registry outside AWS.
     if match is None:

@@ -25,6 +25,7 @@ _RESOURCES: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(
             ("CreateRole", "DeleteRole", "DeleteRolePolicy", "GetRole", "GetRolePolicy"), _ROLE
         ),
+        "SimulatePrincipalPolicy": "{PolicySourceArn}",
         **dict.fromkeys(("PutRolePolicy", "TagRole", "UpdateAssumeRolePolicy"), _ROLE),
     },
     "states": {
@@ -57,6 +58,7 @@ _RESOURCES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """The resource of an operation, with fields of its request in braces."""
 _PREFIXES: Final = {
+    "efs": "elasticfilesystem",
     "s3control": "s3",
     "sagemaker-runtime": "sagemaker",
     "service-quotas": "servicequotas",
@@ -81,6 +83,7 @@ _NAMES: Final = {
 }
 _OF_BUCKETS: Final = {
     "GetBucketNotificationConfiguration": "GetBucketNotification",
+    **{name: name for name in ("GetBucketLocation", "GetBucketPolicy")},
     "HeadBucket": "ListBucket",
 }
 _OF_OBJECTS: Final = {

@@ -18,6 +18,7 @@ from orchestration.local.account.protocol import Request
 # Signing names that differ from the service's name in botocore.
 _SERVICE_OF_SIGNING_NAME = {
     "states": "stepfunctions",
+    "elasticfilesystem": "efs",
     "monitoring": "cloudwatch",
     "servicequotas": "service-quotas",
 }

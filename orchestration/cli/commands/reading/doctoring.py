@@ -25,6 +25,7 @@ def doctor(
     *,
     account: bool,
     role: str | None,
+    connection: str | None,
     region: str | None,
     profile: str | None,
     as_json: bool,
@@ -43,7 +44,7 @@ def doctor(
         specs = loaded.parameter_specs()
         chosen = values.parameters(specs, parameters, filled=[spec.name for spec in specs])
         session = session_of(region or loaded.region, profile)
-        place, more = examine(loaded, session, chosen, role=role)
+        place, more = examine(loaded, session, chosen, role=role, connection=connection)
         found += more
     findings = ordered(found)
     if as_json:

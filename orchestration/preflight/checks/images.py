@@ -1,0 +1,171 @@
+"""Container images: they exist in the region, and fit the machines that run them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from orchestration import strategies
+from orchestration.deploy.identities.touched import touched
+from orchestration.graph import stage_of
+from orchestration.preflight.examination import Examination
+from orchestration.preflight.findings import Finding, Severity
+from orchestration.preflight.machines import ASKING, machines
+from orchestration.preflight.places import place
+from orchestration.preflight.reader import looked
+from orchestration.preflight.requests import Request, known
+from orchestration.strategies import NoStrategy, Use
+
+_SOURCES: Final = (
+    "https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_BatchGetImage.html",
+    "https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo.html",
+)
+_REPOSITORY: Final = re.compile(
+    r"(?P<account>\d{12})\.dkr\.ecr(?:-fips)?\.(?P<region>[\w-]+)\.[\w.]+/(?P<name>[^:@]+)"
+    r"(?::(?P<tag>[^@]+))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
+)
+_MANIFESTS: Final = (
+    "application/vnd.docker.distribution.manifest.v2+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.oci.image.index.v1+json",
+)
+_ARCHITECTURES: Final = {"x86_64": "amd64", "arm64": "arm64"}
+"""Architectures of images by those of EC2."""
+
+
+def images(examination: Examination) -> Iterator[Finding]:
+    """Yield the images that can't be pulled, and those that can't run on their machines."""
+    types: dict[str, dict[str, None]] = {}
+    for request in examination.of(*ASKING):
+        named = dict.fromkeys(each.type for each in machines(request))
+        types.setdefault(stage_of(request.step), {}).update(named)
+    seen: set[tuple[str, str]] = set()
+    for request in examination.requests:
+        for image, where in _named(examination, request):
+            if (image, where) not in seen:
+                seen.add((image, where))
+                own = tuple(types.get(stage_of(request.step), ()))
+                look = _image(examination, image, own, request, where)
+                yield from looked("images", where, f"image {image}", look)
+
+
+def _named(examination: Examination, request: Request) -> Iterator[tuple[str, str]]:
+    trees = touched(request.operation.request)
+    for touch, written in zip(touched(request.values), trees, strict=True):
+        if touch.use == "image" and isinstance(touch.value, str) and known(touch.value):
+            yield (
+                touch.value,
+                place(examination.pipeline, request.step, written.value, request.turn),
+            )
+
+
+def _image(
+    examination: Examination, image: str, types: tuple[str, ...], request: Request, where: str
+) -> Iterator[Finding]:
+    if request.name != "CreateTrainingJob":  # Whose stage says so itself.
+        for found in strategies.findings(NoStrategy(), Use(image=image, instance_types=types)):
+            what, _, mend = found.message.partition("; ")
+            severity: Severity = "fails" if found.certain else "may fail"
+            yield _finding(request, where, what, mend, severity)
+    match = _REPOSITORY.fullmatch(image)
+    if match is None:
+        return
+    region = examination.account.region
+    if match["region"] != region:
+        what = f"image {image} is in {match['region']}, and runs are in {region}"
+        yield _finding(request, where, what, f"replicate it to {region}, and name it there")
+        return
+    yield from _pulled(examination, match, types, request, where)
+
+
+def _pulled(
+    examination: Examination,
+    match: re.Match[str],
+    types: tuple[str, ...],
+    request: Request,
+    where: str,
+) -> Iterator[Finding]:
+    which = (
+        {"imageDigest": match["digest"]}
+        if match["digest"]
+        else {"imageTag": match["tag"] or "latest"}
+    )
+    answer = examination.reader.ask(
+        "ecr",
+        "BatchGetImage",
+        absent=("RepositoryNotFoundException",),
+        registryId=match["account"],
+        repositoryName=match["name"],
+        imageIds=[which],
+        acceptedMediaTypes=list(_MANIFESTS),
+    )
+    if answer is None:
+        what = f"registry {match['account']} has no repository {match['name']}"
+        yield _finding(request, where, what, "create it and push the image, or mend its name")
+    elif not answer.get("images"):
+        tag = match["digest"] or match["tag"] or "latest"
+        what = f"repository {match['name']} has no image {tag}"
+        yield _finding(request, where, what, "push it, or name one that is there")
+    else:
+        manifest = json.loads(answer["images"][0]["imageManifest"])
+        yield from _fitting(examination, match[0], manifest, types, request, where)
+
+
+def _fitting(
+    examination: Examination,
+    image: str,
+    manifest: Mapping[str, Any],
+    types: tuple[str, ...],
+    request: Request,
+    where: str,
+) -> Iterator[Finding]:
+    """Compare the architectures of an image with several with those of the machines.
+
+    That of an image with one alone stands in its configuration, a blob that no manifest holds.
+    """
+    built = {
+        str(each["platform"].get("architecture"))
+        for each in manifest.get("manifests", ())
+        if each.get("platform", {}).get("architecture") not in (None, "unknown")
+    }
+    for name in types if built else ():
+        needed = _architectures(examination, name)
+        if needed and needed.isdisjoint(built):
+            yield _finding(
+                request,
+                where,
+                f"image {image} is built for {', '.join(sorted(built))}, and {name} is "
+                f"{', '.join(sorted(needed))}",
+                "build it for the architecture of the machines",
+            )
+
+
+def _architectures(examination: Examination, name: str) -> set[str]:
+    filters = [{"Name": "instance-type", "Values": [name.removeprefix("ml.")]}]
+    every = examination.reader.every(
+        "ec2", "DescribeInstanceTypes", "InstanceTypes", Filters=filters
+    )
+    return {
+        _ARCHITECTURES[architecture]
+        for each in every
+        for architecture in each["ProcessorInfo"]["SupportedArchitectures"]
+        if architecture in _ARCHITECTURES
+    }
+
+
+def _finding(
+    request: Request, where: str, what: str, mend: str, severity: Severity = "fails"
+) -> Finding:
+    return Finding(
+        check="images",
+        severity=severity,
+        where=where,
+        what=what,
+        why="SageMaker pulls the image from the registry of the region before it starts anything",
+        when=request.calls,
+        mend=mend,
+        sources=_SOURCES,
+    )
