@@ -33,7 +33,7 @@ def test_each_statement_is_printed_with_the_steps_that_need_it(
 def test_json_has_the_policies_as_iam_takes_them(orchestrate: Command, training: Path) -> None:
     done = orchestrate("iam", training, *PLACE, *VALUES, "--json").document
     every = {each["for"]: each for each in done["identities"]}
-    assert set(every) == {"machine", "jobs", "companion", "deployer", "airflow"}
+    assert set(every) == {"machine", "jobs", "companion", "deployer", "doctor", "airflow"}
     jobs = every["jobs"]
     assert jobs["name"] == ROLE
     assert jobs["policy"]["Version"] == "2012-10-17"

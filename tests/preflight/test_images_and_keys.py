@@ -54,7 +54,7 @@ stages:
     kind: processing_job
     image: IMAGE
     command: [python3, prepare.py]
-    instance_type: ml.p5.48xlarge
+    cluster: {instance_type: ml.p5.48xlarge}
 """
 
 
@@ -76,17 +76,18 @@ WHERE = "stages.train.cluster.volume_kms_key"
 
 def test_a_key_is_there_and_enabled(aws: EmbeddedAws, found: Examine) -> None:
     kms = aws.client("kms")
-    key = kms.create_key()["KeyMetadata"]["Arn"]
+    made = kms.create_key()["KeyMetadata"]
+    key, name = made["Arn"], made["KeyId"]
     checked = pipeline(TRAINING, KEYED, ("KEY", f'"{key}"'))
     assert found(checked, "keys") == []
-    kms.disable_key(KeyId=key)
+    kms.disable_key(KeyId=name)
     [finding] = found(checked, "keys")
     assert (finding.severity, finding.where, finding.what) == (
         "fails",
         WHERE,
         f"key {key} is Disabled",
     )
-    kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=7)
+    kms.schedule_key_deletion(KeyId=name, PendingWindowInDays=7)
     [finding] = found(checked, "keys")
     assert finding.mend == "cancel its deletion"
 

@@ -59,7 +59,7 @@ workspace: s3://workspace/work
 stages:
   serve:
     kind: deployment
-    model_data: s3://incoming/model.tar.gz
+    model_data: s3://incoming/model
     image: 123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1
     instance_type: ml.m5.large
     endpoint_name: shop
@@ -124,7 +124,7 @@ def test_a_run_that_may_take_longer_than_the_time_to_the_next_is_found(
 
 
 def test_limits_of_stages_that_follow_each_other_add_up(found: Examine) -> None:
-    after = "stages:\n  before:\n    kind: pause\n    seconds: 600\n"
+    after = "stages:\n  before:\n    kind: pause\n    duration_s: 600\n"
     scheduled = ("stages:\n", f'schedule: {{cron: "0 * * * *", timezone: UTC}}\n{after}')
     waiting = ("    kind: training_job\n", "    kind: training_job\n    after: [before]\n")
     [finding] = found(pipeline(TRAINING, scheduled, waiting), "schedules")

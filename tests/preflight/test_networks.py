@@ -159,8 +159,7 @@ CHANNEL = '{training: "s3://incoming/set"}'
 
 
 def mounting(system: str, subnets: list[str], groups: list[str], kind: str = "fsx_lustre") -> Any:
-    more = ", mount_name: fsx" if kind == "fsx_lustre" else ""
-    channel = f"{{training: {{kind: {kind}, file_system: {system}, path: /set{more}}}}}"
+    channel = f"{{training: {{kind: {kind}, file_system_id: {system}, path: /fsx/set}}}}"
     return inside(subnets, groups, (CHANNEL, channel))
 
 
@@ -172,7 +171,7 @@ def test_a_missing_file_system_fails_the_run(
     [finding] = found(checked, "file systems")
     assert (finding.severity, finding.where) == (
         "fails",
-        "stages.train.channels.training.file_system",
+        "stages.train.channels.training.file_system_id",
     )
     assert finding.what == "file system fs-0123456789abcdef0 does not exist in us-east-1"
 

@@ -24,8 +24,8 @@ def connections(examination: Examination) -> Iterator[Finding]:
         what = f"could not check connection {name}: Airflow is not installed here"
         yield _finding("not checked", what, "run the doctor where Airflow runs")
         return
-    from airflow.exceptions import AirflowException
     from airflow.models.connection import Connection
+    from airflow.sdk.exceptions import AirflowException
 
     try:
         connection: Any = Connection.get_connection_from_secrets(name)
