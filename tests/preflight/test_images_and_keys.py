@@ -54,7 +54,7 @@ stages:
     kind: processing_job
     image: IMAGE
     command: [python3, prepare.py]
-    cluster: {instance_type: ml.p5.48xlarge}
+    cluster: {instance_type: ml.p5.4xlarge}
 """
 
 
