@@ -24,7 +24,7 @@ ASKING: Final = threading.RLock()
 """Held while a task asks Airflow for something. The steps of a loop run in several threads; where
 a task runs in Airflow's own process (``dag.test()``, the local Airflow), two threads that ask at
 once get each other's answers."""
-_DECIDED = frozenset({"failed", "success", "skipped", "upstream_failed", "removed", "restarting"})
+DECIDED = frozenset({"failed", "success", "skipped", "upstream_failed", "removed", "restarting"})
 """States of a task that a person has marked or cleared, or that has no attempt left."""
 _EVENT_TRIGGERED = "asset_triggered"
 ERROR_KEY = "error"
@@ -178,7 +178,7 @@ def another_follows(context: Context) -> bool:
         # The API server may be what is gone; a retry finds what runs.
         return bool(retried)
     state = next(iter(states.values()), "removed")
-    return state not in _DECIDED and (state != "running" or bool(retried))
+    return state not in DECIDED and (state != "running" or bool(retried))
 
 
 def fail(context: Context, error: str, cause: str, *, for_good: bool = True) -> NoReturn:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from typing import Any
 
 from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
@@ -14,6 +14,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
 from botocore.exceptions import BotoCoreError, ClientError
 
+from orchestration.airflow import versions
 from orchestration.airflow.clients import client
 from orchestration.airflow.watches import verdict_to_json, watch_from_json
 from orchestration.execution.clients import send
@@ -32,8 +33,8 @@ from orchestration.execution.sending import native, service_error
 from orchestration.execution.timing import pause_length
 from orchestration.execution.verdicts import followed, stopped
 
-_stopping: set[asyncio.Future[list[None]]] = set()
-"""Jobs that are being stopped, until AWS has been asked."""
+_stopping: set[asyncio.Future[None]] = set()
+"""What finds out whether jobs are to be stopped and stops them, until AWS has been asked."""
 
 
 class FollowTrigger(BaseTrigger):
@@ -42,7 +43,7 @@ class FollowTrigger(BaseTrigger):
     ``watches`` are JSON text, so that nobody reads keys of requests as their own. It may move
     between triggerers at any time: all it knows is in its arguments, deadlines as
     points in time. Only a person who marks or clears the task makes it stop the jobs
-    (:meth:`on_kill`, Airflow 3.3 and later).
+    (:meth:`on_kill`; before Airflow 3.3, the state of the task tells that it was marked).
     """
 
     def __init__(
@@ -77,6 +78,10 @@ class FollowTrigger(BaseTrigger):
             elif seconds is not None:
                 await asyncio.sleep(seconds)
             verdicts = dict(task.result() for task in done)
+        except asyncio.CancelledError:
+            if not versions.CALLS_ON_KILL:
+                await _finished(self._stopped_if_decided())
+            raise
         finally:
             for task in waiting:
                 task.cancel()
@@ -86,19 +91,21 @@ class FollowTrigger(BaseTrigger):
         yield TriggerEvent({"verdicts": json.dumps(ends)})  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
 
     async def on_kill(self) -> None:
-        """Stop what is waited for: a person has marked or cleared the task.
+        """Stop what is waited for: a person has marked or cleared the task."""
+        await _finished(self._stopped_all())
 
-        Airflow 3.3 cancels a trigger again in each round of its triggerer, about once a second,
-        while this method still runs: the stopping is a task of its own, which that does not reach.
-        ``test_a_stop_outlasts_the_cancellations_that_follow`` fails without it.
-        """
-        stopping = asyncio.gather(*(self._stopped(watch) for watch in self._watches()))
-        # An event loop keeps no reference of its own to what it runs.
-        _stopping.add(stopping)
-        stopping.add_done_callback(_stopping.discard)
-        while not stopping.done():
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.shield(stopping)
+    async def _stopped_if_decided(self) -> None:
+        try:
+            decided = await versions.was_decided(self.task_instance)
+        except Exception:
+            # As when the triggerer ends. The task `leftovers` looks again at the end of the run.
+            self.log.warning("what became of the task can't be told; its job runs on")
+        else:
+            if decided:
+                await self._stopped_all()
+
+    async def _stopped_all(self) -> None:
+        await asyncio.gather(*(self._stopped(watch) for watch in self._watches()))
 
     def _watches(self) -> list[Watch]:
         return [watch_from_json(document) for document in json.loads(self.watches)]
@@ -111,6 +118,23 @@ class FollowTrigger(BaseTrigger):
     async def _stopped(self, watch: Watch) -> None:
         async with contextlib.AsyncExitStack() as stack:
             await driven_async(stopped(watch), _TriggerEdge(self.connection, stack, self.log))
+
+
+async def _finished(work: Coroutine[Any, Any, None]) -> None:
+    """Finish some work, however often this is cancelled.
+
+    Airflow cancels a trigger again in each round of its triggerer, about once a second, until it is
+    gone: the work is a task of its own, which that does not reach. One that is cut off while the
+    triggerer's supervisor answers it would leave the answer to the next who asks.
+    ``test_a_stop_outlasts_the_cancellations_that_follow`` fails without it.
+    """
+    working = asyncio.ensure_future(work)
+    # An event loop keeps no reference of its own to what it runs.
+    _stopping.add(working)
+    working.add_done_callback(_stopping.discard)
+    while not working.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(working)
 
 
 class _TriggerEdge:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.jobs.triggerer_job_runner import TriggerRunner
+from airflow.sdk.execution_time import task_runner
+from airflow.sdk.execution_time.comms import GetTaskStates, TaskStatesResult
 
+from orchestration.airflow import versions
 from orchestration.airflow.triggers import FollowTrigger
 from orchestration.airflow.watches import watch_to_json
 from orchestration.execution.effects import Request, Watch
@@ -102,19 +107,53 @@ def test_out_of_time_it_stops_what_it_waits_for(aws: ScriptedAws) -> None:
     assert aws.count()["StopTrainingJob"] == 1
 
 
-@pytest.mark.parametrize(("message", "stops"), [("user-action", 1), (None, 0)])
+class Supervisor:
+    """The triggerer's supervisor, as it answers what has become of a task."""
+
+    def __init__(self, state: str | None) -> None:
+        self.state = state
+
+    async def asend(self, message: GetTaskStates) -> TaskStatesResult:
+        if self.state is None:
+            raise asyncio.IncompleteReadError(b"", 4)
+        assert (message.dag_id, message.map_index) == ("digits", -1)
+        [run], [task] = message.run_ids or [], message.task_ids or []
+        # One that answers in no time would not be there to be cancelled.
+        await asyncio.sleep(0.01)
+        return TaskStatesResult(task_states={run: {task: self.state}})
+
+
+TASK: Any = SimpleNamespace(
+    id=1,
+    dag_id="digits",
+    run_id="friday",
+    task_id="train",
+    map_index=-1,
+    try_number=1,
+    context_carrier=None,
+)
+
+
+@pytest.fixture
+def supervised(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
+    """Let Airflow say of the task that it is in a state; ``None``: nobody answers."""
+
+    def supervised(state: str | None) -> None:
+        monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", Supervisor(state), raising=False)
+
+    return supervised
+
+
+@pytest.mark.parametrize(("state", "stops"), [("failed", 1), ("deferred", 0)])
 def test_a_person_stops_the_job_and_a_restart_does_not(
-    aws: ScriptedAws, message: str | None, stops: int
+    aws: ScriptedAws, supervised: Callable[[str | None], None], state: str, stops: int
 ) -> None:
     aws.jobs["job-1"] = ["InProgress"]
+    supervised(state)
 
     async def cancelled() -> None:
-        runner: Any = TriggerRunner()  # type: ignore[no-untyped-call]  # Airflow leaves it so
-        running = asyncio.create_task(runner.run_trigger(1, trigger()))
-        runner.triggers[1] = {"task": running, "is_watcher": False, "name": "t", "events": 0}
-        while not aws.count()["DescribeTrainingJob"]:
-            await asyncio.sleep(0.01)
-        if message is None:
+        runner, running = await following(aws)
+        if state == "deferred":
             running.cancel()
         else:
             runner.to_cancel.append(1)
@@ -126,17 +165,61 @@ def test_a_person_stops_the_job_and_a_restart_does_not(
     assert aws.count()["StopTrainingJob"] == stops
 
 
-def test_a_stop_outlasts_the_cancellations_that_follow(aws: ScriptedAws) -> None:
+@pytest.mark.parametrize(
+    ("state", "stops"),
+    [
+        ("failed", 1),
+        ("success", 1),
+        ("deferred", 0),
+        pytest.param("queued", 0, id="another triggerer's event let it go on"),
+        pytest.param(None, 0, id="the triggerer ends"),
+    ],
+)
+def test_before_airflow_3_3_the_state_of_the_task_tells_why_it_is_cancelled(
+    aws: ScriptedAws,
+    supervised: Callable[[str | None], None],
+    monkeypatch: pytest.MonkeyPatch,
+    state: str | None,
+    stops: int,
+) -> None:
+    monkeypatch.setattr(versions, "CALLS_ON_KILL", False)
+    aws.jobs["job-1"] = ["InProgress"]
+    supervised(state)
+
+    async def cancelled() -> None:
+        _, running = await following(aws)
+        while not running.done():
+            running.cancel()
+            await asyncio.sleep(0)
+
+    asyncio.run(cancelled())
+    assert aws.count()["StopTrainingJob"] == stops
+
+
+async def following(aws: ScriptedAws) -> tuple[Any, asyncio.Task[None]]:
+    """Return a triggerer's runner, and its trigger that has begun to follow a job."""
+    runner: Any = TriggerRunner()  # type: ignore[no-untyped-call]  # Airflow leaves it so
+    it = trigger()
+    it.task_instance = TASK
+    running = asyncio.create_task(runner.run_trigger(1, it))
+    runner.triggers[1] = {"task": running, "is_watcher": False, "name": "t", "events": 0}
+    while not aws.count()["DescribeTrainingJob"]:
+        if running.done():
+            running.result()
+        await asyncio.sleep(0.01)
+    return runner, running
+
+
+def test_a_stop_outlasts_the_cancellations_that_follow(
+    aws: ScriptedAws, supervised: Callable[[str | None], None]
+) -> None:
     """A triggerer cancels a trigger again in each of its rounds, until the trigger is gone."""
     aws.jobs["job-1"] = ["InProgress"]
+    supervised("failed")
     aws.faults.append(("StopTrainingJob", 400, "ThrottlingException", False))
 
     async def cancelled() -> None:
-        runner: Any = TriggerRunner()  # type: ignore[no-untyped-call]  # Airflow leaves it so
-        running = asyncio.create_task(runner.run_trigger(1, trigger()))
-        runner.triggers[1] = {"task": running, "is_watcher": False, "name": "t", "events": 0}
-        while not aws.count()["DescribeTrainingJob"]:
-            await asyncio.sleep(0.01)
+        runner, running = await following(aws)
         for stops in (0, 1):
             while aws.count()["StopTrainingJob"] < stops:
                 await asyncio.sleep(0.001)

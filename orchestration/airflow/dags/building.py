@@ -12,7 +12,7 @@ from airflow.providers.common.compat.sdk import DAG, TaskGroup, task_group
 from airflow.sdk import Asset
 from airflow.sdk.definitions.param import ParamsDict
 
-from orchestration.airflow import operators
+from orchestration.airflow import operators, versions
 from orchestration.airflow.dags.groups import PipelineGroup, current_dag, group_for, is_mapped
 from orchestration.airflow.dags.options import outlets, task_arguments
 from orchestration.airflow.dags.parameters import bound, defaults, params
@@ -93,7 +93,7 @@ def build(
     with DAG(**arguments) as dag:
         builder = _Builder(spec, own, dag, dag.task_group)
         builder.build()
-        dag.add_result(builder.tasks[OUTPUTS].output)
+        versions.show_result(dag, builder.tasks[OUTPUTS])
     # Set last: DAG(params=…) copies them into every task, and each copy is validated over and over
     # while the DAG is serialised.
     dag.params = ParamsDict(made)
@@ -255,7 +255,9 @@ class _Builder:
         if task.operator not in _PLAIN:
             arguments["aws_conn_id"] = self.connection.aws_conn_id
             arguments["region_name"] = self.connection.region_name
-            arguments["deferrable"] = self.connection.deferrable
+            bounded = loop is not None or task.mapped_over is not None
+            counted = versions.COUNTS_DEFERRED or not bounded
+            arguments["deferrable"] = self.connection.deferrable and counted
         self.tasks[task.task_id] = self._made(task, arguments)
 
     def _chosen(self, task: TaskSpec, loop: LoopSpec | None) -> dict[str, Any]:

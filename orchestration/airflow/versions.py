@@ -1,0 +1,90 @@
+"""The differences between the versions of Airflow that are supported, and what is done about each.
+
+- Before 3.3, a trigger that is cancelled is not told why (``on_kill`` is never called).
+  :class:`~orchestration.airflow.triggers.FollowTrigger` asks what has become of its task.
+- Before 3.3, a DAG has no result of its own (``add_result``). The task ``outputs`` returns it.
+- Before 3.2.2, deferred tasks are not counted by ``max_active_tis_per_dagrun``, which bounds the
+  jobs of a loop. Tasks of loops do not defer there.
+
+Older versions are refused: before 3.1.3 a loop that is never reached fails its run and leaves its
+file system behind, and 3.1 was never tried to the end.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow import __version__
+from airflow.triggers.base import BaseTrigger
+from packaging.version import Version
+
+from orchestration.airflow.context import DECIDED
+from orchestration.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import DAG
+
+_log = logging.getLogger(__name__)
+
+OLDEST: Final = Version("3.2.1")
+INSTALLED: Final = Version(__version__)
+COUNTS_DEFERRED: Final = Version("3.2.2") <= INSTALLED
+CALLS_ON_KILL: Final = hasattr(BaseTrigger, "on_kill")
+
+
+def check(installed: Version = INSTALLED) -> None:
+    """Refuse an Airflow that is too old, however it came to be installed."""
+    if installed < OLDEST:
+        raise UnsupportedError(
+            [
+                f"Airflow {installed} is too old; install {OLDEST} or newer, or deploy to Step "
+                "Functions (`orchestrate deploy step-functions`)"
+            ]
+        )
+
+
+def losses() -> tuple[str, ...]:
+    """Return what the installed Airflow does not do, for its log."""
+    counting = (
+        f"Airflow {INSTALLED} does not count deferred tasks against the bound of a loop (3.2.2 and "
+        "later do), so the tasks of loops over jobs keep a worker each while their jobs run"
+    )
+    telling = (
+        f"Airflow {INSTALLED} does not tell a trigger why it is cancelled (3.3 and later do); "
+        "the job of a deferred task that is marked is stopped all the same, but that of one that is "
+        "cleared runs on, and the next attempt follows it"
+    )
+    return (*(() if COUNTS_DEFERRED else (counting,)), *(() if CALLS_ON_KILL else (telling,)))
+
+
+def show_result(dag: DAG, task: Any) -> None:
+    """Show what a task returns as the result of its DAG's runs, in an Airflow that has a place."""
+    if hasattr(dag, "add_result"):
+        dag.add_result(task.output)
+
+
+async def was_decided(task_instance: Any) -> bool:
+    """Return whether a deferred task was marked, or ended for good, by what Airflow says of it.
+
+    A task that is scheduled or runs may be one that another triggerer's event let go on.
+    """
+    from airflow.sdk.execution_time import task_runner
+    from airflow.sdk.execution_time.comms import GetTaskStates
+
+    asked = GetTaskStates(
+        dag_id=task_instance.dag_id,
+        task_ids=[task_instance.task_id],
+        run_ids=[task_instance.run_id],
+        map_index=task_instance.map_index,
+    )
+    # Not RuntimeTaskInstance.get_task_states(), which blocks the event loop of all triggers.
+    told: Any = await task_runner.SUPERVISOR_COMMS.asend(asked)
+    states = told.task_states.get(task_instance.run_id, {})
+    return next(iter(states.values()), "removed") in DECIDED
+
+
+check()
+# Once in each process; Airflow's processes that parse files are forked from one that has said it.
+for _loss in losses():
+    _log.warning("%s", _loss)
