@@ -34,7 +34,7 @@ from orchestration.execution.timing import pause_length
 from orchestration.execution.verdicts import followed, stopped
 
 _stopping: set[asyncio.Future[None]] = set()
-"""What finds out whether jobs are to be stopped and stops them, until AWS has been asked."""
+"""Work that finds out whether jobs are to be stopped, and stops them, until AWS was asked."""
 
 
 class FollowTrigger(BaseTrigger):

@@ -51,8 +51,8 @@ def losses() -> tuple[str, ...]:
         "later do), so the tasks of loops over jobs keep a worker each while their jobs run"
     )
     telling = (
-        f"Airflow {INSTALLED} does not tell a trigger why it is cancelled (3.3 and later do); "
-        "the job of a deferred task that is marked is stopped all the same, but that of one that is "
+        f"Airflow {INSTALLED} does not tell a trigger why it is cancelled (3.3 and later do); the "
+        "job of a deferred task that is marked is stopped all the same, but that of one that is "
         "cleared runs on, and the next attempt follows it"
     )
     return (*(() if COUNTS_DEFERRED else (counting,)), *(() if CALLS_ON_KILL else (telling,)))

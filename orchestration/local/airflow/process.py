@@ -103,14 +103,17 @@ def _write_without_waiting() -> None:
 def _warm_up() -> None:
     """Load what the first task of a run would load: seconds that nobody waits for yet."""
     import boto3
-    from airflow.sdk.execution_time.supervisor import in_process_api_server
+    from airflow.sdk.execution_time import supervisor
 
     import orchestration.airflow.dags.building
     import orchestration.local.airflow.loop  # noqa: F401  # loaded before it is needed
 
     for service in ("s3", "sagemaker", "fsx"):
         boto3.Session().client(service, region_name="us-east-1")
-    asyncio.run(_first_request(in_process_api_server().atransport))
+    if not hasattr(supervisor.in_process_api_server, "cache_info"):
+        # Airflow 3.2 makes its API anew for each task, three seconds of a processor; 3.3 keeps it.
+        supervisor.in_process_api_server = functools.lru_cache(1)(supervisor.in_process_api_server)
+    asyncio.run(_first_request(supervisor.in_process_api_server().atransport))
 
 
 async def _first_request(transport: httpx.AsyncBaseTransport) -> None:
