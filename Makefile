@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-fast test-thorough test-sdk test-installation test-faults laws check fmt render docs constraints build clean
+.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-fast test-thorough test-sdk test-airflow-versions test-installation test-faults laws check fmt render docs constraints build clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 18
@@ -76,6 +76,9 @@ test-sdk:  ## compare with the SageMaker Python SDK, V2 and V3, each in an envir
 	  .venv-sdk-$$generation/bin/python -m pytest tests/sdk -q; \
 	done
 
+test-airflow-versions: .venv/.installed  ## run the DAG tests on the versions of Airflow that platforms have
+	@$(BIN)/python -m tools.airflow_versions $(AIRFLOW_VERSIONS_ARGS)
+
 test-installation: .venv/.installed  ## kill, clear and mark on a whole Airflow with PostgreSQL (long)
 	@$(BIN)/python -m pip install -q -r tools/installation/requirements.txt
 	@$(BIN)/python -m tools.installation $(INSTALLATION_ARGS)
@@ -103,6 +106,6 @@ build: .venv/.installed  ## make the wheel and the source distribution
 	$(BIN)/hatchling build -d dist
 
 clean:  ## remove what these targets made
-	rm -rf .venv .venv-sdk-v2 .venv-sdk-v3 .venv-tensorflow dist build tools/asl/node_modules .mypy_cache .ruff_cache .pytest_cache \
+	rm -rf .venv .venv-airflow-* .venv-sdk-v2 .venv-sdk-v3 .venv-tensorflow dist build tools/asl/node_modules .mypy_cache .ruff_cache .pytest_cache \
 	  .hypothesis .import_linter_cache
 	find orchestration tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
+
+if not (3, 11) <= sys.version_info[:2] <= (3, 13):
+    # pip refuses the others; this is for who has put the package there by another way.
+    raise ImportError(
+        "sagemaker-orchestration needs Python 3.11, 3.12 or 3.13; this is "
+        f"{sys.version_info.major}.{sys.version_info.minor}"
+    )
 
 if TYPE_CHECKING:
     from orchestration.direct import run

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from orchestration.airflow import versions
 from orchestration.expressions import (
     Apply,
     Compare,
@@ -259,7 +260,8 @@ def test_a_loop_keeps_to_its_width(run: Run, aws: ScriptedAws) -> None:
                 active | {task.map_index} if task.state != "success" else active - {task.map_index}
             )
             widths.append(len(active))
-    assert max(widths) == 2
+    # A local Airflow runs tasks one at a time, and those of a loop do not defer before 3.2.2.
+    assert max(widths) == (2 if versions.COUNTS_DEFERRED else 1)
 
 
 def test_a_branch_can_fail_the_run(run: Run, aws: ScriptedAws) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -124,47 +122,6 @@ def test_what_runs_in_the_container_imports_the_standard_library_only() -> None:
                 and not name.startswith("orchestration.runtime")
             }
     assert foreign == set()
-
-
-def test_wheel_holds_types_licence_and_nothing_else(tmp_path: Path) -> None:
-    from hatchling.builders.wheel import WheelBuilder
-
-    (built,) = WheelBuilder(str(_ROOT)).build(directory=str(tmp_path), versions=["standard"])
-    names = zipfile.ZipFile(built).namelist()
-    assert "orchestration/py.typed" in names
-    assert any(name.endswith("licenses/LICENSE") for name in names)
-    tables = {str(path.relative_to(_ROOT)) for path in (_ROOT / "orchestration").rglob("*.csv")}
-    assert "orchestration/planning/cost/coefficients.csv" in tables
-    assert tables <= set(names)
-    assert {name.split("/")[0] for name in names} <= {
-        "orchestration",
-        "sagemaker_orchestration-0.1.0.dist-info",
-    }
-    assert not [name for name in names if "__pycache__" in name]
-
-
-def test_an_installed_wheel_begins_pipelines(tmp_path: Path) -> None:
-    from hatchling.builders.wheel import WheelBuilder
-
-    (built,) = WheelBuilder(str(_ROOT)).build(directory=str(tmp_path), versions=["standard"])
-    place = tmp_path / "installed"
-    with zipfile.ZipFile(built) as wheel:
-        wheel.extractall(place)
-    script = (
-        "import orchestration, orchestration.cli as cli; print(orchestration.__file__); cli.main()"
-    )
-    for arguments in (["init", "own"], ["validate", "own/own.yaml"]):
-        done = subprocess.run(
-            [sys.executable, "-c", script, *arguments],
-            cwd=tmp_path,
-            env={"PYTHONPATH": str(place), "PATH": os.environ["PATH"]},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.startswith(str(place))
-    assert (tmp_path / "own" / "src" / "train.py").is_file()
 
 
 def test_the_readme_of_the_tests_lists_every_folder_and_what_is_fast() -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+
+import pytest
 
 from tests.patience import PATIENCE_S
 
@@ -92,6 +96,26 @@ def test_import_loads_nothing_heavy() -> None:
 def test_import_touches_no_network_file_or_environment() -> None:
     seen, _ = _watch("import orchestration")
     assert seen == []
+
+
+@pytest.mark.parametrize("version", ["3.8", "3.10", "3.14"])
+def test_a_python_that_nobody_tried_is_refused(version: str) -> None:
+    found = shutil.which(f"python{version}")
+    chosen = {**os.environ, "PYENV_VERSION": version}
+    if found is None or subprocess.run([found, "-V"], env=chosen, check=False).returncode != 0:
+        pytest.skip(f"python{version} is not installed")
+    done = subprocess.run(
+        [found, "-c", "import orchestration"],
+        env=chosen,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    said = (
+        f"ImportError: sagemaker-orchestration needs Python 3.11, 3.12 or 3.13; this is {version}"
+    )
+    assert done.stderr.strip().endswith(said)
 
 
 def test_every_public_name_loads_nothing_heavy() -> None:

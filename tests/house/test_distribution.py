@@ -1,0 +1,97 @@
+"""Wheel and source distribution: what an index takes, and what works once it is installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.patience import PATIENCE_S
+
+_ROOT = Path(__file__).parents[2]
+
+
+def _built(source: Path, place: Path, *targets: str) -> list[Path]:
+    """Build as `make build` does, in a process of its own: another source is another project."""
+    flags = [part for target in targets for part in ("-t", target)]
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-d", str(place), *flags],
+        cwd=source,
+        check=True,
+        capture_output=True,
+        timeout=PATIENCE_S,
+    )
+    return sorted(place.iterdir())
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The wheel and the source distribution."""
+    source, wheel = _built(_ROOT, tmp_path_factory.mktemp("dist"), "sdist", "wheel")
+    return wheel, source
+
+
+def test_wheel_holds_types_licence_and_nothing_else(distributions: tuple[Path, Path]) -> None:
+    names = zipfile.ZipFile(distributions[0]).namelist()
+    assert "orchestration/py.typed" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    tables = {str(path.relative_to(_ROOT)) for path in (_ROOT / "orchestration").rglob("*.csv")}
+    assert "orchestration/planning/cost/coefficients.csv" in tables
+    assert tables <= set(names)
+    assert {name.split("/")[0] for name in names} <= {
+        "orchestration",
+        "sagemaker_orchestration-0.1.0.dist-info",
+    }
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_an_index_takes_both(distributions: tuple[Path, Path]) -> None:
+    command = [sys.executable, "-m", "twine", "check", "--strict", *distributions]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert (done.returncode, done.stdout.count("PASSED")) == (0, 2), done.stdout + done.stderr
+
+
+def test_the_source_distribution_makes_the_same_wheel(
+    distributions: tuple[Path, Path], tmp_path: Path
+) -> None:
+    wheel, source = distributions
+    with tarfile.open(source) as archive:
+        archive.extractall(tmp_path, filter="data")
+    [unpacked] = tmp_path.iterdir()
+    [again] = _built(unpacked, tmp_path / "again", "wheel")
+    first, second = (
+        {entry.filename: entry.CRC for entry in zipfile.ZipFile(each).infolist()}
+        for each in (wheel, again)
+    )
+    assert second == first
+
+
+def test_an_installed_wheel_begins_pipelines(
+    distributions: tuple[Path, Path], tmp_path: Path
+) -> None:
+    place = tmp_path / "installed"
+    flags = ["--no-deps", "--no-index", "--no-compile", "--disable-pip-version-check"]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", *flags, "--target", place, distributions[0]],
+        check=True,
+        timeout=PATIENCE_S,
+    )
+    environment = {"PYTHONPATH": str(place), "PATH": os.environ["PATH"]}
+
+    def said(*command: str | Path) -> str:
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    where = said(sys.executable, "-c", "import orchestration; print(orchestration.__file__)")
+    assert where.startswith(str(place))
+    for arguments in (["init", "own"], ["validate", "own/own.yaml"]):
+        said(place / "bin" / "orchestrate", *arguments)
+    assert (tmp_path / "own" / "src" / "train.py").is_file()
