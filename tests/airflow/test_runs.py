@@ -291,9 +291,11 @@ def test_a_wrong_input_fails_before_anything_else(run: Run, aws: ScriptedAws) ->
     ended = run(it, bukcet="x")
     assert (ended.state, ended.error) == ("failed", "InvalidInput")
     assert ended.cause == "there is no parameter bukcet"
-    ended = run(it, bucket=1, count=True, other=2)
+    # Airflow 3.2 makes no run with a value of a wrong type.
+    wrong: dict[str, Any] = {"bucket": 1, "count": True} if versions.CALLS_ON_KILL else {"more": 1}
+    ended = run(it, **wrong, other=2)
     assert ended.error == "InvalidInput"
-    assert str(ended.cause).count(";") == 2
+    assert str(ended.cause).count(";") == len(wrong)
     assert not aws.calls
 
 

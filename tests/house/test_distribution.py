@@ -26,7 +26,7 @@ def _built(source: Path, place: Path, *targets: str) -> list[Path]:
         capture_output=True,
         timeout=PATIENCE_S,
     )
-    return sorted(place.iterdir())
+    return sorted([*place.glob("*.tar.gz"), *place.glob("*.whl")], key=lambda path: path.suffix)
 
 
 @pytest.fixture(scope="module")

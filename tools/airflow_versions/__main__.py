@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 PLATFORMS = sorted(path.stem for path in HERE.glob("*.txt"))
 _TOOLS = ("hypothesis", "jsonschema", "pytest", "pytest-timeout", "pytest-xdist")
-_QUICK = ("test_dags.py", "test_deferrals.py", "test_triggers.py", "test_versions.py")
+_QUICK = ("test_dags.py", "test_triggers.py", "test_versions.py")
 _EXAMPLES = ("tests/conformance/test_conformance.py", "-k", "digits or llm")
 
 
