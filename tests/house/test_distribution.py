@@ -6,10 +6,13 @@ import os
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.patience import PATIENCE_S
 
@@ -50,8 +53,24 @@ def test_wheel_holds_types_licence_and_nothing_else(distributions: tuple[Path, P
     assert not [name for name in names if "__pycache__" in name]
 
 
+def test_the_lowest_versions_are_those_of_the_oldest_platform() -> None:
+    project = tomllib.loads((_ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    stated = [*project["dependencies"], *extras["airflow"], *extras["aws"], *extras["local"]]
+    platform = (_ROOT / "tools/airflow_versions/mwaa-3.2.1.txt").read_text("utf-8")
+    pins = dict(line.split("==") for line in platform.splitlines() if not line.startswith("#"))
+    pinned = {canonicalize_name(name): version for name, version in pins.items()}
+    wrong = {}
+    for requirement in map(Requirement, stated):
+        pin = pinned.get(canonicalize_name(requirement.name))
+        if pin and f">={pin}" not in str(requirement.specifier).split(","):
+            wrong[requirement.name] = pin
+    assert wrong == {}
+
+
 def test_an_index_takes_both(distributions: tuple[Path, Path]) -> None:
-    command = [sys.executable, "-m", "twine", "check", "--strict", *distributions]
+    paths = map(str, distributions)
+    command = [sys.executable, "-m", "twine", "check", "--strict", *paths]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert (done.returncode, done.stdout.count("PASSED")) == (0, 2), done.stdout + done.stderr
 
