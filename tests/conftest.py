@@ -129,11 +129,18 @@ def _is_alone() -> bool:
 
 
 def _is_of(process: psutil.Process, before: Container[int]) -> bool:
-    """Return whether a process or an ancestor was there before: a local Airflow forks."""
+    """Return whether a process or an ancestor was there before: a local Airflow forks.
+
+    So does what embedded accounts are forked from, and may stay, but none of them may.
+    """
+    from orchestration.local.server import keeper
+
+    own = keeper.of_this_process().pid
     try:
-        return process.pid in before or any(parent.pid in before for parent in process.parents())
+        family = {process.pid, *(parent.pid for parent in process.parents())}
     except psutil.NoSuchProcess:
         return True
+    return process.pid == own or any(pid in before for pid in family - {own})
 
 
 def _still_runs(process: psutil.Process) -> bool:

@@ -28,6 +28,8 @@ ROOT = Path(__file__).parents[2]
 class Account(EmbeddedAws):
     """An embedded AWS in a process that the zygote has forked."""
 
+    _port = 0
+
     @classmethod
     def at(cls, port: int, time_scale: float) -> Account:
         """Return the account that listens on a port."""

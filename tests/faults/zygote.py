@@ -90,16 +90,15 @@ def _end_with_parent(reading: int) -> None:
 
 
 def _account(order: dict[str, Any]) -> None:
-    from orchestration.local.server.__main__ import build, parser
+    from orchestration.local.server.options import Options
+    from orchestration.local.server.serving import build
     from tests.faults.holding import Holding
     from tests.faults.stand_ins import workloads
 
     logging.getLogger("moto").setLevel(logging.CRITICAL)
     logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
     directory = Path(order["directory"])
-    options = parser().parse_args(
-        [f"--directory={directory}", f"--time-scale={order['time_scale']}"]
-    )
+    options = Options(str(directory), time_scale=order["time_scale"])
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     server, simulation = build(options, directory, workloads(order["work_s"]))

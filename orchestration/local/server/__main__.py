@@ -1,139 +1,90 @@
-"""The process of an embedded AWS.
+"""The process that embedded accounts are forked from: `python -m orchestration.local.server FD`.
 
-`python -m orchestration.local.server --directory D` serves on a free loopback port, writes
-`{"port": N}` to standard output, and ends when its standard input ends, or on SIGTERM or SIGINT.
-It then stops every process that it started and removes its directory.
+Loading moto and botocore's models takes seconds, a fork none. An order is a line of JSON on the
+socket FD with the socket of the new account attached; see :mod:`.keeper`. What an account had to
+load is loaded here before the next one is forked. This process ends with that of its user.
 """
 
 from __future__ import annotations
 
-import argparse
+import contextlib
+import gc
 import json
-import logging
 import os
 import signal
+import socket
 import sys
-import threading
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+import tempfile
+import traceback
+from typing import Any, NoReturn
 
-from orchestration.local import engine
-from orchestration.local.account.account import Account
-from orchestration.local.account.clock import Clock
-from orchestration.local.events import sources
-from orchestration.local.iam.enforcing import Enforcement
-from orchestration.local.processes.children import remove
-from orchestration.local.processes.environment import environment
-from orchestration.local.sagemaker.workloads import Workloads
-from orchestration.local.server.application import Application
-from orchestration.local.server.simulation import Simulation
+from orchestration.local.server import loading, serving
+from orchestration.local.server.options import Options
 
-LOOPBACK = "127.0.0.1"
+_LONGEST = 65_536
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve until standard input ends or a signal arrives."""
-    options = parser().parse_args(arguments)
-    logging.basicConfig(level=logging.ERROR)
-    # The engine logs each failed state as an error; the history of a run has it too.
-    logging.getLogger("moto").setLevel(logging.CRITICAL)
-    logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
-    ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
-    threading.Thread(target=_watch_parent, args=(ended,), daemon=True).start()
-    directory = options.directory.resolve()
-    server, simulation = build(options, directory)
+def main(descriptor: int) -> None:
+    """Fork an account for each order until the socket ends."""
+    signal.signal(signal.SIGCHLD, _reap)
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    orders = socket.socket(fileno=descriptor)
+    loading.load([])
+    while True:
+        order, control = _next(orders)
+        if control is None:
+            return
+        with contextlib.suppress(BlockingIOError):
+            for line in os.read(reading, _LONGEST).splitlines():
+                loading.load(json.loads(line))
+        # What is loaded stays: no account has to look through it for garbage.
+        gc.freeze()
+        if not os.fork():
+            orders.close()
+            os.close(reading)
+            _serve(order, control, writing)
+        control.close()
+
+
+def _next(orders: socket.socket) -> tuple[dict[str, Any], socket.socket | None]:
+    """Return the next order and the socket of its account, None at the end."""
+    text, descriptors, _, _ = socket.recv_fds(orders, _LONGEST, 1)
+    while text and not text.endswith(b"\n"):
+        text += orders.recv(_LONGEST)
+    if not text:
+        return {}, None
+    return json.loads(text), socket.socket(fileno=descriptors[0])
+
+
+def _serve(order: dict[str, Any], control: socket.socket, writing: int) -> NoReturn:
+    """Serve in this forked process, and tell its parent what had to be loaded."""
     try:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        sys.stdout.write(json.dumps({"port": server.server_port}) + "\n")
-        sys.stdout.flush()
-        ended.wait()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        control.set_inheritable(False)
+        log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        for descriptor in (1, 2):
+            os.dup2(log, descriptor)
+        os.close(log)
+        os.environ.clear()
+        os.environ.update(order["environment"])
+        tempfile.tempdir = None
+        loading.seed()
+        used = serving.serve(Options(**order["options"]), control)
+        os.write(writing, json.dumps(used).encode() + b"\n")
+    except BaseException:  # must not return into the loop of the parent
+        traceback.print_exc()
     finally:
-        simulation.close()
-        remove(directory)
         # Executions may still run in their threads; do not wait for them.
         os._exit(0)
 
 
-def build(
-    options: argparse.Namespace, directory: Path, workloads: Workloads | None = None
-) -> tuple[Any, Simulation]:
-    """Create a server that does not serve yet, and its simulation."""
-    from moto.moto_server.werkzeug_app import (
-        DomainDispatcherApplication,
-        MotoRequestHandler,
-        create_backend_app,
-    )
-    from moto.s3 import models as _  # noqa: F401  (used by every job, in its own thread)
-    from werkzeug.serving import make_server
-
-    moto = DomainDispatcherApplication(create_backend_app)
-    applications: list[Application] = []
-    server: Any = make_server(
-        LOOPBACK,
-        0,
-        lambda environ, start_response: applications[0](environ, start_response),
-        threaded=True,
-        request_handler=MotoRequestHandler,
-    )
-    server.daemon_threads = True
-    clean = environment(f"http://{LOOPBACK}:{server.server_port}", options.region)
-    # For clients in this process (those of the engine) and for moto, which reads its port.
-    os.environ.clear()
-    os.environ.update(clean, MOTO_PORT=str(server.server_port))
-    clock = Clock(options.time_scale)
-    account = Account(options.region, clock, directory, clean, options.devices_per_host)
-    simulation = Simulation(account, workloads)
-    sources.install()
-    rules = _once(moto.lock, sources.install_rules)
-    enforced = options.enforce_iam
-    load_engine = _loading_engine(moto.lock, account, enforced=enforced)
-    enforcement = Enforcement(simulation.tags) if enforced else None
-    applications.append(Application(simulation, moto, load_engine, rules, enforcement))
-    return server, simulation
-
-
-def _loading_engine(lock: Any, account: Account, *, enforced: bool) -> Callable[[], None]:
-    """Return a function that loads Step Functions on its first call, which takes a second."""
-    endpoint = account.environment["AWS_ENDPOINT_URL"]
-    return _once(
-        lock,
-        lambda: engine.install(account.clock, account.activity, endpoint, enforced=enforced),
-    )
-
-
-def _once(lock: Any, install: Callable[[], None]) -> Callable[[], None]:
-    """Return a function that installs something on its first call."""
-    done: list[bool] = []
-
-    def load() -> None:
-        # moto's own lock around its imports on demand: no two threads may import parts of it.
-        with lock:
-            if not done:
-                install()
-                done.append(True)
-
-    return load
-
-
-def _watch_parent(ended: threading.Event) -> None:
-    while os.read(0, 1024):
-        pass
-    ended.set()
-
-
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(prog="orchestration.local.server")
-    parser.add_argument("--directory", type=Path, required=True)
-    parser.add_argument("--region", default="us-east-1")
-    parser.add_argument("--time-scale", type=float, default=0.02)
-    parser.add_argument("--devices-per-host", type=int, default=1)
-    parser.add_argument("--enforce-iam", action="store_true")
-    return parser
+def _reap(*_: object) -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            continue
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(int(sys.argv[1]))

@@ -1,13 +1,9 @@
-"""The embedded AWS as its user sees it: a subprocess that lives as long as a `with` block."""
+"""The embedded AWS as its user sees it: a process that lives as long as a `with` block."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
-import os
-import subprocess
-import sys
 import threading
 import urllib.request
 from collections.abc import Iterable, Mapping
@@ -28,6 +24,8 @@ from orchestration.local.processes.environment import (
     refuse_real_aws,
 )
 from orchestration.local.processes.scratch import Scratch
+from orchestration.local.server import keeper
+from orchestration.local.server.options import Options
 from orchestration.local.server.sessions import RoleSession, boto_session
 
 if TYPE_CHECKING:
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 
 # Far more than any answer takes: only a server that hangs takes as long.
 _ANSWERS_WITHIN_S = 600.0
-_STOP_TIMEOUT_S = 60.0
 _SESSION_LOCK = threading.Lock()
 
 DEFAULT_REGION = "us-east-1"
@@ -67,10 +64,8 @@ class EmbeddedAws:
         self._devices_per_host = devices_per_host
         self._enforce_iam = enforce_iam
         self._parent_directory = directory
-        self._process: subprocess.Popen[bytes] | None = None
-        self._directory: Path | None = None
+        self._server: keeper.Server | None = None
         self._scratch: Scratch | None = None
-        self._port = 0
         self._client = functools.lru_cache(maxsize=None)(self._new_client)
 
     def __enter__(self) -> Self:
@@ -87,47 +82,37 @@ class EmbeddedAws:
 
     def start(self) -> None:
         """Start the server; `with` does it. A second start does nothing."""
-        if self._process:
+        if self._server:
             return
-        self._scratch = Scratch("embedded-aws-", self._parent_directory)
-        self._directory = self._scratch.path
-        with (self._directory / "server.log").open("wb") as log:
-            self._process = subprocess.Popen(
-                self._command(self._directory),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=_with_this_package(os.environ) | {"TMPDIR": str(self._scratch.temporary)},
-                # Control-C must reach the user's process only: the server ends when that one does.
-                start_new_session=True,
-            )
-        self._port = self._wait_for_port(self._process, self._directory)
+        self._scratch = scratch = Scratch("embedded-aws-", self._parent_directory)
+        options = Options(
+            directory=str(scratch.path.resolve()),
+            region=self.region,
+            time_scale=self.time_scale,
+            devices_per_host=self._devices_per_host,
+            enforce_iam=self._enforce_iam,
+        )
+        try:
+            self._server = keeper.of_this_process().start(options, scratch.temporary)
+        except BaseException:
+            scratch.close()
+            raise
 
     def close(self) -> None:
         """End the server and everything it started, and remove its files."""
-        if not self._process:
+        if not self._server:
             return
-        process, self._process = self._process, None
-        for pipe in (process.stdin, process.stdout):
-            if pipe:
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()
-        # A fork of this process may hold the pipe open.
-        process.terminate()
-        try:
-            process.wait(_STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        server, self._server = self._server, None
+        server.end()
         if self._scratch:
             self._scratch.close()
 
     @property
     def endpoint_url(self) -> str:
         """The loopback address of the AWS APIs."""
-        if not self._process:
+        if not self._server:
             raise LocalError("this embedded AWS is not running; use it in a `with` block")
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://127.0.0.1:{self._server.port}"
 
     def environment(self) -> dict[str, str]:
         """Return a complete environment whose AWS clients reach this account only."""
@@ -261,32 +246,6 @@ class EmbeddedAws:
         with opener.open(request, timeout=_ANSWERS_WITHIN_S) as answer:
             return json.load(answer)
 
-    def _command(self, directory: Path) -> list[str]:
-        return [
-            sys.executable,
-            "-m",
-            "orchestration.local.server",
-            f"--directory={directory}",
-            f"--region={self.region}",
-            f"--time-scale={self.time_scale}",
-            f"--devices-per-host={self._devices_per_host}",
-            *(["--enforce-iam"] if self._enforce_iam else []),
-        ]
-
-    def _wait_for_port(self, process: subprocess.Popen[bytes], directory: Path) -> int:
-        line = process.stdout.readline() if process.stdout else b""
-        if line:
-            return int(json.loads(line)["port"])
-        log = (directory / "server.log").read_text(errors="replace")[-4000:]
-        self.close()
-        raise LocalError(f"the embedded AWS did not start; the end of its log:\n{log}")
-
 
 def _call_as(account: str, request: Any, **_: object) -> None:
     request.headers["x-moto-account-id"] = account
-
-
-def _with_this_package(environ: os._Environ[str]) -> dict[str, str]:
-    root = str(Path(__file__).resolve().parents[3])
-    path = environ.get("PYTHONPATH")
-    return {**environ, "PYTHONPATH": f"{root}{os.pathsep}{path}" if path else root}

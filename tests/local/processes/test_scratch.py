@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -10,6 +9,8 @@ from pathlib import Path
 
 from orchestration.local import EmbeddedAws
 from orchestration.local.processes.scratch import Scratch
+from tests.local.conftest import prepare
+from tests.local.sagemaker.test_opt_ml import run_processing
 
 OWNER = """
 import sys, time
@@ -54,18 +55,9 @@ def test_a_directory_that_nobody_locked_is_left_alone(tmp_path: Path) -> None:
 
 def test_an_embedded_aws_and_its_jobs_have_one_directory(tmp_path: Path) -> None:
     with EmbeddedAws(directory=tmp_path) as aws:
+        prepare(aws)
         [directory] = tmp_path.iterdir()
-        [server] = [
-            p for p in Path("/proc").iterdir() if p.name.isdigit() and _serves(p, directory)
-        ]
-        variables = (server / "environ").read_bytes().split(b"\0")
-        assert os.fsencode(f"TMPDIR={directory / 'tmp'}") in variables
+        run_processing(aws, "prints", "import os; print(os.environ['TMPDIR'])")
+        assert aws.logs("prints").strip() == str(directory / "tmp")
         assert aws.calls() == []
     assert list(tmp_path.iterdir()) == []
-
-
-def _serves(process: Path, directory: Path) -> bool:
-    try:
-        return f"--directory={directory}".encode() in (process / "cmdline").read_bytes()
-    except OSError:
-        return False

@@ -67,7 +67,7 @@ def _training(aws: EmbeddedAws, name: str, script: str) -> dict[str, Any]:
     return finished_training(aws, name)
 
 
-def _processing(aws: EmbeddedAws, name: str, script: str) -> dict[str, Any]:
+def run_processing(aws: EmbeddedAws, name: str, script: str) -> dict[str, Any]:
     client = aws.client("sagemaker")
     output = {
         "S3Uri": f"s3://{BUCKET}/out/{name}",
@@ -102,7 +102,7 @@ def test_a_training_script_reads_and_writes_its_own(aws: EmbeddedAws) -> None:
 
 @namespaces
 def test_a_processing_script_reads_and_writes_its_own(aws: EmbeddedAws) -> None:
-    job = _processing(aws, "own-opt-ml", PROCESS)
+    job = run_processing(aws, "own-opt-ml", PROCESS)
     assert job["ProcessingJobStatus"] == "Completed", aws.logs("own-opt-ml")
     assert read(aws, "out/own-opt-ml/name") == b"own-opt-ml"
 
@@ -155,7 +155,7 @@ WITHOUT_NAMESPACES = """
 import json
 from orchestration.local import EmbeddedAws
 from tests.local.conftest import prepare
-from tests.local.sagemaker.test_opt_ml import _processing, _training
+from tests.local.sagemaker.test_opt_ml import run_processing, _training
 writes = "import pathlib; pathlib.Path('/opt/ml/model').mkdir(); "
 writes += "pathlib.Path('/opt/ml/model/x').write_text('x')"
 reads = "open('/opt/ml/input/data/train/a.csv')"
@@ -164,7 +164,7 @@ with EmbeddedAws(time_scale=0.005) as aws:
     print(json.dumps([
         _training(aws, "reads", reads)["FailureReason"],
         _training(aws, "writes", writes)["FailureReason"],
-        _processing(aws, "writes", "import shutil; shutil.rmtree('/opt/./ml/model')"),
+        run_processing(aws, "writes", "import shutil; shutil.rmtree('/opt/./ml/model')"),
         _training(aws, "behaves", "print('fine')")["TrainingJobStatus"],
     ], default=str))
 """

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import psutil
@@ -16,6 +18,8 @@ from botocore.exceptions import ClientError
 
 from orchestration.errors import LocalError
 from orchestration.local import EmbeddedAws, Fault, RecordedCall, refuse_real_aws
+from orchestration.local.server.keeper import Keeper
+from orchestration.local.server.options import Options
 from tests.local.conftest import BUCKET, ROLE, prepare, put, tar_gz, training_request
 from tests.patience import PATIENCE_S
 
@@ -225,19 +229,51 @@ def test_nothing_is_left_when_one_is_killed(victim: str, tmp_path: Path) -> None
     try:
         assert parent.stdout.readline() == b"running\n"
         family = psutil.Process(parent.pid).children(recursive=True)
-        # The server, the job's leash, the toolkit, and the script.
-        assert len(family) >= 4
-        server = next(one for one in family if "orchestration.local.server" in one.cmdline())
-        os.kill(parent.pid if victim == "parent" else server.pid, signal.SIGKILL)
-        _, alive = psutil.wait_procs([one for one in family if one != server], timeout=PATIENCE_S)
+        # The keeper, the server, the job's leash, the toolkit, and the script.
+        assert len(family) >= 5
+        keeper, server = (one for one in family if "orchestration.local.server" in one.cmdline())
+        assert server.parent() == keeper
+        killed = parent if victim == "parent" else server
+        os.kill(killed.pid, signal.SIGKILL)
+        end = family if victim == "parent" else [one for one in family if one != keeper]
+        _, alive = psutil.wait_procs(end, timeout=PATIENCE_S)
         assert not alive
         if victim == "parent":
-            psutil.wait_procs([server], timeout=PATIENCE_S)
             _gone(tmp_path)
     finally:
         parent.kill()
         parent.wait()
         parent.stdout.close()
+
+
+def test_accounts_outlive_what_they_are_forked_from_and_the_next_start_begins_another(
+    tmp_path: Path,
+) -> None:
+    forking = Keeper()
+    servers, forkers = [], set()
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        servers.append(forking.start(Options(str(tmp_path / name)), tmp_path))
+        forkers.add(forking.pid)
+        assert forking.pid is not None
+        os.kill(forking.pid, signal.SIGKILL)
+        psutil.wait_procs([psutil.Process(forking.pid)], timeout=PATIENCE_S)
+    assert len(forkers) == 2
+    for server in servers:
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/_embedded/calls") as answer:
+            assert json.load(answer) == []
+        server.end()
+    forking.close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_identifiers_differ_between_accounts() -> None:
+    identifiers = set()
+    for _ in range(3):
+        with EmbeddedAws() as aws:
+            made = aws.client("iam").create_role(RoleName="r", AssumeRolePolicyDocument="{}")
+            identifiers.add(made["Role"]["RoleId"])
+    assert len(identifiers) == 3
 
 
 def _gone(directory: Path) -> None:
