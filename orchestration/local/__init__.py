@@ -28,8 +28,33 @@ A job can tell in these ways that it is not on AWS:
 * `AWS_*` entries of a request's environment are dropped: they could lead to the real AWS.
 """
 
-from orchestration.local.account.records import Fault, RecordedCall
-from orchestration.local.processes.environment import refuse_real_aws
-from orchestration.local.server.embedded import EmbeddedAws
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestration.local.account.records import Fault, RecordedCall
+    from orchestration.local.processes.environment import refuse_real_aws
+    from orchestration.local.server.embedded import EmbeddedAws
+
+_MODULES = {
+    "EmbeddedAws": "server.embedded",
+    "Fault": "account.records",
+    "RecordedCall": "account.records",
+    "refuse_real_aws": "processes.environment",
+}
+"""The module of each public name. Modules load on first use: every host of a job starts below this
+package, and needs none of them."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
 
 __all__ = ["EmbeddedAws", "Fault", "RecordedCall", "refuse_real_aws"]

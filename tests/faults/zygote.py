@@ -35,13 +35,7 @@ def main() -> None:
 
 
 def _preload() -> None:
-    import functools
-
     import boto3
-    import botocore.session
-
-    # Each client would parse megabytes of service models again.
-    botocore.session.create_loader = functools.cache(botocore.session.create_loader)
     import moto.events.models
     import moto.iam.models
     import moto.moto_server.werkzeug_app
@@ -51,7 +45,9 @@ def _preload() -> None:
 
     from orchestration.local.engine import loading
     from orchestration.local.run import direct_runs  # noqa: F401
+    from orchestration.local.server.sessions import load_once
 
+    load_once()
     loading.import_engine()
     import moto.stepfunctions.parser.api
     import moto.stepfunctions.responses  # noqa: F401

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from orchestration.errors import OrchestrationError
 from orchestration.execution.clients import mismatch
 from orchestration.local.processes.environment import leave_out_user, refuse_real_aws
+from orchestration.local.server.sessions import load_once
 
 if TYPE_CHECKING:
     import httpx
@@ -64,12 +65,11 @@ def _load_all() -> None:
     import inspect
 
     import botocore.handlers
-    import botocore.session
     from airflow import settings
     from airflow.utils.db import initdb
 
-    # Every task creates its own clients, and each would parse megabytes of service models again.
-    botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+    # Every task creates its own clients.
+    load_once()
     # The hooks of Airflow's provider (9.39) look for their operator in the stack for each client.
     # They need frames, and no lines of source, which take a tenth of each run.
     inspect.stack = functools.partial(inspect.stack, 0)

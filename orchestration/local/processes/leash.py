@@ -15,12 +15,15 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from types import FrameType
-
-import psutil
+from typing import TYPE_CHECKING
 
 from orchestration.local.processes import opt_ml
 from orchestration.local.processes.working_time import WorkingTime
+
+if TYPE_CHECKING:
+    import psutil
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LAST_WORDS_S = 5.0
@@ -37,6 +40,8 @@ def main(command: list[str]) -> int:
     stopped: list[psutil.Process] = []
 
     def stop(_number: int, _frame: FrameType | None) -> None:
+        import psutil
+
         stopped.extend(_descendants())
         for process in stopped:
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -45,19 +50,44 @@ def main(command: list[str]) -> int:
     signal.signal(signal.SIGTERM, stop)
     threading.Thread(target=_watch, daemon=True).start()
     status = child.wait()
-    grace = WorkingTime()
-    while stopped and grace.elapsed_s() < _LAST_WORDS_S:
-        _, stopped[:] = psutil.wait_procs(stopped, timeout=_POLL_S)
+    _await(stopped)
     _kill([*stopped, *_descendants()])
     return 128 - status if status < 0 else status
 
 
+def _await(stopped: list[psutil.Process]) -> None:
+    """Let what was told to stop have its last words."""
+    grace = WorkingTime()
+    while stopped and grace.elapsed_s() < _LAST_WORDS_S:
+        import psutil
+
+        _, stopped[:] = psutil.wait_procs(stopped, timeout=_POLL_S)
+
+
 def _descendants() -> list[psutil.Process]:
+    if _is_alone():
+        return []
+    import psutil
+
     return psutil.Process().children(recursive=True)
+
+
+def _is_alone() -> bool:
+    """Return whether this process has no children, as Linux says without a tenth of a second.
+
+    It is the end of most jobs, and the only need that a leash has of psutil.
+    """
+    try:
+        tasks = list(Path("/proc/self/task").iterdir())
+        return not any((task / "children").read_bytes() for task in tasks)
+    except OSError:  # another system, or a thread that has just ended
+        return False
 
 
 def _kill(processes: list[psutil.Process]) -> None:
     for process in processes:
+        import psutil
+
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.util
 import pkgutil
@@ -14,16 +13,13 @@ _ALWAYS = ("moto.moto_server.werkzeug_app", "moto.s3.models", "werkzeug.serving"
 
 def load(services: Iterable[str]) -> None:
     """Load what every account needs, and moto's part and botocore's model of services."""
-    import botocore.session
     from moto.core.utils import get_service_model
 
     from orchestration.local import engine
     from orchestration.local.engine.loading import import_engine
-    from orchestration.local.server.sessions import boto_session
+    from orchestration.local.server.sessions import boto_session, load_once
 
-    # Each session would parse megabytes of service models again.
-    if not isinstance(botocore.session.create_loader, functools._lru_cache_wrapper):
-        botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+    load_once()
     for module in _ALWAYS:
         importlib.import_module(module)
     for service in services:

@@ -39,3 +39,23 @@ def boto_session() -> Any:
     }
     session = botocore.session.Session(session_vars=nothing_of_the_users)
     return boto3.session.Session(botocore_session=session)
+
+
+@functools.cache
+def load_once() -> None:
+    """Let the sessions of this process share what botocore would do for each of them again.
+
+    It parses megabytes of service models, and looks at the parameters of two hundred handlers: a
+    fifth of a run on Airflow.
+    """
+    import botocore.hooks
+    import botocore.session
+
+    botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+    known = functools.lru_cache(maxsize=1024)(botocore.hooks.accepts_kwargs)
+
+    def accepts_kwargs(handler: Any) -> Any:
+        # Of a bound method only the function is kept, and not the client that it belongs to.
+        return known(getattr(handler, "__func__", handler))
+
+    botocore.hooks.accepts_kwargs = accepts_kwargs

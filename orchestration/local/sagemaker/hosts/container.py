@@ -11,7 +11,9 @@ library and the toolkits only.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -23,6 +25,7 @@ _LONGEST_PAUSE_S = 1.0
 
 def main() -> None:
     """Run the toolkit's `train`."""
+    _load_on_use("paramiko")
     from sagemaker_training import environment, torch_distributed, trainer
 
     devices = int(os.environ.pop(DEVICES))
@@ -39,6 +42,15 @@ def main() -> None:
     elif module.startswith("sagemaker_tensorflow_container"):
         _patch_tensorflow()
     trainer.train()
+
+
+def _load_on_use(name: str) -> None:
+    """Let a module load when something of it is used: the toolkit needs SSH only for mpirun."""
+    found = importlib.util.find_spec(name)
+    if found is not None and found.loader is not None:
+        found.loader = loader = importlib.util.LazyLoader(found.loader)
+        sys.modules[name] = module = importlib.util.module_from_spec(found)
+        loader.exec_module(module)
 
 
 class _Clock:
