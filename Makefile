@@ -9,7 +9,7 @@ USABLE := $(shell [ -x .venv/bin/python ] && [ "$$(cat .venv/.home 2>/dev/null)"
 # In the order of the folders, so that the files of single long tests don't come last.
 PYTEST_ARGS ?= -q -n auto --dist loadfile --no-loadscope-reorder
 # What `make test-fast` runs: the rooms that need neither a server nor Airflow.
-FAST := $(addprefix tests/,backends catalog checks cleanup expressions lint performances pipeline planning \
+FAST := $(addprefix tests/,backends catalog checks cleanup expressions importing lint performances pipeline planning \
   pricing stages strategies) $(wildcard tests/test_*.py)
 # What `make render` writes to statemachines/: names of pipelines in dags/.
 PIPELINES ?= digits llm_fsx

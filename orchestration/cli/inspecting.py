@@ -208,3 +208,28 @@ def schedule(
     from orchestration.cli.commands import scheduling
 
     scheduling.schedule(pipeline, count, after, as_json=as_json)
+
+
+def import_(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A CreateTrainingJob request in JSON or YAML."),
+    ],
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of the pipeline; default: the job's.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a pipeline of the request that starts a training job.
+
+    Prints its YAML, and on standard error what it does otherwise: the pipeline is rendered and its
+    request compared. What no field says goes into `extra_request`; nothing is left out silently.
+
+    Example: `orchestrate import request.json -o pipeline.yaml`
+    """
+    from orchestration.cli.commands.reading import importing
+
+    importing.import_(file, name, output, as_json=as_json)

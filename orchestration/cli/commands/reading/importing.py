@@ -1,0 +1,43 @@
+"""``orchestrate import``: a pipeline of what others have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from orchestration.cli.output import document, note, say
+from orchestration.errors import PipelineError, Problem
+from orchestration.importing import from_request
+from orchestration.pipeline.yaml import data_of
+
+_YAML = (".yaml", ".yml")
+
+
+def import_(file: Path, name: str | None, output: Path | None, *, as_json: bool) -> None:
+    """Print or write the pipeline, and tell what it does otherwise."""
+    imported = from_request(_read(file), name=name)
+    if output is not None:
+        output.write_text(imported.yaml(), encoding="utf-8")
+    if as_json:
+        notes = [{"path": each.path, "message": each.message} for each in imported.notes]
+        document({"pipeline": dict(imported.description), "notes": notes})
+    elif output is None:
+        say(imported.yaml().rstrip())
+    else:
+        say(f"wrote {output}")
+    for each in imported.notes:
+        note(f"{file}: {each}")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    if file.suffix in _YAML:
+        data = data_of(file)
+    else:
+        try:
+            data = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise PipelineError([Problem(str(file), f"cannot be read as JSON: {error}")]) from error
+    if not isinstance(data, dict):
+        raise PipelineError([Problem(str(file), "expected an object, a CreateTrainingJob request")])
+    return data

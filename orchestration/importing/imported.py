@@ -1,0 +1,58 @@
+"""Descriptions of pipelines that were made of something else, and what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that the pipeline does otherwise than what it was made of."""
+
+    path: str
+    """A path into the user's file: ``InputDataConfig[0].ContentType``."""
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A description, as a YAML file holds it, with the notes on it."""
+
+    description: Mapping[str, Any]
+    notes: tuple[Note, ...]
+
+    def yaml(self) -> str:
+        """Return the description as YAML."""
+        import yaml
+
+        text: str = yaml.safe_dump(
+            dict(self.description), sort_keys=False, allow_unicode=True, width=100
+        )
+        return text
+
+
+def differences(theirs: Any, ours: Any, path: str = "") -> Iterator[Note]:
+    """Yield where a request of the pipeline is not the one that it was made of."""
+    if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
+        for key in [*theirs, *(key for key in ours if key not in theirs)]:
+            where = f"{path}.{key}" if path else str(key)
+            if key not in ours:
+                yield Note(where, f"is not in the pipeline's request: {theirs[key]!r}")
+            elif key not in theirs:
+                yield Note(where, f"is added by the pipeline: {ours[key]!r}")
+            else:
+                yield from differences(theirs[key], ours[key], where)
+    elif _is_list(theirs) and _is_list(ours) and len(theirs) == len(ours):
+        for index, (one, other) in enumerate(zip(theirs, ours, strict=True)):
+            yield from differences(one, other, f"{path}[{index}]")
+    elif theirs != ours:
+        yield Note(path, f"is {theirs!r}, and {ours!r} in the pipeline's request")
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
