@@ -1,4 +1,4 @@
-"""The roles that requests hand on to services."""
+"""The roles that services run under: those that requests hand on, and one of the user's own."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from orchestration.deploy import own_role
 from orchestration.deploy.permissions.patterns import ANY
 from orchestration.deploy.permissions.requests import roles
 from orchestration.preflight.examination import Examination
 from orchestration.preflight.places import place
-from orchestration.preflight.requests import Request
 
 _SERVICES: Final = {
     "sagemaker": "sagemaker.amazonaws.com",
@@ -18,21 +18,27 @@ _SERVICES: Final = {
     "s3control": "batchoperations.s3.amazonaws.com",
 }
 """The principals that services take roles as, by boto3's name of the service."""
+_STATES: Final = "states.amazonaws.com"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handed:
-    """A role that a request hands to a service."""
+    """A role that a service runs something under."""
 
     arn: str
     service: str
     """The service's principal: ``sagemaker.amazonaws.com``."""
-    request: Request
     where: str
+    when: str
+    """The moment at which the service needs it."""
 
 
 def handed(examination: Examination) -> Iterator[Handed]:
     """Yield each role with each service that gets it, as far as roles are known before a run."""
+    own = own_role.named(examination.pipeline, examination.role)
+    if own is not None:
+        where = "step_functions.role" if examination.role is None else "--role"
+        yield Handed(arn=own, service=_STATES, where=where, when="an execution starts")
     seen: set[tuple[str, str]] = set()
     for request in examination.requests:
         service = _SERVICES.get(request.operation.service)
@@ -43,4 +49,4 @@ def handed(examination: Examination) -> Iterator[Handed]:
                 continue
             seen.add((str(arn), service))
             where = place(examination.pipeline, request.step, tree)
-            yield Handed(arn=str(arn), service=service, request=request, where=where)
+            yield Handed(arn=str(arn), service=service, where=where, when=request.calls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from orchestration.local import EmbeddedAws
-from tests.preflight.conftest import Examine, pipeline, role, trust
+from tests.preflight.conftest import TRAINING, Examine, pipeline, role, trust
 
 ACCOUNT = "arn:aws:iam::123456789012:role/"
 
@@ -56,3 +56,18 @@ def test_a_denial_fails_whatever_else_is_allowed(aws: EmbeddedAws, found: Examin
     iam.put_role_policy(RoleName="denied", PolicyName="own", PolicyDocument=document)
     [finding] = found(pipeline(), "permissions", role=f"{ACCOUNT}denied")
     assert (finding.severity, finding.why) == ("fails", "a policy of it denies that")
+
+
+def test_a_role_of_ones_own_for_the_state_machine_is_looked_at_too(
+    aws: EmbeddedAws, found: Examine
+) -> None:
+    arn = role(aws, f"{ACCOUNT}runner", "sagemaker:*", service="states.amazonaws.com")
+    checked = pipeline(TRAINING, ("stages:", f'step_functions: {{role: "{arn}"}}\nstages:'))
+    assert found(checked, "roles") == []
+    findings = found(checked, "permissions")
+    assert {(each.severity, each.where) for each in findings} == {("fails", "step_functions.role")}
+    [passing] = [each for each in findings if "iam:PassRole" in each.what]
+    assert passing.when.startswith("train.job needs it")
+    missing = pipeline(TRAINING, ("stages:", f'step_functions: {{role: "{ACCOUNT}none"}}\nstages:'))
+    [finding] = found(missing, "roles")
+    assert (finding.where, finding.when) == ("step_functions.role", "an execution starts")

@@ -29,3 +29,9 @@ def test_a_role_that_trusts_another_service_fails_the_run(aws: EmbeddedAws, foun
     [finding] = found(pipeline(), "roles", role=UNTRUSTED)
     assert finding.severity == "fails"
     assert finding.what == f"role {UNTRUSTED} does not trust sagemaker.amazonaws.com"
+
+
+def test_a_role_of_another_account_fails_the_run(found: Examine) -> None:
+    arn = "arn:aws:iam::111122223333:role/jobs"
+    [finding] = found(pipeline(), "roles", role=arn)
+    assert finding.what == f"role {arn} is not in account 123456789012"

@@ -35,11 +35,18 @@ _NETWORK: Final = (
 _BUCKET: Final = ("s3:GetBucketLocation", "s3:GetBucketPolicy", "s3:ListBucket")
 
 
-def doctor(workflow: Workflow, account: Account, runs: Runs, names: Names) -> Identity:
-    """Return the least identity that can run every check of the doctor."""
+def doctor(
+    workflow: Workflow, account: Account, runs: Runs, names: Names, own_role: str | None
+) -> Identity:
+    """Return the least identity that can run every check of the doctor.
+
+    ``own_role`` is the user's own role of the state machine, if there is one.
+    """
     graph = workflow.graph
     steps = {step.name: step for step in all_steps(graph)}
     needed = list(_names(workflow, account, names))
+    if own_role is not None:
+        needed += (each.by("permissions") for each in _of_role(own_role))
     for parameters in runs:
         known = Known(parameters=parameters, listings=listings(graph), steps=steps)
         for step, operation, inside in calls(graph, known):
@@ -74,9 +81,7 @@ def _of_request(operation: Operation, known: Known, account: Account) -> Iterato
             arn = account.arn("sagemaker", f"endpoint/{name}")
             yield _on("SeeEndpoints", f"sagemaker:{action}", arn)
     for role in roles(request):
-        arn = iam(pattern(role, known))
-        yield _on("SeeRoles", "iam:GetRole", arn)
-        yield _on("SimulateRoles", "iam:SimulatePrincipalPolicy", arn)
+        yield from _of_role(iam(pattern(role, known)))
     for key in keys(request):
         yield _on("SeeKeys", "kms:DescribeKey", _key(pattern(key, known), account))
     if operation.service == "sagemaker":
@@ -84,6 +89,11 @@ def _of_request(operation: Operation, known: Known, account: Account) -> Iterato
             yield from _of_touch(touch.use, touch.value, known, account)
     elif "SubnetIds" in request:
         yield from _network()
+
+
+def _of_role(arn: str) -> Iterator[Statement]:
+    yield _on("SeeRoles", "iam:GetRole", arn)
+    yield _on("SimulateRoles", "iam:SimulatePrincipalPolicy", arn)
 
 
 def _of_touch(use: str, value: Tree, known: Known, account: Account) -> Iterator[Statement]:

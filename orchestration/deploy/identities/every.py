@@ -52,7 +52,7 @@ def identities(
         *_companion(workflow, account, wanted),
         *_copying(workflow, wanted),
         deployer(final, names, workflow, account),
-        doctor(workflow, account, runs, names),
+        doctor(workflow, account, runs, names, own),
         airflow(workflow, account, runs),
     )
 

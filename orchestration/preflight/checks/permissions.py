@@ -39,7 +39,7 @@ def permissions(examination: Examination) -> Iterator[Finding]:
     if own is not None:
         waited = derived.synchronous(stepfunctions.render(workflow))
         needed = derived.statements(workflow, account, examination.runs, synchronous=waited)
-        yield from _of_role(examination, own, "step_functions.role", tuple(merged(needed)))
+        yield from _of_role(examination, own, places[own], tuple(merged(needed)))
 
 
 def _of_role(

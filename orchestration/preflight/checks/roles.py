@@ -44,7 +44,7 @@ def _finding(each: Handed, what: str, mend: str) -> Finding:
         where=each.where,
         what=what,
         why="a service runs a job only under a role of the account that it can assume",
-        when=each.request.calls,
+        when=each.when,
         mend=mend,
         sources=_SOURCES,
     )
