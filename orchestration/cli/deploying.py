@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -21,15 +22,34 @@ from orchestration.cli.options import (
     Region,
 )
 
+To = Annotated[
+    str | None,
+    typer.Option(metavar="FOLDER|S3URI", help="Folder of DAGs; only with airflow."),
+]
+Dag = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="DAG file; default: NAME.py beside NAME.yaml, or a new one."),
+]
+Policy = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="File for the policy of the tasks' role; with airflow."),
+]
+Role = Annotated[
+    str | None,
+    typer.Option(metavar="ARN", help="Role of your own; none is made. --dry-run: its needs."),
+]
+Unrestricted = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Parameter that may have any value; repeatable."),
+]
+Where = Annotated[Backend, typer.Argument(metavar="step-functions|airflow", show_default=False)]
+
 
 def deploy(
-    target: Annotated[Backend, typer.Argument(metavar="step-functions", show_default=False)],
+    target: Where,
     pipeline: Pipeline,
     parameters: Parameters = None,
-    unrestricted: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Parameter that may have any value; repeatable."),
-    ] = None,
+    unrestricted: Unrestricted = None,
     dry_run: DryRun = False,
     yes: Agreed = False,
     adopt: Annotated[
@@ -39,32 +59,45 @@ def deploy(
     sweep_every_h: Annotated[
         int, typer.Option(min=1, metavar="HOURS", help="How often leftovers are looked for.")
     ] = 1,
-    role: Annotated[
-        str | None,
-        typer.Option(metavar="ARN", help="Role of your own; none is made. --dry-run: its needs."),
-    ] = None,
+    role: Role = None,
+    to: To = None,
+    dag: Dag = None,
+    policy: Policy = None,
     region: Region = None,
     profile: Profile = None,
     as_json: Json = False,
 ) -> None:
-    """Deploy it to AWS Step Functions.
+    """Deploy it to Step Functions or Airflow.
 
-    Uploads the code and creates the state machine, its schedule, its role with the permissions that
-    the steps need, and the companion that cleans up after executions that were ended from outside.
-    Deploying again changes only what differs. Shows account, region and differences, and asks
-    first; without a terminal it needs `--yes`.
+    To Step Functions: uploads the code and creates the state machine, its schedule, its role with
+    the permissions that the steps need, and the companion that cleans up after executions that were
+    ended from outside. To Airflow: puts the DAG file, the YAML and its lock file into a folder of
+    DAGs (`--to`), and the code into the workspace. Deploying again changes only what differs. Shows
+    account, region and differences, and asks first; without a terminal it needs `--yes`.
 
     Example: `orchestrate deploy step-functions digits.yaml -p bucket=my-bucket --dry-run`
     """
-    if target is not Backend.STEP_FUNCTIONS:
-        raise typer.BadParameter(
-            "Airflow finds DAGs in files: put one with orchestration.airflow.dag() into its DAGs "
-            "folder, and its code into S3 with `orchestrate upload`",
-            param_hint="airflow",
-        )
     from orchestration.cli.commands import deployment
     from orchestration.cli.commands.changing import Consent
 
+    consent = Consent(yes=yes, dry_run=dry_run, as_json=as_json)
+    if target is Backend.AIRFLOW:
+        from orchestration.cli.commands.deployed import placing
+
+        options = placing.Options(
+            to=_folder(to),
+            dag=dag,
+            policy=policy,
+            unrestricted=unrestricted or (),
+            adopt=adopt,
+            full=full,
+            region=region,
+            profile=profile,
+        )
+        _only_for(Backend.STEP_FUNCTIONS, {"--role": role, "--sweep-every-h": sweep_every_h != 1})
+        placing.deploy(pipeline, parameters or (), options, consent)
+        return
+    _only_for(Backend.AIRFLOW, {"--to": to, "--dag": dag, "--policy": policy})
     deployment.deploy(
         pipeline,
         parameters or (),
@@ -74,14 +107,15 @@ def deploy(
         region=region,
         profile=profile,
         adopt=adopt,
-        consent=Consent(yes=yes, dry_run=dry_run, as_json=as_json),
+        consent=consent,
         full=full,
     )
 
 
 def destroy(
-    target: Annotated[Backend, typer.Argument(metavar="step-functions", show_default=False)],
+    target: Where,
     pipeline: Deployed,
+    to: To = None,
     stop: Annotated[bool, typer.Option("--stop", help="End executions that are running.")] = False,
     file_systems: Annotated[
         bool, typer.Option("--file-systems", help="Delete file systems that outlive their runs.")
@@ -94,29 +128,45 @@ def destroy(
 ) -> None:
     """Delete what deploying it has made.
 
-    The schedule, the rules, the state machines and the roles. Data, code, models, endpoints and
-    logs stay. First the companion cleans up after runs that have ended. A renamed pipeline is
-    destroyed under its old name. Shows account, region and what goes, and asks first; without a
-    terminal it needs `--yes`.
+    The schedule, the rules, the state machines and the roles; on Airflow, the files in the folder
+    of DAGs (`--to`). Data, code, models, endpoints and logs stay. On Step Functions the companion
+    first cleans up after runs that have ended. A renamed pipeline is destroyed under its old name.
+    Shows account, region and what goes, and asks first; without a terminal it needs `--yes`.
 
     Example: `orchestrate destroy step-functions digits --dry-run`
     """
-    if target is not Backend.STEP_FUNCTIONS:
-        raise typer.BadParameter(
-            "a DAG goes with its file in the DAGs folder; code and data in S3 stay",
-            param_hint="airflow",
-        )
     from orchestration.cli.commands.changing import Consent
-    from orchestration.cli.commands.deployed import destroying
+    from orchestration.cli.commands.deployed import destroying, placing
 
+    consent = Consent(yes=yes, dry_run=dry_run, as_json=as_json)
+    if target is Backend.AIRFLOW:
+        options = placing.Options(to=_folder(to), region=region, profile=profile)
+        _only_for(Backend.STEP_FUNCTIONS, {"--stop": stop, "--file-systems": file_systems})
+        placing.destroy(pipeline, options, consent)
+        return
+    _only_for(Backend.AIRFLOW, {"--to": to})
     destroying.destroy(
         pipeline,
         stop=stop,
         file_systems=file_systems,
         region=region,
         profile=profile,
-        consent=Consent(yes=yes, dry_run=dry_run, as_json=as_json),
+        consent=consent,
     )
+
+
+def _folder(to: str | None) -> str:
+    if to is None:
+        raise typer.BadParameter(
+            "is missing: the folder of DAGs that Airflow reads, or its S3 URI", param_hint="--to"
+        )
+    return to
+
+
+def _only_for(target: Backend, options: Mapping[str, object]) -> None:
+    for name, value in options.items():
+        if value:
+            raise typer.BadParameter(f"is for {target.value} only", param_hint=name)
 
 
 def upload(

@@ -140,10 +140,62 @@ def test_the_needs_of_a_role_that_the_pipeline_names_are_shown(
     assert (refused.status, "does not exist" in refused.err) == (1, True)
 
 
-def test_deploying_to_airflow_says_how_that_is_done(orchestrate: Command, training: Path) -> None:
-    said = orchestrate("deploy", "airflow", training)
-    assert said.status == 2
-    assert "orchestrate upload" in said.err
+def test_a_dag_goes_to_its_folder_and_its_code_into_the_workspace(
+    account: EmbeddedAws, orchestrate: Command, training: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "dags"
+    folder.mkdir()
+    command = ("deploy", "airflow", training, *PARAMETERS, "--to", folder)
+    stale = orchestrate(*command)
+    assert (stale.status, "run `orchestrate lock" in stale.err) == (1, True)
+    orchestrate("lock", training)
+    planned = orchestrate(*command, "--dry-run")
+    assert "would create training/training.py\n" in planned.out
+    assert list(folder.iterdir()) == []
+    assert orchestrate(*command).status == 2
+    policy = tmp_path / "policy.json"
+    done = orchestrate(*command, "--yes", "--json", "--policy", policy).document
+    assert done["changes"][-1] == "create training/training.py"
+    [code] = done["uploads"]
+    assert code.startswith(f"s3://{BUCKET}/training/source/")
+    listed = account.client("s3").list_objects_v2(Bucket=BUCKET, Prefix="training/source/")
+    assert [item["Key"] for item in listed["Contents"]]
+    actions = {a for s in json.loads(policy.read_text())["Statement"] for a in s["Action"]}
+    assert {"sagemaker:CreateTrainingJob", "sagemaker:StopTrainingJob"} <= actions
+    assert "nothing to change" in orchestrate(*command).err
+    gone = orchestrate("destroy", "airflow", "training", "--to", folder, "--yes", "--json").document
+    assert "delete training/training.yaml" in gone["changes"]
+    assert list(folder.iterdir()) == []
+
+
+def test_a_dag_goes_to_s3(account: EmbeddedAws, orchestrate: Command, training: Path) -> None:
+    orchestrate("lock", training)
+    place = f"s3://{BUCKET}/airflow/dags"
+    command = ("deploy", "airflow", training, *PARAMETERS, "--to", place)
+    done = orchestrate(*command, "--yes")
+    assert (done.status, done.err.splitlines()[0]) == (0, "account 123456789012, region us-east-1")
+    s3 = account.client("s3")
+    listed = s3.list_objects_v2(Bucket=BUCKET, Prefix="airflow/dags/")["Contents"]
+    names = {item["Key"].rpartition("/")[2] for item in listed}
+    assert names == {"training.py", "training.yaml", "training.lock.json", "orchestration.json"}
+    s3.put_object(Bucket=BUCKET, Key="airflow/dags/training/orchestration.json", Body=b"{}")
+    refused = orchestrate(*command, "--yes")
+    assert (refused.status, "does not list files" in refused.err) == (1, True)
+
+
+def test_options_of_the_other_target_are_refused(
+    orchestrate: Command, training: Path, tmp_path: Path
+) -> None:
+    for arguments, said in (
+        (("deploy", "airflow", training), "the folder of DAGs that Airflow reads"),
+        (("deploy", "airflow", training, "--to", tmp_path / "none"), "is no folder"),
+        (("deploy", "airflow", training, "--to", tmp_path, "--role", "r"), "for step-functions"),
+        (("deploy", "step-functions", training, "--to", tmp_path), "for airflow only"),
+        (("destroy", "step-functions", "training", "--to", tmp_path), "for airflow only"),
+        (("destroy", "airflow", "training", "--to", tmp_path, "--stop"), "for step-functions"),
+    ):
+        wrong = orchestrate(*arguments)
+        assert (wrong.status, said in wrong.err) == (2, True), wrong.err
 
 
 def test_code_is_uploaded_once(account: EmbeddedAws, orchestrate: Command, training: Path) -> None:

@@ -1,0 +1,159 @@
+"""``orchestrate deploy airflow`` and ``destroy airflow``: files in a folder of DAGs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from orchestration.cli import values
+from orchestration.cli.commands.changing import Consent, show_place
+from orchestration.cli.commands.deployment import MODULES, session_of
+from orchestration.cli.naming import deployed, named
+from orchestration.cli.output import colored_diff, document, note, require, say
+
+if TYPE_CHECKING:
+    from orchestration.deploy import SourceFolder
+    from orchestration.deploy.dags import Placement, Store
+    from orchestration.expressions import Json
+    from orchestration.pipeline import Pipeline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options that say what is put where."""
+
+    to: str
+    dag: Path | None = None
+    policy: Path | None = None
+    unrestricted: Sequence[str] = ()
+    adopt: bool = False
+    full: bool = False
+    region: str | None = None
+    profile: str | None = None
+
+
+def deploy(pipeline: str, parameters: Sequence[str], options: Options, consent: Consent) -> None:
+    """Put a pipeline's DAG into a folder of DAGs, and its code into S3."""
+    from orchestration.deploy import dags, sources
+    from orchestration.deploy.account import in_its_region
+
+    which = named(pipeline)
+    if which.path is None:
+        raise typer.BadParameter(
+            "a DAG is deployed from a YAML file, since its lock file is read where Airflow parses",
+            param_hint="PIPELINE",
+        )
+    loaded = which.load()
+    specs = loaded.parameter_specs()
+    chosen = values.parameters(specs, parameters, filled=[spec.name for spec in specs])
+    placed = dags.placement(
+        loaded.name,
+        dags.contents(which.path, options.dag),
+        _store(options, loaded.region),
+        adopt=options.adopt,
+    )
+    folders = sources.folders(loaded, chosen)
+    if folders:
+        require(MODULES, what="uploading the code")
+    session = session_of(options.region or loaded.region, options.profile) if folders else None
+    if session is not None:
+        in_its_region(loaded, session.region_name)
+    missing = [f for f in folders if session and not sources.present(f, session.client("s3"))]
+    policy = None if options.policy is None else _policy(loaded, chosen, options)
+    if not consent.as_json:
+        _announce(placed, missing, full=options.full)
+    if not consent.dry_run:
+        count = len(placed.changes) + len(missing)
+        if count:
+            consent.ask(f"Make these {count} changes")
+        for folder in missing:
+            sources.send(folder, session.client("s3") if session else None)
+            consent.report(f"did upload {folder.uri}")
+        placed.apply(on_change=lambda change: consent.report(f"did {change.summary}"))
+        if options.policy is not None:
+            options.policy.write_text(json.dumps(policy, indent=2) + "\n", encoding="utf-8")
+    if consent.as_json:
+        document(_as_json(placed, missing, policy, dry_run=consent.dry_run))
+    elif policy is None:
+        note(f"what the connection of its tasks needs: orchestrate iam {pipeline} --for airflow")
+
+
+def destroy(pipeline: str, options: Options, consent: Consent) -> None:
+    """Delete the files of a pipeline's DAG; data and code stay."""
+    from orchestration.deploy import dags
+
+    name, region = deployed(pipeline)
+    placed = dags.placement(name, {}, _store(options, region))
+    if not consent.as_json:
+        _announce(placed, (), full=False)
+    if not consent.dry_run and placed.known:
+        consent.ask(f"Delete these {len(placed.changes)} files")
+        placed.apply(on_change=lambda change: consent.report(f"did {change.summary}"))
+    if consent.as_json:
+        document(_as_json(placed, (), None, dry_run=consent.dry_run))
+
+
+def _store(options: Options, region: str | None) -> Store:
+    from orchestration.deploy import dags
+
+    if not options.to.startswith("s3://"):
+        folder = Path(options.to)
+        if not folder.is_dir():
+            raise typer.BadParameter(f"{folder} is no folder", param_hint="--to")
+        return dags.Folder(folder)
+    require(MODULES, what="deploying")
+    from orchestration.deploy import Account
+
+    session = session_of(options.region or region, options.profile)
+    show_place(Account.of(session))
+    return dags.Bucket.at(options.to, session.client("s3"))
+
+
+def _policy(pipeline: Pipeline, chosen: Mapping[str, Json], options: Options) -> Mapping[str, Any]:
+    """Return what the connection of the DAG's tasks needs in the account."""
+    from orchestration.deploy import Account
+    from orchestration.deploy.identities import identities
+
+    require(MODULES, what="asking AWS for the account")
+    account = Account.of(session_of(options.region or pipeline.region, options.profile))
+    every = identities(pipeline, account, parameters=chosen, unrestricted=options.unrestricted)
+    return next(each.policy for each in every if each.who == "airflow")
+
+
+def _announce(placed: Placement, missing: Sequence[SourceFolder], *, full: bool) -> None:
+    note(f"folder of DAGs {placed.store.place}")
+    for folder in missing:
+        say(f"would upload {folder.uri}")
+    for change in placed.changes:
+        say(f"would {change.summary}")
+        lines = change.difference
+        if change.name.endswith(".lock.json") and not full:
+            lines = [f"{len(lines)} lines of the rendered DAG; --full shows them"] if lines else []
+        colored_diff([f"    {line}" for line in lines])
+    if not placed.changes and not missing:
+        note("nothing to change")
+
+
+def _as_json(
+    placed: Placement,
+    missing: Sequence[SourceFolder],
+    policy: Mapping[str, Any] | None,
+    *,
+    dry_run: bool,
+) -> dict[str, Any]:
+    return {
+        "folder": placed.store.place,
+        "dry_run": dry_run,
+        "changes": [change.summary for change in placed.changes],
+        "differences": [
+            {"change": change.kind, "name": change.name, "difference": change.difference}
+            for change in placed.changes
+        ],
+        "uploads": [folder.uri for folder in missing],
+        **({} if policy is None else {"policy": dict(policy)}),
+    }
