@@ -26,6 +26,12 @@ To = Annotated[
     str | None,
     typer.Option(metavar="FOLDER|S3URI", help="Folder of DAGs; only with airflow."),
 ]
+Adopt = Annotated[
+    bool, typer.Option("--adopt", help="Take over what has these names and no owner.")
+]
+Hours = Annotated[
+    int, typer.Option(min=1, metavar="HOURS", help="How often leftovers are looked for.")
+]
 Dag = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="DAG file; default: NAME.py beside NAME.yaml, or a new one."),
@@ -52,13 +58,9 @@ def deploy(
     unrestricted: Unrestricted = None,
     dry_run: DryRun = False,
     yes: Agreed = False,
-    adopt: Annotated[
-        bool, typer.Option("--adopt", help="Take over what has these names and no owner.")
-    ] = False,
+    adopt: Adopt = False,
     full: Full = False,
-    sweep_every_h: Annotated[
-        int, typer.Option(min=1, metavar="HOURS", help="How often leftovers are looked for.")
-    ] = 1,
+    sweep_every_h: Hours = 1,
     role: Role = None,
     to: To = None,
     dag: Dag = None,
@@ -84,6 +86,7 @@ def deploy(
     if target is Backend.AIRFLOW:
         from orchestration.cli.commands.deployed import placing
 
+        _only_for(Backend.STEP_FUNCTIONS, {"--role": role, "--sweep-every-h": sweep_every_h != 1})
         options = placing.Options(
             to=_folder(to),
             dag=dag,
@@ -94,7 +97,6 @@ def deploy(
             region=region,
             profile=profile,
         )
-        _only_for(Backend.STEP_FUNCTIONS, {"--role": role, "--sweep-every-h": sweep_every_h != 1})
         placing.deploy(pipeline, parameters or (), options, consent)
         return
     _only_for(Backend.AIRFLOW, {"--to": to, "--dag": dag, "--policy": policy})
@@ -190,10 +192,7 @@ def export(
     form: Annotated[Format, typer.Argument(metavar="cloudformation|terraform", show_default=False)],
     pipeline: Pipeline,
     parameters: Parameters = None,
-    unrestricted: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Parameter that may have any value; repeatable."),
-    ] = None,
+    unrestricted: Unrestricted = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="File to write; .json: as JSON."),
@@ -213,9 +212,7 @@ def export(
     role: Annotated[
         str | None, typer.Option(metavar="ARN", help="Role of your own; none is made then.")
     ] = None,
-    sweep_every_h: Annotated[
-        int, typer.Option(min=1, metavar="HOURS", help="How often leftovers are looked for.")
-    ] = 1,
+    sweep_every_h: Hours = 1,
     region: Annotated[
         str | None, typer.Option(help="Only region; default: the pipeline's, else any.")
     ] = None,

@@ -145,6 +145,7 @@ def test_a_dag_goes_to_its_folder_and_its_code_into_the_workspace(
 ) -> None:
     folder = tmp_path / "dags"
     folder.mkdir()
+    (training.parent / "code" / "train.py").write_text("print('deployed to Airflow')\n")
     command = ("deploy", "airflow", training, *PARAMETERS, "--to", folder)
     stale = orchestrate(*command)
     assert (stale.status, "run `orchestrate lock" in stale.err) == (1, True)

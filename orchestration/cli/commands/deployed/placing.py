@@ -37,10 +37,25 @@ class Options:
     profile: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Code:
+    """The folders of code that are not in S3 yet."""
+
+    missing: Sequence[SourceFolder] = ()
+    s3: Any = None
+
+    def send(self, consent: Consent) -> None:
+        """Put them there."""
+        from orchestration.deploy.sources import send
+
+        for folder in self.missing:
+            send(folder, self.s3)
+            consent.report(f"did upload {folder.uri}")
+
+
 def deploy(pipeline: str, parameters: Sequence[str], options: Options, consent: Consent) -> None:
     """Put a pipeline's DAG into a folder of DAGs, and its code into S3."""
-    from orchestration.deploy import dags, sources
-    from orchestration.deploy.account import in_its_region
+    from orchestration.deploy import dags
 
     which = named(pipeline)
     if which.path is None:
@@ -51,36 +66,38 @@ def deploy(pipeline: str, parameters: Sequence[str], options: Options, consent: 
     loaded = which.load()
     specs = loaded.parameter_specs()
     chosen = values.parameters(specs, parameters, filled=[spec.name for spec in specs])
-    placed = dags.placement(
-        loaded.name,
-        dags.contents(which.path, options.dag),
-        _store(options, loaded.region),
-        adopt=options.adopt,
-    )
-    folders = sources.folders(loaded, chosen)
-    if folders:
-        require(MODULES, what="uploading the code")
-    session = session_of(options.region or loaded.region, options.profile) if folders else None
-    if session is not None:
-        in_its_region(loaded, session.region_name)
-    missing = [f for f in folders if session and not sources.present(f, session.client("s3"))]
+    store = _store(options, loaded.region)
+    files = dags.contents(which.path, options.dag)
+    placed = dags.placement(loaded.name, files, store, adopt=options.adopt)
+    code = _code(loaded, chosen, options)
     policy = None if options.policy is None else _policy(loaded, chosen, options)
     if not consent.as_json:
-        _announce(placed, missing, full=options.full)
+        _announce(placed, code.missing, full=options.full)
     if not consent.dry_run:
-        count = len(placed.changes) + len(missing)
-        if count:
+        if count := len(placed.changes) + len(code.missing):
             consent.ask(f"Make these {count} changes")
-        for folder in missing:
-            sources.send(folder, session.client("s3") if session else None)
-            consent.report(f"did upload {folder.uri}")
+        code.send(consent)
         placed.apply(on_change=lambda change: consent.report(f"did {change.summary}"))
         if options.policy is not None:
             options.policy.write_text(json.dumps(policy, indent=2) + "\n", encoding="utf-8")
     if consent.as_json:
-        document(_as_json(placed, missing, policy, dry_run=consent.dry_run))
+        document(_as_json(placed, code.missing, policy, dry_run=consent.dry_run))
     elif policy is None:
         note(f"what the connection of its tasks needs: orchestrate iam {pipeline} --for airflow")
+
+
+def _code(pipeline: Pipeline, chosen: Mapping[str, Json], options: Options) -> _Code:
+    from orchestration.deploy import sources
+    from orchestration.deploy.account import in_its_region
+
+    folders = sources.folders(pipeline, chosen)
+    if not folders:
+        return _Code()
+    require(MODULES, what="uploading the code")
+    session = session_of(options.region or pipeline.region, options.profile)
+    in_its_region(pipeline, session.region_name)
+    s3 = session.client("s3")
+    return _Code(missing=[each for each in folders if not sources.present(each, s3)], s3=s3)
 
 
 def destroy(pipeline: str, options: Options, consent: Consent) -> None:
