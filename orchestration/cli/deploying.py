@@ -71,21 +71,19 @@ def deploy(
 ) -> None:
     """Deploy it to Step Functions or Airflow.
 
-    To Step Functions: uploads the code and creates the state machine, its schedule, its role with
-    the permissions that the steps need, and the companion that cleans up after executions that were
-    ended from outside. To Airflow: puts the DAG file, the YAML and its lock file into a folder of
-    DAGs (`--to`), and the code into the workspace. Deploying again changes only what differs. Shows
-    account, region and differences, and asks first; without a terminal it needs `--yes`.
+    Uploads the code. To Step Functions: the state machine, its schedule, its role with the
+    permissions that the steps need, and the companion that cleans up after executions. To Airflow:
+    the DAG file, the YAML and its lock file, into a folder of DAGs (`--to`). Shows account, region
+    and what differs, and asks first; without a terminal it needs `--yes`.
 
     Example: `orchestrate deploy step-functions digits.yaml -p bucket=my-bucket --dry-run`
     """
     from orchestration.cli.commands import deployment
     from orchestration.cli.commands.changing import Consent
+    from orchestration.cli.commands.deployed import placing
 
     consent = Consent(yes=yes, dry_run=dry_run, as_json=as_json)
     if target is Backend.AIRFLOW:
-        from orchestration.cli.commands.deployed import placing
-
         _only_for(Backend.STEP_FUNCTIONS, {"--role": role, "--sweep-every-h": sweep_every_h != 1})
         options = placing.Options(
             to=_folder(to),
