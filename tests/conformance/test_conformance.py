@@ -180,7 +180,6 @@ def test_nothing_is_chosen_where_every_checkpoint_diverged(tmp_path: Path) -> No
     assert "stage evaluate: score is NaN or infinite" in str(outcome.last.cause)
 
 
-@pytest.mark.thorough
 def test_a_second_run_updates_the_endpoint(everywhere: Compare) -> None:
     for outcome in everywhere(pipelines.served(), times=2).values():
         assert [report.state for report in outcome.reports] == ["succeeded"] * 2
@@ -199,7 +198,6 @@ def test_a_file_system_lives_only_while_it_is_read(everywhere: Compare) -> None:
         assert outcome.state["fsx"]["FileSystems"] == {}
 
 
-@pytest.mark.thorough
 def test_a_failed_job_leaves_no_file_system(everywhere: Compare) -> None:
     for outcome in everywhere(pipelines.file_system(fail="on purpose")).values():
         assert outcome.last.state == "failed"

@@ -52,9 +52,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-@pytest.mark.parametrize(
-    "sent", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)]
-)
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_stops_the_job_and_deletes_the_file_system(
     account: Account, launch: Launch, training: Path, sent: signal.Signals
 ) -> None:
@@ -119,18 +117,7 @@ def test_a_second_interruption_does_not_wait_for_requests_that_hang(
     assert "CreateTrainingJob pair-two-" in err
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        "job",
-        "deletion",
-        *(
-            pytest.param(moment, marks=pytest.mark.thorough)
-            for moment in MOMENTS
-            if moment not in ("job", "deletion")
-        ),
-    ],
-)
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_a_run_whose_process_was_killed_goes_on_and_pays_once(
     account: Account, launch: Launch, training: Path, moment: str
 ) -> None:
