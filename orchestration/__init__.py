@@ -28,7 +28,15 @@ if TYPE_CHECKING:
         StartError,
         UnsupportedError,
     )
-    from orchestration.expressions import each_item, first_of, join, parameter, run_id, run_outcome
+    from orchestration.expressions import (
+        arn_name,
+        each_item,
+        first_of,
+        join,
+        parameter,
+        run_id,
+        run_outcome,
+    )
     from orchestration.pipeline import (
         EventValue,
         ModelPackages,
@@ -203,6 +211,7 @@ _MODULES = {
     "Vpc": "orchestration.stages",
     "WarmStart": "orchestration.stages",
     "each_item": "orchestration.expressions",
+    "arn_name": "orchestration.expressions",
     "first_of": "orchestration.expressions",
     "join": "orchestration.expressions",
     "parameter": "orchestration.expressions",
@@ -317,6 +326,7 @@ __all__ = [
     "Vpc",
     "WarmStart",
     "__version__",
+    "arn_name",
     "each_item",
     "first_of",
     "join",

@@ -1,11 +1,11 @@
 """Values that are not known before a run, and how users write them.
 
-An :class:`Expression` stands for a value that a run will have. Users write four kinds: an output of
-another stage (:class:`Ref`), a parameter, the run's identity, text joined with any of these, and
-the first of several that is there (:class:`FirstOf`). In YAML each is a mapping with one key:
-``{ref: train.checkpoints}``, ``{parameter: bucket}``, ``{run: id}``,
-``{join: ["s3://", {parameter: bucket}, "/digits"]}``, ``{first_of: [{ref: full.model}, …]}``. Text
-is never searched for references.
+An :class:`Expression` stands for a value that a run will have. Users write an output of another
+stage (:class:`Ref`), a parameter, the run's identity, text joined with any of these, the first of
+several that is there (:class:`FirstOf`), and the name in an ARN (:class:`ArnName`). In YAML each is
+a mapping with one key: ``{ref: train.checkpoints}``, ``{parameter: bucket}``, ``{run: id}``,
+``{join: ["s3://", {parameter: bucket}, "/digits"]}``, ``{first_of: [{ref: full.model}, …]}``,
+``{arn_name: {ref: ask.topic}}``. Text is never searched for references.
 
 No expression pretends to be its value: ``str()``, ``format()``, ``bool()``, ordering and iteration
 are refused with the way out in the message.
@@ -180,6 +180,13 @@ class FirstOf(Expression[T_co]):
 
 
 @dataclass(frozen=True, slots=True)
+class ArnName(Expression[str]):
+    """The name at the end of an ARN, in YAML ``{arn_name: {parameter: pipeline}}``."""
+
+    of: Expression[object]
+
+
+@dataclass(frozen=True, slots=True)
 class Each(Expression[Any]):
     """The element that a stage with ``for_each`` is at, or a field of it: ``{each: market}``."""
 
@@ -227,6 +234,17 @@ def first_of(*parts: T_co | Expression[T_co]) -> Expression[T_co]:
     return FirstOf(cast("Any", parts))
 
 
+def arn_name(of: Expression[Any]) -> Expression[str]:
+    """Take the name out of an ARN: all behind its last slash or colon.
+
+    Of ``arn:aws:sagemaker:us-east-1:111122223333:pipeline/churn`` that is ``churn``. In YAML
+    ``{arn_name: {parameter: pipeline}}``.
+    """
+    if not isinstance(of, Expression):
+        raise ExpressionError(f"arn_name takes a reference; write the name itself for {of!r}")
+    return ArnName(of)
+
+
 def parameter(name: str) -> Expression[str]:
     """A parameter of the pipeline, by name; in YAML ``{parameter: bucket}``."""
     return cast("Expression[str]", Parameter(name))
@@ -245,7 +263,7 @@ def run_attempt() -> Expression[str]:
     return RunAttempt()
 
 
-FORMS: Final = ("ref", "parameter", "run", "join", "first_of", "each", "outcome")
+FORMS: Final = ("ref", "parameter", "run", "join", "first_of", "arn_name", "each", "outcome")
 """The keys of references in YAML."""
 _FORMS = (
     "{ref: <stage>.<output>}, {parameter: <name>}, {run: id}, {join: [<text or reference>, …]} or "
@@ -265,7 +283,12 @@ def parse(value: object) -> Expression[object]:
             return _ref(argument)
         case "parameter", str():
             return parameter(argument)
-        case ("run", "id") | ("each", str()) | ("outcome", "state" | "error" | "cause"):
+        case (
+            ("run", "id")
+            | ("each", str())
+            | ("outcome", "state" | "error" | "cause")
+            | ("arn_name", Mapping() | Expression())
+        ):
             return _of_run(form, argument)
         case "join", list() | tuple():
             return join(*(part if isinstance(part, str) else parse(part) for part in argument))
@@ -285,6 +308,8 @@ def _of_run(form: object, argument: Any) -> Expression[object]:
             return run_id()
         case "each":
             return each_item(argument)
+        case "arn_name":
+            return arn_name(parse(argument))
         case _:
             return run_outcome(argument)
 
@@ -311,6 +336,8 @@ def written(node: Expression[object]) -> object:
             return {"outcome": field}
         case Join(parts):
             return {"join": [p if isinstance(p, str) else written(p) for p in parts]}
+        case ArnName(of):
+            return {"arn_name": written(of)}
         case FirstOf(parts):
             return {"first_of": [written(p) if isinstance(p, Expression) else p for p in parts]}
         case _:
@@ -339,5 +366,6 @@ def json_schema() -> dict[str, Any]:
             form("outcome", {"enum": list(OUTCOME_FIELDS)}),
             form("join", {"type": "array", "items": {"type": ["string", "object"]}}),
             form("first_of", {"type": "array", "minItems": 2}),
+            form("arn_name", {"type": "object"}),
         ],
     }

@@ -1,6 +1,7 @@
 """Places in the responses of AWS's operations, against botocore's shapes.
 
-A place is written as people write it: ``JobRun.JobRunState``, ``Items[0].Name``.
+A place is written as people write it: ``JobRun.JobRunState``, ``Items[0].Name``; of a list,
+``TaskArns[]`` is the whole of it, and ``Items[].Name`` one field of each element.
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ def path_to(place: str) -> tuple[str | int, ...]:
     return tuple(int(part[1:-1]) if part[0] == "[" else part for part in parts)
 
 
+def listed(place: str) -> tuple[str, str] | None:
+    """Return the place of a list and the field of its elements; ``None``: a place of one value."""
+    match = re.fullmatch(r"(.+?)\[\](?:\.(\w+))?", place)
+    return None if match is None else (match[1], match[2] or "")
+
+
 def unknown(field: str, service: str, operation: str) -> Iterator[Problem]:
     """Yield the error of an operation that botocore does not know."""
     names = operation_names(service)
@@ -51,11 +58,21 @@ def misplaced(field: str, service: str, operation: str, place: str) -> Iterator[
     shape, missing = _walked(model.output_shape, place)
     if shape is None:
         yield Problem(field, f"responses of {operation} have no {place!r}{missing}")
+    elif listed(place) is not None:
+        if shape.type_name not in _KINDS or shape.type_name in ("boolean", "timestamp"):
+            inside = near("", shape.members) if shape.type_name == "structure" else ""
+            yield Problem(field, f"{place!r} are no texts or numbers{inside}")
     elif shape.type_name not in _KINDS:
         inside = near("", shape.members) if shape.type_name == "structure" else ""
-        yield Problem(
-            field, f"{place!r} is a {shape.type_name}; name a text, number or boolean{inside}"
-        )
+        wanted = f"name a text, number or boolean{inside}{_all(shape)}"
+        yield Problem(field, f"{place!r} is a {shape.type_name}; {wanted}")
+
+
+def _all(shape: Shape) -> str:
+    """Return the way to take a whole list."""
+    if shape.type_name != "list":
+        return ""
+    return ", or all of them: <place>[], or a field of each: <place>[].<field>"
 
 
 def shape_at(service: str, operation: str, place: str) -> Shape | None:
@@ -72,7 +89,11 @@ def kind_at(service: str, operation: str, place: str) -> Kind:
 
 def _walked(shape: Shape | None, place: str) -> tuple[Shape | None, str]:
     """Return the shape at a place; where there is none, the way out of a misspelling."""
-    for part in path_to(place):
+    parts = path_to(place)
+    if (found := listed(place)) is not None:
+        items, name = found
+        parts = (*path_to(items), 0, *([name] if name else []))
+    for part in parts:
         inner = None if shape is None else _inside(shape, part)
         if inner is None:
             names = () if shape is None or shape.type_name != "structure" else shape.members

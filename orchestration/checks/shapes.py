@@ -140,6 +140,18 @@ def service_model(name: str) -> ServiceModel | None:
     return ServiceModel(model["operations"], shapes)
 
 
+def next_page(service: str, operation: str) -> str | None:
+    """Return the field of a response that says that there are more pages; ``None``: there is none.
+
+    Tokens that are more than one field are not known here.
+    """
+    data = _data()
+    files = () if data is None else sorted((data / service).glob("*/paginators-1.json*"))
+    known = _read(files[-1])["pagination"].get(operation, {}) if files else {}
+    token = known.get("output_token")
+    return token if isinstance(token, str) and token.isidentifier() else None
+
+
 def _merged(base: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """Both mappings in one, as botocore merges its corrections: the extra values count."""
     merged = dict(base)

@@ -36,6 +36,7 @@ _FORMS = {
     "ref": "An output of a stage: `train.model_artifacts`.",
     "parameter": "A parameter of the pipeline, by its name.",
     "first_of": "The first of these values that exists, for stages that may not have run.",
+    "arn_name": "The name at the end of an ARN.",
     "run": "The id of the run.",
     "each": "A value of the element that a stage with `for_each` runs for.",
     "outcome": "The way in which the run ended, for stages that run afterwards.",
@@ -89,6 +90,8 @@ def _reference(schema: Schema) -> Schema:
             form["properties"]["join"] = {"type": "array", "items": parts}
         elif "first_of" in form["properties"]:
             form["properties"]["first_of"]["items"] = _OPERAND
+        elif "arn_name" in form["properties"]:
+            form["properties"]["arn_name"] = _REFERENCE
     whole["description"] = "A value that is known only during a run."
     return whole
 

@@ -27,6 +27,7 @@ from orchestration.expressions.nodes import (
     walk,
 )
 from orchestration.refs import (
+    ArnName,
     Each,
     FirstOf,
     Join,
@@ -34,6 +35,7 @@ from orchestration.refs import (
     Run,
     RunAttempt,
     RunOutcome,
+    arn_name,
     each_item,
     first_of,
     join,
@@ -48,6 +50,7 @@ __all__ = [
     "All",
     "Any",
     "Apply",
+    "ArnName",
     "Best",
     "Compare",
     "Each",
@@ -67,6 +70,7 @@ __all__ = [
     "RunOutcome",
     "Tree",
     "apply",
+    "arn_name",
     "children",
     "each_item",
     "evaluate",

@@ -216,6 +216,7 @@ FUNCTIONS: Final[Mapping[Function, Callable[..., Json]]] = {
     Function.DIRECTORY: lambda value: plain_text(value).removesuffix("/") + "/",
     Function.S3_BUCKET: lambda uri: _s3_parts(uri)[0],
     Function.S3_KEY: lambda uri: _s3_parts(uri)[1],
+    Function.ARN_NAME: lambda arn: re.split("[/:]", plain_text(arn))[-1],
     Function.TEXT: cast("Callable[..., Json]", text),
     Function.COLUMN: _column,
     Function.LISTED: _listed,

@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias, TypeVar, cast
 from orchestration.errors import ExpressionError
 from orchestration.expressions.scalars import text
 from orchestration.refs import (
+    ArnName,
     Each,
     Expression,
     FirstOf,
@@ -80,6 +81,8 @@ class Function(StrEnum):
     """``"s3://bucket/key" -> "bucket"``."""
     S3_KEY = "s3_key"
     """``"s3://bucket/key" -> "key"``, empty where there is none."""
+    ARN_NAME = "arn_name"
+    """``text -> text``: all behind the last slash or colon."""
     DIRECTORY = "directory"
     """``text -> text``: with a slash at its end, one added where there is none."""
     TEXT = "text"
@@ -184,7 +187,7 @@ def children(node: Expression[object]) -> tuple[Tree, ...]:
             return ()
         case Join(parts) | FirstOf(parts):
             return parts
-        case Field(of, _):
+        case Field(of, _) | ArnName(of):
             return (of,)
         case Compare(_, left, right):
             return (left, right)
@@ -257,6 +260,8 @@ def _substitute_node(  # noqa: C901 - one arm for each kind of node
             return join(*(_joined(substitute(part, replace)) for part in parts))
         case Field(of, key):
             return field(substitute(of, replace), key)
+        case ArnName(of):
+            return Apply(Function.ARN_NAME, (substitute(of, replace),))
         case Compare(op, left, right):
             return Compare(op, substitute(left, replace), substitute(right, replace))
         case All(conditions):

@@ -198,7 +198,7 @@ def _is_list(node: object, lists: set[str], draft: Draft) -> bool | None:
 
 def _declared(stage: Stage, output: str) -> bool | None:
     kind = type(stage).outputs.kind_of(stage, output)
-    return None if kind is None else False
+    return None if kind is None else kind == "list"
 
 
 def group(written: Written) -> str | None:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from orchestration.stages.aws_call import AwsCall
+    from orchestration.stages.aws_call import AwsCall, Needs, Poll
     from orchestration.stages.copying import S3Destination
     from orchestration.stages.deployment import Deployment, SmokeTest
     from orchestration.stages.endpoints.updates import EndpointAlarms, EndpointUpdate
@@ -67,6 +67,7 @@ _NAMES = {
     "lustre": (
         "ExistingFileSystem",
         "LustreLink",
+        "Needs",
         "NewFileSystem",
     ),
     "options": (
@@ -84,6 +85,7 @@ _NAMES = {
         "Approval",
     ),
     "processing.fields": (
+        "Poll",
         "ProcessingCluster",
         "ProcessingInput",
         "ProcessingResult",

@@ -9,6 +9,7 @@ from typing import TypeVar, cast
 from orchestration.expressions import (
     All,
     Any,
+    ArnName,
     Compare,
     Item,
     Json,
@@ -59,7 +60,7 @@ def _value(value: Anything, values: Values) -> Anything:
 
 def _is_known(expression: Expression[Anything], values: Values) -> bool:
     return not any(
-        isinstance(node, Ref | FirstOf | Each | RunOutcome | Result | Item | Run)
+        isinstance(node, Ref | FirstOf | ArnName | Each | RunOutcome | Result | Item | Run)
         or (isinstance(node, Parameter) and node.name not in values.parameters)
         for node in walk(expression)
     )

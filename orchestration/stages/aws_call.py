@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from typing_extensions import override
 
 from orchestration.checks.requests import operation_model
-from orchestration.checks.responses import kind_at, misplaced, path_to, shape_at, unknown
+from orchestration.checks.responses import (
+    kind_at,
+    listed,
+    misplaced,
+    path_to,
+    shape_at,
+    unknown,
+)
 from orchestration.checks.shapes import Shape
 from orchestration.errors import Problem, near
 from orchestration.expressions import Function, Result, Tree, apply, join, substitute, walk
@@ -29,6 +36,7 @@ from orchestration.graph import (
 )
 from orchestration.refs import Expression, Ref
 from orchestration.stages import functions
+from orchestration.stages.calling import following, lists
 from orchestration.stages.outputs import Kind, NamedOutputs, Outputs
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.values import Extra, Model, Name, Seconds, Text
@@ -42,7 +50,9 @@ class Request(Model):
     operation: str
     """``GetJobRun``."""
     request: Extra = {}
-    """Its fields, as AWS names them; ``{ref: <this stage>.<output>}`` is an output of the call."""
+    """Its fields, as AWS names them; ``{ref: <this stage>.<output>}`` is an output of the call. What
+    it needs and you leave out is taken from the call's request or response, if that has a field of
+    the same name."""
 
 
 class Answer(Model):
@@ -52,6 +62,10 @@ class Answer(Model):
     """``ResourceInUse``, as botocore gives it; it may end in ``Exception`` or not."""
     message: str = ""
     """A text that the error's message holds."""
+
+
+def _named(value: object) -> object:
+    return {"operation": value} if isinstance(value, str) else value
 
 
 class Poll(Request):
@@ -69,8 +83,11 @@ class Poll(Request):
     """Further outputs of the stage, by their places in the last response."""
     gone: Answer | None = None
     """The error of the question that ends the stage well: what was deleted no longer exists."""
-    stop: Request | None = None
-    """The request that stops it when the run is aborted or out of time."""
+    stop: Annotated[
+        Request | None, BeforeValidator(_named, json_schema_input_type=str | Request | None)
+    ] = None
+    """The request that stops it when the run is aborted or out of time; its operation alone, if the
+    rest is the call's."""
     interval_s: Seconds = 30
     """Seconds between two questions."""
     timeout_s: Seconds = 86_400
@@ -86,10 +103,21 @@ class Needs(Model):
     """ARNs, with ``*`` for any text; ``{partition}``, ``{region}`` and ``{account}`` stand for
     those of the deployment."""
 
+    @classmethod
+    def of_files(cls, place: Text) -> Self:
+        """Return what a service needs that reads and writes below an S3 URI in the caller's name."""
+        bucket = join("arn:{partition}:s3:::", apply(Function.S3_BUCKET, place))
+        actions = ("GetBucketLocation", "GetObject", "ListBucket", "PutObject")
+        return cls(
+            actions=tuple(f"s3:{a}" for a in actions), resources=(bucket, join(bucket, "/*"))
+        )
+
 
 def _kind_of(stage: AwsCall, name: str) -> Kind | None:
     """Return the type of an output, as botocore's model has it."""
     poll = stage.poll
+    if name in stage.results and listed(stage.results[name]) is not None and not stage._invokes:
+        return "list"
     if name in stage.results or poll is None:
         kind = kind_at(stage.service, stage.operation, stage.results[name])
     else:
@@ -115,7 +143,8 @@ class AwsCall(Stage):
     """The request's fields, as AWS names them; references may stand anywhere in them."""
     results: dict[Name, str] = {}
     """The stage's outputs, by their places in the response: ``{run: JobRunId}``,
-    ``{name: Items[0].Name}``. They are texts, numbers and booleans; what a function of Lambda
+    ``{name: Items[0].Name}``. They are texts, numbers and booleans, or lists of texts or numbers
+    for ``for_each``: ``{tasks: "taskArns[]"}``, ``{names: "Items[].Name"}``; what a function of Lambda
     returns is any JSON, and its places continue behind the payload: ``{score: Payload.score}``."""
     poll: Poll | None = None
     """The way to wait for what the call starts; by default its response ends the stage."""
@@ -161,6 +190,9 @@ class AwsCall(Stage):
         if poll.gone is not None and poll.outputs:
             yield Problem("poll.outputs", "where the poll ends by `gone` there is no response")
         yield from self._places("poll.outputs", poll.operation, poll.outputs)
+        for name, place in poll.outputs.items():
+            if listed(place) is not None:
+                yield Problem(f"poll.outputs.{name}", "lists are results of the call itself")
         places = {"status": poll.status, **({} if poll.reason is None else {"reason": poll.reason})}
         yield from self._places("poll", poll.operation, places)
         yield from self._statuses(poll)
@@ -181,7 +213,7 @@ class AwsCall(Stage):
         call = Call(
             name=step,
             operation=Operation(self.service, self.operation, self._whole(context)),
-            outputs=self._taken(self.operation, self._by_service),
+            outputs={**self._taken(self.operation, self._by_service), **self._for_polls()},
             until=self._until(step),
             adopt=None if self.exists is None else Adopt(exists=_pattern(self.exists)),
         )
@@ -189,9 +221,12 @@ class AwsCall(Stage):
             Permission(actions=n.actions, resources=n.resources) for n in self.permissions
         )
         values: dict[str, Tree] = {name: Result(step, name) for name in self.named_outputs}
+        values |= {n: lists.value(step, n, place) for n, place in self._by_service.items()}
         steps: tuple[Step, ...] = (call,)
         if self._invokes:
             steps = functions.followed(call, self.results)
+        else:
+            steps = lists.followed(call, self.results)
         return Fragment(steps=steps, outputs=values, permissions=needs)
 
     @property
@@ -230,7 +265,28 @@ class AwsCall(Stage):
             return node
 
         request = {name: substitute(value, own) for name, value in asked.request.items()}
-        return Operation(self.service, asked.operation, request)
+        own_fields = self._own_fields(asked)
+        given = {name: Result(step, name) for name in self._answered(asked)}
+        return Operation(self.service, asked.operation, {**own_fields, **given, **request})
+
+    def _own_fields(self, asked: Request) -> dict[str, Tree]:
+        """Return the fields that a following request needs, as the call's own request has them."""
+        needed = following.lacking(self.service, asked.operation, asked.request)
+        return {name: self.request[name] for name in needed if name in self.request}
+
+    def _answered(self, asked: Request) -> list[str]:
+        """Return the fields that a following request needs and that the call's response has."""
+        if self.exists is not None:
+            return []  # There may be no response.
+        needed = following.lacking(self.service, asked.operation, asked.request)
+        others = (name for name in needed if name not in self.request)
+        return list(following.answered(self.service, self.operation, others))
+
+    def _for_polls(self) -> dict[str, Output]:
+        poll = self.poll
+        asked = () if poll is None else (poll, *(() if poll.stop is None else (poll.stop,)))
+        fields = {name: None for each in asked for name in self._answered(each)}
+        return {name: lists.taken(self.service, self.operation, name) for name in fields}
 
     def _whole(self, context: Context) -> dict[str, Tree]:
         """Return the request with its tokens: equal in all attempts of a run, and in no other."""
@@ -245,10 +301,7 @@ class AwsCall(Stage):
         return [name for name, member in members.items() if member.metadata.get("idempotencyToken")]
 
     def _taken(self, operation: str, places: Mapping[str, str]) -> dict[str, Output]:
-        return {
-            name: Output(path_to(place), kind=kind_at(self.service, operation, place))
-            for name, place in places.items()
-        }
+        return {n: lists.taken(self.service, operation, place) for n, place in places.items()}
 
     def _places(self, field: str, operation: str, places: Mapping[str, str]) -> Iterator[Problem]:
         for name, place in places.items():

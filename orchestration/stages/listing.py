@@ -34,15 +34,17 @@ def listing(
     texts: Sequence[str] = ("Key",),
     numbers: Sequence[str] = ("Size",),
     owner: str | None = None,
+    one: bool = False,
     after: tuple[str, ...] = (),
 ) -> Call:
     """A listing of the objects below a URI, each with some texts and numbers.
 
-    ``owner`` is the AWS account that the bucket must belong to.
+    ``owner`` is the AWS account that the bucket must belong to. With ``one`` the URI is that of an
+    object, and what is listed are the objects whose keys begin so.
     """
     request: dict[str, Any] = {
         "Bucket": apply(Function.S3_BUCKET, uri),
-        "Prefix": prefix_of(uri),
+        "Prefix": apply(Function.S3_KEY, uri) if one else prefix_of(uri),
         "MaxKeys": MOST_OBJECTS,
         **({} if owner is None else {"ExpectedBucketOwner": owner}),
     }
@@ -77,7 +79,9 @@ def total(call: str, output: str, of_page: Expression[object]) -> Fold:
     )
 
 
-def counted(name: str, uri: Text, *, most: int, after: tuple[str, ...] = ()) -> Call:
+def counted(
+    name: str, uri: Text, *, most: int, one: bool = False, after: tuple[str, ...] = ()
+) -> Call:
     """Return the listing of all objects below a URI: the ``files`` among them, and ``bytes``.
 
     ``more`` is true if there are more than ``most`` pages of them.
@@ -88,4 +92,4 @@ def counted(name: str, uri: Text, *, most: int, after: tuple[str, ...] = ()) -> 
         "bytes": total(name, "bytes", apply(Function.SUM, objects, "Size")),
         "more": Fold(start=False, then=Result(name, "truncated")),
     }
-    return pages(listing(name, uri, after=after), most, folds)
+    return pages(listing(name, uri, one=one, after=after), most, folds)

@@ -19,7 +19,7 @@ Condition = Callable[[Any], bool]
 """Something that holds for some stages of a kind."""
 
 
-Kind = Literal["string", "number", "boolean"]
+Kind = Literal["string", "number", "boolean", "list"]
 _KINDS: Final[Mapping[str, Kind]] = {
     "str": "string",
     "float": "number",

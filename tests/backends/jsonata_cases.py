@@ -129,6 +129,10 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         ),
         st.builds(lambda f, a, p: Apply(f, (a, p)), texts_only, texts, texts),
         st.builds(
+            lambda arn: Apply(Function.ARN_NAME, (arn,)),
+            texts | st.text(alphabet="a:/", max_size=6),
+        ),
+        st.builds(
             lambda a, b: Apply(Function.DIFFERENCE, (a, b)),
             mixed | st.lists(OBJECTS, max_size=3),
             mixed | st.lists(OBJECTS, max_size=3),

@@ -108,6 +108,20 @@ def test_every_object_is_answered_beside_its_records(
     assert (again.state, len(aws.state()["sagemaker"]["TransformJobs"])) == ("succeeded", 3)
 
 
+def test_one_file_is_answered_alone(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
+    stage = scored("rows/deep/b.csv", one_file=True)
+    for report in everywhere(made("single", stage), aws, airflow).values():
+        assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+        outputs: Any = report.outputs
+        assert outputs["score"]["object_count"] == 1
+        assert predictions(aws, outputs["score"]["location"]) == {"b.csv.out": b"third,111\n"}
+    aws.client("s3").put_object(Bucket=BUCKET, Key="data/rows/deep/b.csv.old", Body=b"")
+    report = run(made("siblings", stage), aws=aws)
+    aws.client("s3").delete_object(Bucket=BUCKET, Key="data/rows/deep/b.csv.old")
+    assert (report.state, report.error) == ("failed", "DataNotUsable")
+    assert "rows/deep/b.csv and none whose key begins so; saw 2" in str(report.cause)
+
+
 def test_a_model_that_exists_is_used_and_stays(aws: EmbeddedAws) -> None:
     first = scored(name="keep", keep_model=True, strategy="single_record")
     second = scored(model_data=None, image=None, model_name=first.outputs.model_name)

@@ -71,6 +71,9 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return Code(f"$replace($encodeUrlComponent({value}), '%2F', '/')", "string", "a path")
         case Function.DIRECTORY:
             return _directory(arguments[0], writer)
+        case Function.ARN_NAME:
+            value = writer.asked(arguments[0], "string").text
+            return Code(f"$split($split({value}, '/')[-1], ':')[-1]", "string", "a name")
         case Function.S3_BUCKET:
             return _bucket(arguments[0], writer)
         case Function.S3_KEY:

@@ -8,7 +8,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from orchestration.errors import Problem
-from orchestration.expressions import All, Any, Compare, FirstOf, Join, Not, Parameter, Tree
+from orchestration.expressions import (
+    All,
+    Any,
+    ArnName,
+    Compare,
+    FirstOf,
+    Join,
+    Not,
+    Parameter,
+    Tree,
+)
 from orchestration.expressions.conditions import COMPARISONS
 from orchestration.pipeline import looping
 from orchestration.pipeline.afterwards import reading
@@ -101,7 +111,7 @@ class _Checks:
                 return "boolean"
             case int() | float():
                 return "number"
-            case str() | Join() | Run() | RunOutcome():
+            case str() | Join() | ArnName() | Run() | RunOutcome():
                 return "string"
             case Parameter(name):
                 declared = self.draft.parameters.get(name)

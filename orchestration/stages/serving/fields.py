@@ -8,7 +8,6 @@ from pydantic import Field
 
 from orchestration.expressions import Function, apply
 from orchestration.graph import Operation
-from orchestration.refs import Expression
 from orchestration.stages.capacity import Hours
 from orchestration.stages.stage import Context, Stage
 from orchestration.stages.values import Count, Extra, ExtraRequest, Model, Seconds, Text, Vpc
@@ -53,6 +52,9 @@ class TransformFields(Stage):
     """The model's container reaches no network."""
     data: Text
     """S3 URI of the folder with the data: at most 100,000 objects."""
+    one_file: bool = False
+    """``data`` is the S3 URI of a single object. No other key may begin as its own does: SageMaker
+    would send those, too."""
     content_type: str | None = None
     """``text/csv``, ``application/json``, ``application/jsonlines``, or any other."""
     compression: Literal["none", "gzip"] = "none"
@@ -137,7 +139,7 @@ class TransformFields(Stage):
 
     def _input(self) -> dict[str, Any]:
         # With a slash at its end, so that what is sent is what was listed, and no sibling's.
-        place: Expression[object] = apply(Function.DIRECTORY, self.data)
+        place = self.data if self.one_file else apply(Function.DIRECTORY, self.data)
         splits = {"line": "Line", "record_io": "RecordIO", "tf_record": "TFRecord", "none": None}
         return _present(
             DataSource={"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": place}},

@@ -132,10 +132,20 @@ class BatchTransform(TransformFields):
         return Fragment(steps=tuple(steps), outputs=outputs)
 
     def _listed(self) -> Call:
-        return counted(f"{self.name}.list", self.data, most=_PAGES)
+        return counted(f"{self.name}.list", self.data, most=_PAGES, one=self.one_file)
 
     def _usable(self) -> Require:
         files, more = (Result(f"{self.name}.list", output) for output in ("files", "more"))
+        if self.one_file:
+            return Require(
+                name=f"{self.name}.usable",
+                condition=Compare("eq", files, 1),
+                error="DataNotUsable",
+                cause=join(
+                    f"stage {self.name} expected the object ",
+                    *(self.data, " and none whose key begins so; saw ", files),
+                ),
+            )
         cause = join(
             f"stage {self.name} expected 1 to {_PAGES * MOST_OBJECTS} objects below ",
             *(self.data, "/; saw ", files),

@@ -1,0 +1,1 @@
+"""Parts of a call of any operation: requests that follow it, and lists in its response."""
