@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from orchestration.stages.aws_call import AwsCall, Needs, Poll
+    from orchestration.stages.aws_call import AwsCall
+    from orchestration.stages.calling.fields import Needs, Poll
     from orchestration.stages.copying import S3Destination
     from orchestration.stages.deployment import Deployment, SmokeTest
     from orchestration.stages.endpoints.updates import EndpointAlarms, EndpointUpdate
@@ -53,6 +54,10 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "aws_call": ("AwsCall",),
+    "calling.fields": (
+        "Needs",
+        "Poll",
+    ),
     "copying": ("S3Destination",),
     "deployment": (
         "Deployment",
@@ -67,7 +72,6 @@ _NAMES = {
     "lustre": (
         "ExistingFileSystem",
         "LustreLink",
-        "Needs",
         "NewFileSystem",
     ),
     "options": (
@@ -85,7 +89,6 @@ _NAMES = {
         "Approval",
     ),
     "processing.fields": (
-        "Poll",
         "ProcessingCluster",
         "ProcessingInput",
         "ProcessingResult",
@@ -202,9 +205,11 @@ __all__ = [
     "ModelApproval",
     "ModelOutput",
     "ModelRegistration",
+    "Needs",
     "NewFileSystem",
     "Outputs",
     "Pause",
+    "Poll",
     "ProcessingCluster",
     "ProcessingInput",
     "ProcessingJob",

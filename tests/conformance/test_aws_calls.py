@@ -11,6 +11,7 @@ from orchestration import Pipeline
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import On, run
+from tests.conformance.test_conformance import BACKENDS
 
 pytestmark = pytest.mark.slow
 
@@ -87,6 +88,49 @@ def test_calls_are_made_in_order_with_literal_texts(on: On, airflow: LocalAirflo
     outputs: Any = report.outputs
     assert outputs["ask"]["sql"] == "SELECT 'it''s {{ ds }} {% $x %}'"
     assert outputs["tell"]["message"]
+
+
+LISTED: dict[str, Any] = {
+    "look": {
+        "kind": "aws_call",
+        "service": "s3",
+        "operation": "ListObjectsV2",
+        "request": {"Bucket": "lists", "Prefix": {"parameter": "below"}, "MaxKeys": 2},
+        "results": {"keys": "Contents[].Key"},
+    },
+    "tell": {
+        **PIPELINE["stages"]["tell"],
+        "after": [],
+        "for_each": {"items": {"ref": "look.keys"}},
+        "request": {
+            "TopicArn": {"parameter": "topic"},
+            "Message": {"join": [{"each": "item"}, " for ", {"arn_name": {"parameter": "topic"}}]},
+        },
+    },
+}
+
+
+def test_a_list_in_a_response_is_gone_through_and_never_a_part_of_it(airflow: LocalAirflow) -> None:
+    parameters = {"topic": {}, "below": {}}
+    pipeline = Pipeline.parse({**PIPELINE, "parameters": parameters, "stages": LISTED})
+    with EmbeddedAws(time_scale=0.001) as aws:
+        s3 = aws.client("s3")
+        s3.create_bucket(Bucket="lists")
+        for key in ("a/one", "a/two", "b/1", "b/2", "b/3"):
+            s3.put_object(Bucket="lists", Key=key, Body=b"")
+        for on in BACKENDS:
+            for below, count in (("a/", 2), ("none/", 0), ("b/", None)):
+                given: dict[str, Any] = {"topic": topic_of(aws), "below": below}
+                report = run(pipeline, on=on, aws=aws, airflow=airflow, parameters=given)
+                if count is None:
+                    assert (report.state, report.error) == ("failed", "MoreResults")
+                    assert "ListObjectsV2 has more results than one" in str(report.cause)
+                    continue
+                assert (report.state, report.cause) == ("succeeded", None)
+                outputs: Any = report.outputs
+                assert len(outputs["look"]["keys"]) == len(outputs["tell"]["message"]) == count
+                sent = {c.request["Message"] for c in report.calls if c.operation == "Publish"}
+                assert sent == {f"{key} for news" for key in outputs["look"]["keys"]}
 
 
 @pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from orchestration import AwsCall, Pipeline, PipelineError
-from orchestration.graph import Call, all_steps
+from orchestration.expressions import Result
+from orchestration.graph import Call, Output, Require, all_steps
 
 GLUE: dict[str, Any] = {
     "kind": "aws_call",
@@ -129,6 +130,81 @@ def test_outputs_are_references_by_their_names() -> None:
 )
 def test_mistakes_are_found_when_it_is_loaded(fields: Any, expected: str) -> None:
     assert any(problem.startswith(expected) for problem in problems(**fields))
+
+
+def test_what_polls_need_is_taken_from_the_call() -> None:
+    poll = {k: v for k, v in GLUE["poll"].items() if k != "request"}
+    following = {**poll, "stop": "BatchStopJobRun"}
+    found = problems(poll={**following, "stop": None})
+    # Its name for the run is another one than that of the call's response.
+    assert [p for p in found if "RunId" in p]
+    athena = {
+        "kind": "aws_call",
+        "service": "athena",
+        "operation": "StartQueryExecution",
+        "request": {"QueryString": "SELECT 1"},
+        "poll": {
+            "operation": "GetQueryExecution",
+            "status": "QueryExecution.Status.State",
+            "success": ["SUCCEEDED"],
+            "stop": "StopQueryExecution",
+        },
+    }
+    made = call(pipeline(ask=athena), "ask")
+    assert made.until is not None
+    assert made.until.stop is not None
+    wanted = {"QueryExecutionId": Result("ask.call", "QueryExecutionId")}
+    assert made.until.poll.request == made.until.stop.request == wanted
+    assert made.outputs["QueryExecutionId"] == Output(("QueryExecutionId",), kind="string")
+    stack = {
+        "kind": "aws_call",
+        "service": "cloudformation",
+        "operation": "DeleteStack",
+        "request": {"StackName": "lake"},
+        "poll": {
+            "operation": "DescribeStackEvents",
+            "status": "StackEvents[0].ResourceStatus",
+            "success": ["DELETE_COMPLETE"],
+        },
+    }
+    made = call(pipeline(remove=stack), "remove")
+    assert made.until is not None
+    assert made.until.poll.request == {"StackName": "lake"}
+
+
+def test_a_list_is_read_whole_or_one_field_of_each_element() -> None:
+    listed = {
+        "kind": "aws_call",
+        "service": "s3",
+        "operation": "ListObjectsV2",
+        "request": {"Bucket": "b"},
+        "results": {"keys": "Contents[].Key", "count": "KeyCount"},
+    }
+    tell = {
+        "kind": "aws_call",
+        "service": "sns",
+        "operation": "Publish",
+        "request": {"TopicArn": "arn:aws:sns:us-east-1:1:t", "Message": {"each": "item"}},
+        "for_each": {"items": {"ref": "look.keys"}},
+    }
+    made = pipeline(look=listed, tell=tell)
+    look, complete = made.lower().graph.steps[:2]
+    assert isinstance(look, Call)
+    assert look.outputs["keys"] == Output(
+        ("Contents",), kind="list", columns=("Key",), texts=("Key",), default=()
+    )
+    assert isinstance(complete, Require)
+    assert (complete.name, complete.error) == ("look.complete", "MoreResults")
+    with pytest.raises(PipelineError, match=r"is a list, and one value is expected|are no texts"):
+        pipeline(look=listed, staged={"kind": "data_staging", "source": {"ref": "look.keys"}})
+    for place, message in {
+        "Contents": r"name a text, number or boolean, or all of them: <place>\[\]",
+        "Contents[]": "are no texts or numbers",
+        "Contents[].Kex": "responses of ListObjectsV2 have no",
+        "Contents[].LastModified": "are no texts or numbers",
+    }.items():
+        with pytest.raises(PipelineError, match=message):
+            pipeline(look={**listed, "results": {"keys": place}})
 
 
 def test_a_request_is_checked_as_all_requests_are() -> None:

@@ -29,7 +29,7 @@ def my_stages(folder: Path) -> ModuleType:
 
 def test_the_guide_s_pipeline_loads_and_lowers(folder: Path) -> None:
     pipeline = Pipeline.load(folder / "features.yaml", stages=["my_stages"])
-    assert pipeline.lower().graph.steps[0].name == "ask.query"
+    assert pipeline.lower().graph.steps[0].name == "ask.call"
 
 
 def test_a_class_needs_no_name(my_stages: ModuleType) -> None:
@@ -72,12 +72,13 @@ def test_a_kind_that_nobody_named_is_refused_with_the_way_out(folder: Path) -> N
     ("old", "new", "message"),
     [
         ('"StartQueryExecution"', '"StartQueries"', "StartQueries"),
+        ('"GetQueryExecution"', '"GetQueries"', "GetQueries"),
         ('"WorkGroup"', '"WorkGruop"', "WorkGruop"),
-        ('outputs={"result": result}', "outputs={}", "declares output 'result'"),
-        ('{"result": result}', '{"result": result, "n": 1}', "'n', which is none of its outputs"),
-        ('name=f"{self.name}.query"', 'name="query"', "begin the name with that of the stage"),
-        ('Result(call.name, "id")', 'Result("ask.qery", "id")', "did you mean 'ask.query'"),
-        ('Result(call.name, "id")', 'Result(call.name, "ids")', "does not give; did you mean 'id'"),
+        ('outputs={"result": ', 'outputs={"reslt": ', "declares output 'result'"),
+        ('outputs={"result": ', 'outputs={"n": 1, "result": ', "'n', which is none of its outputs"),
+        ("name=self.name", 'name="query"', "begin the name with that of the stage"),
+        ('query.outputs["id"]', 'Result("ask.cal", "id")', "did you mean 'ask.call'"),
+        ('query.outputs["id"]', 'Result("ask.call", "ids")', "does not give; did you mean 'id'"),
     ],
 )
 def test_a_kind_that_breaks_the_rules_is_an_error_of_the_stage(
@@ -86,7 +87,8 @@ def test_a_kind_that_breaks_the_rules_is_an_error_of_the_stage(
     path = folder / "my_stages.py"
     text = path.read_text()
     assert old in text
-    path.write_text(text.replace(old, new))
+    header = "from orchestration.expressions import Result\n"
+    path.write_text(header + text.replace(old, new))
     with pytest.raises(PipelineError) as error:
         Pipeline.load(folder / "features.yaml", stages=["my_stages"])
     assert message in str(error.value)
