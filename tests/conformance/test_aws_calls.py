@@ -111,7 +111,7 @@ LISTED: dict[str, Any] = {
 
 
 def test_a_list_in_a_response_is_gone_through_and_never_a_part_of_it(airflow: LocalAirflow) -> None:
-    parameters = {"topic": {}, "below": {}}
+    parameters: dict[str, Any] = {"topic": {}, "below": {}}
     pipeline = Pipeline.parse({**PIPELINE, "parameters": parameters, "stages": LISTED})
     with EmbeddedAws(time_scale=0.001) as aws:
         s3 = aws.client("s3")

@@ -71,13 +71,8 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return Code(f"$replace($encodeUrlComponent({value}), '%2F', '/')", "string", "a path")
         case Function.DIRECTORY:
             return _directory(arguments[0], writer)
-        case Function.ARN_NAME:
-            value = writer.asked(arguments[0], "string").text
-            return Code(f"$split($split({value}, '/')[-1], ':')[-1]", "string", "a name")
-        case Function.S3_BUCKET:
-            return _bucket(arguments[0], writer)
-        case Function.S3_KEY:
-            return _key(arguments[0], writer)
+        case Function.S3_BUCKET | Function.S3_KEY | Function.ARN_NAME:
+            return _PARTS[node.function](arguments[0], writer)
         case Function.TEXT:
             return writer.code(Join((arguments[0],)))  # type: ignore[arg-type]  # a join of any tree renders
         case Function.COLUMN:
@@ -333,3 +328,12 @@ def _part(uri: Tree, part: str, writer: Writer) -> Code:
     test = f"$substring($v, 0, 5) = '{SCHEME}'"
     text = checked(value.text, test, part, f"{value.label} is not an S3 URI")
     return Code(text, "string", value.label)
+
+
+def _arn_name(arn: Tree, writer: Writer) -> Code:
+    value = writer.asked(arn, "string").text
+    return Code(f"$split($split({value}, '/')[-1], ':')[-1]", "string", "a name")
+
+
+_PARTS = {Function.S3_BUCKET: _bucket, Function.S3_KEY: _key, Function.ARN_NAME: _arn_name}
+"""The functions that take a part out of a text."""
