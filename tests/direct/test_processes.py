@@ -126,7 +126,11 @@ def test_a_run_whose_process_was_killed_goes_on_and_pays_once(
     kill(process)
     status, out, err = ended(launch(training, "seconds=2"))
     assert status == 0, err
-    assert json.loads(out)["state"] == "succeeded"
+    report = json.loads(out)
+    assert report["state"] == "succeeded"
+    billed = report["billed"]
+    assert [line["stage"] for line in billed] == ["train"], err
+    assert billed[0]["expected_usd"] > 0
     assert account.job() == "Completed"
     assert account.sent("CreateTrainingJob") == 1
     systems = {
