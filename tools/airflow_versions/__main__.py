@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -71,17 +71,25 @@ def environment(platform: str, version: str, extras: str) -> Path:
     subprocess.run([*_interpreter(version), "-m", "venv", "--without-pip", directory], check=True)
     (directory / ".gitignore").write_text("*\n")
     constraints.write_text(text)
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "pip", "--python", str(python), "install", "-qq"),
-            *("--no-compile", "--no-input", "--disable-pip-version-check"),
-            *("--constraint", str(constraints), "apache-airflow", *_TOOLS),
-            *("--editable", f"{ROOT}[{extras}]"),
-        ],
-        check=True,
-    )
+    wheels = ["--constraint", str(constraints), "apache-airflow", *_TOOLS]
+    for installer in _installers(python):
+        if subprocess.run([*installer, *wheels, "--editable", f"{ROOT}[{extras}]"]).returncode == 0:
+            break
+    else:
+        raise SystemExit(f"{platform} can't be installed")
     marker.write_text(wanted)
     return python
+
+
+def _installers(python: Path) -> Iterator[list[str]]:
+    """Yield the commands that install: uv in a tenth of pip's time, if it is there and may."""
+    uv = shutil.which("uv", path=str(Path(sys.executable).parent))
+    if uv:
+        # The certificates of the machine, as pip takes them.
+        os.environ.setdefault("UV_SYSTEM_CERTS", "1")
+        yield [uv, "pip", "install", "--quiet", "--python", str(python)]
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-qq", "--no-compile"]
+    yield [*pip, "--no-input", "--disable-pip-version-check"]
 
 
 def constrained(platform: Path) -> str:
