@@ -110,6 +110,9 @@ def fitted(output: Output, value: Json) -> Json:
     """
     if not _is(value, output.kind):
         raise ValueError(output.kind)
+    if output.kind == "object":
+        fields = cast("Mapping[str, Json]", value)
+        return {name: each for name, each in fields.items() if isinstance(each, str)}
     return _columns(value, output) if output.columns else value
 
 
@@ -129,6 +132,8 @@ def _is(value: Json, kind: str) -> bool:
             return isinstance(value, str)
         case "list":
             return isinstance(value, Sequence) and not isinstance(value, str)
+        case "object":
+            return isinstance(value, Mapping)
         case _:
             return True
 

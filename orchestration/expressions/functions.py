@@ -15,6 +15,12 @@ from orchestration.expressions.nodes import SCALARS, Function, Json
 from orchestration.expressions.scalars import text
 
 _MOST_NAMED: Final = 3
+CHECKSUM: Final = re.compile("^Check.*[A-Z0-9]$")
+"""Fields of S3's responses that hold a checksum: ``ChecksumSHA256``, and not ``ChecksumType``."""
+OF_PARTS: Final = "-"
+"""Part of a checksum or an ETag that S3 made of those of the parts of an upload."""
+OTHER_KEYS: Final = ":"
+"""Part of the names of encryptions under which an ETag is no MD5: ``aws:kms``."""
 LAST_NUMBER: Final = "([0-9]{1,15})[^0-9]*$"
 """The last number in a text, in Python and in JSONata."""
 
@@ -101,6 +107,23 @@ def _sized(items: Json) -> list[str]:
         f"{plain_text(field_of(item, 'Key'))} {text(number(field_of(item, 'Size')))}"
         for item in _objects(items)
     ]
+
+
+def _same_content(source: Json, copy: Json, encryption: Json) -> bool:
+    described, made = _texts(source), _texts(copy)
+    stored = described.get("ServerSideEncryption", "") + text(encryption)
+    etag = "" if OTHER_KEYS in stored else "ETag"
+    return all(
+        made.get(name, value) == value or OF_PARTS in value
+        for name, value in described.items()
+        if name == etag or CHECKSUM.search(name)
+    )
+
+
+def _texts(value: Json) -> Mapping[str, str]:
+    if not isinstance(value, Mapping):
+        raise ExpressionError(f"expected an object, got {value!r}")
+    return {key: each for key, each in value.items() if isinstance(each, str)}
 
 
 def _url_path(value: Json) -> str:
@@ -212,6 +235,7 @@ FUNCTIONS: Final[Mapping[Function, Callable[..., Json]]] = {
     Function.TAG: _tag,
     Function.DIFFERENCE: _difference,
     Function.REMOVE_PREFIX: _remove_prefix,
+    Function.SAME_CONTENT: _same_content,
     Function.URL_PATH: _url_path,
     Function.DIRECTORY: lambda value: plain_text(value).removesuffix("/") + "/",
     Function.S3_BUCKET: lambda uri: _s3_parts(uri)[0],

@@ -75,6 +75,10 @@ class Function(StrEnum):
     the lists has, each as key and size."""
     REMOVE_PREFIX = "remove_prefix"
     """``text, prefix -> text``: an error where the text does not start with the prefix."""
+    SAME_CONTENT = "same_content"
+    """``object as HeadObject describes it, CopyObjectResult, encryption of the copy -> boolean``:
+    false where the checksums that both have differ, or both ETags are MD5s and differ. Checksums of
+    parts, and ETags of parts or under KMS, say nothing of the whole."""
     URL_PATH = "url_path"
     """``text -> text``: percent-encoded but for its slashes, as ``x-amz-copy-source`` wants it."""
     S3_BUCKET = "s3_bucket"

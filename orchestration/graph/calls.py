@@ -40,8 +40,9 @@ class Output:
     """A value taken from a response."""
 
     path: Path
-    kind: Literal["any", "number", "string", "list"] = "any"
-    """The type that the value must have; any other fails the step."""
+    kind: Literal["any", "number", "string", "list", "object"] = "any"
+    """The type that the value must have; any other fails the step. ``object``: its fields
+    that are text are read, and none that Step Functions has another name for."""
     columns: tuple[str, ...] = ()
     """For a list of objects: the fields to keep of each (responses are large, payloads are
     limited)."""

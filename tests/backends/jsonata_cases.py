@@ -47,6 +47,15 @@ SCALARS = st.none() | st.booleans() | NUMBERS | TEXT | URIS
 INNER = st.none() | NUMBERS | TEXT
 ROWS = st.lists(st.dictionaries(st.sampled_from(KEYS), st.integers(-9, 9), max_size=3), max_size=3)
 OBJECTS = st.fixed_dictionaries({"Key": TEXT, "Size": st.integers(0, 5 * 10**13), "ETag": TEXT})
+ENCRYPTIONS = st.sampled_from(["", "AES256", "aws:kms"])
+SUMS = st.sampled_from(["x=", "y=", "x-2"])
+DESCRIBED = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(("ETag", "ChecksumCRC64NVME", "ChecksumSHA1", "ChecksumType"), SUMS),
+        "ServerSideEncryption": ENCRYPTIONS,
+    },
+)
 VALUES = st.one_of(
     SCALARS,
     ROWS,
@@ -76,6 +85,7 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         *(Function.SUM, Function.LARGEST, Function.NUMBERED, Function.COLUMN, Function.TAG),
         *(Function.WHERE, Function.MISFITS, Function.LISTED, Function.PICKED),
         *(Function.REMOVE_PREFIX, Function.CONTAINS, Function.FINGERPRINT, Function.DIFFERENCE),
+        Function.SAME_CONTENT,
     )
     one = st.sampled_from([f for f in Function if f not in two])
     return st.one_of(
@@ -136,6 +146,12 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             lambda a, b: Apply(Function.DIFFERENCE, (a, b)),
             mixed | st.lists(OBJECTS, max_size=3),
             mixed | st.lists(OBJECTS, max_size=3),
+        ),
+        st.builds(
+            lambda source, copy, stored: Apply(Function.SAME_CONTENT, (source, copy, stored)),
+            DESCRIBED | inner,
+            DESCRIBED,
+            ENCRYPTIONS,
         ),
         st.builds(
             lambda before, rows: Apply(Function.FINGERPRINT, (before, rows)),

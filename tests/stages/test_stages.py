@@ -180,8 +180,14 @@ def test_staging_to_s3_copies_each_object_below_the_target_and_verifies() -> Non
     workflow = lowered(stage)
     env = Values({}, {}, "0123456789ab", {"Key": "data/a b.gz", "ETag": '"x"', "Size": 1})
     [loop] = [s for s in workflow.graph.steps if isinstance(s, ForEach)]
-    [copy] = loop.body.steps
+    copy, described = loop.body.steps
     assert isinstance(copy, Call)
+    assert isinstance(described, Call)
+    assert evaluate(described.operation.request, env) == {
+        "Bucket": "source",
+        "Key": "data/a b.gz",
+        "ChecksumMode": "ENABLED",
+    }
     assert evaluate(copy.operation.request, env) == {
         "Bucket": "bucket",
         "Key": "pipeline/0123456789ab/stage/a b.gz",

@@ -14,7 +14,7 @@ from orchestration.backends.jsonata.locations import SCHEME, after_scheme, key_o
 from orchestration.backends.jsonata.writing import checked, field, quote
 from orchestration.errors import UnsupportedError
 from orchestration.expressions import Apply, Function, Join, Tree, apply, elements, join
-from orchestration.expressions.functions import LAST_NUMBER
+from orchestration.expressions.functions import CHECKSUM, LAST_NUMBER, OF_PARTS, OTHER_KEYS
 from orchestration.refs import Expression
 
 
@@ -65,6 +65,9 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return _difference(*(writer.asked(a, "array") for a in arguments))
         case Function.REMOVE_PREFIX:
             return _remove_prefix(*(writer.asked(a, "string") for a in arguments))
+        case Function.SAME_CONTENT:
+            source, copy = (writer.asked(a, "object") for a in arguments[:2])
+            return _same_content(source, copy, writer.asked(arguments[2], "value"))
         case Function.URL_PATH:
             # encodeURIComponent leaves alone what evaluate() does, but for slashes.
             value = writer.asked(arguments[0], "string").text
@@ -117,6 +120,16 @@ def _misfits(items: Code, asked: Sequence[Tree]) -> Code:
     apart = f"$count($distinct($k)) = $count($k) ? '' : {quote(elements.repeated(key))}"
     text = let(named, f"$count($w) > 0 ? {found} : {apart}")
     return Code(text, "string", f"what is wrong with {items.label}")
+
+
+def _same_content(source: Code, copy: Code, encryption: Code) -> Code:
+    stored = f"$a.ServerSideEncryption & {encryption.operand}"
+    etag = f"$contains({stored}, {quote(OTHER_KEYS)}) ? '' : 'ETag'"
+    compared = f"$k = $p or $contains($k, /{CHECKSUM.pattern}/)"
+    apart = f"$lookup({copy.text}, $k) != $v and $not($contains($v, {quote(OF_PARTS)}))"
+    each = f"$each($a, function($v, $k) {{ {compared} ? {apart} }})"
+    text = let({"a": source.text, "p": etag}, f"$not(true in {each})")
+    return Code(text, "boolean", "a condition")
 
 
 def _first_of(values: Sequence[Code]) -> Code:

@@ -11,7 +11,9 @@ from typing import assert_never
 from orchestration.backends.jsonata import condition, enclosed, field_value, render, tree
 from orchestration.backends.stepfunctions import keeping, values
 from orchestration.backends.stepfunctions.calls import reports, sending, timing
+from orchestration.backends.stepfunctions.calls.outputs import read_at_once
 from orchestration.backends.stepfunctions.facts import exported, row_fields
+from orchestration.backends.stepfunctions.integrations import spelling
 from orchestration.backends.stepfunctions.names import Scope, Value, state, variable
 from orchestration.backends.stepfunctions.nesting import (
     ENDED_BADLY,
@@ -24,6 +26,7 @@ from orchestration.backends.stepfunctions.nesting import (
     tried,
 )
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
+from orchestration.backends.stepfunctions.states import following as following_of
 from orchestration.execution import wording
 from orchestration.expressions import Json, Tree
 from orchestration.graph import (
@@ -74,6 +77,13 @@ class Writing:
         for number, part in reversed(parts):
             following = self._part(part, number, following)
         return following
+
+    @property
+    def ending(self) -> tuple[Step | None, Scope]:
+        """The step that ends it, if it is one, and the scope that sees what is before that."""
+        if not self._parts or not isinstance(self._parts[-1], str):
+            return None, self.after
+        return self._named[self._parts[-1]], self._scopes[-2]
 
     @cached_property
     def _parts(self) -> tuple[Part, ...]:
@@ -355,6 +365,19 @@ def _iteration(step: ForEach, scope: Scope) -> dict[str, Json]:
     last = states.add(f"{name}-Result", {"Type": "Pass", "Output": output}, None)
     assigned: dict[str, Json] = {scope.item_variable: "{% $states.input %}"}
     start = writing.write(last)
+    _collected_by_call(step, writing, states, last)
     assigned |= scope.reading_item().assigned(writing.first_values)
     begin: State = {"Type": "Pass", "Assign": {**assigned, **states.begun}}
     return states.machine(states.add(f"{name}-Item", begin, start))
+
+
+def _collected_by_call(step: ForEach, writing: Writing, states: States, last: str) -> None:
+    """Let a call that ends a loop's body give back what is collected, without a state after it."""
+    call, before = writing.ending
+    entering = [name for name, each in states.written.items() if last in following_of(each)]
+    if not isinstance(call, Call) or entering != [state(call.name)]:
+        return
+    scope = read_at_once(spelling.call(call), before)
+    sending = states.written[state(call.name)]
+    kept = {name: value for name, value in sending.items() if name not in ("Assign", "Next")}
+    states.add(state(call.name), {**kept, "Output": {"item": tree(step.collect, scope)}}, None)

@@ -47,6 +47,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "number": "number",
     "string": "string",
     "list": "array",
+    "object": "object",
 }
 
 
@@ -75,6 +76,7 @@ _APPLIED: Final[Mapping[Function, Kind]] = {
     Function.NUMBERED: "array",
     Function.WHERE: "array",
     Function.CONTAINS: "boolean",
+    Function.SAME_CONTENT: "boolean",
     Function.COLUMN: "array",
     Function.MISFITS: "string",
     Function.FIRST_OF: "any",

@@ -36,6 +36,7 @@ _RESULTS: Final = {
     Function.TAG: "Tag",
     Function.DIFFERENCE: "Difference",
     Function.REMOVE_PREFIX: "Rest",
+    Function.SAME_CONTENT: "Agrees",
     Function.URL_PATH: "Encoded",
     Function.DIRECTORY: "Directory",
     Function.S3_BUCKET: "Bucket",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchestration.local.account.protocol import Request
-from orchestration.local.account.records import Fault
+from orchestration.local.account.records import DAMAGE, Fault
 
 
 class Faults:
@@ -42,6 +42,12 @@ class Faults:
     def job_fault(self, operation: str, name: str, request: Mapping[str, Any]) -> Fault | None:
         """Return the fault for the job that a request creates, if there is one, and use it once."""
         return self._take(lambda fault: fault.matches_job(operation, name, request))
+
+    def damages(self, key: str) -> bool:
+        """Return whether a copy to a key must differ from its source, once for each fault."""
+        return (
+            self._take(lambda each: each.operation == DAMAGE and each.containing in key) is not None
+        )
 
     def _take(self, applies: Callable[[Fault], bool]) -> Fault | None:
         with self._lock:

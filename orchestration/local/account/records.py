@@ -14,6 +14,7 @@ CAPACITY_REASON = (
 )
 JOB_OPERATION = "(job)"
 INTERRUPTION = "(spot interruption)"
+DAMAGE = "(damaged copy)"
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,11 @@ class Fault:
         keeps checkpoints is interrupted once there are some.
         """
         return cls.job(name_contains, times=times, operation=INTERRUPTION)
+
+    @classmethod
+    def damage(cls, key_contains: str, *, times: int = 1) -> Fault:
+        """Change a bit of the next object that S3 copies to a key which contains a text."""
+        return cls("s3", DAMAGE, "", times=times, containing=key_contains)
 
     @classmethod
     def quota(cls, instance_type: str, *, limit: int = 0, times: int = 1000) -> Fault:

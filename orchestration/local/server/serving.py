@@ -23,6 +23,7 @@ from orchestration.local.events import sources
 from orchestration.local.iam.enforcing import Enforcement
 from orchestration.local.processes.children import remove
 from orchestration.local.processes.environment import environment
+from orchestration.local.s3 import contents
 from orchestration.local.sagemaker.workloads import Workloads
 from orchestration.local.server.application import Application
 from orchestration.local.server.options import Options
@@ -83,6 +84,7 @@ def build(
     account = Account(options.region, clock, directory, clean, options.devices_per_host)
     simulation = Simulation(account, workloads)
     sources.install()
+    contents.install(account.faults)
     rules = _once(moto.lock, sources.install_rules)
     enforced = options.enforce_iam
     load_engine = _loading_engine(moto.lock, account, enforced=enforced)

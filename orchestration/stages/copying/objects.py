@@ -16,7 +16,7 @@ from orchestration.expressions import (
     field,
     join,
 )
-from orchestration.graph import Call, ForEach, Graph, Operation, Require, Step
+from orchestration.graph import Call, ForEach, Graph, Operation, Output, Require, Step
 from orchestration.refs import Expression
 from orchestration.stages.listing import MOST_OBJECTS, listing, prefix_of
 from orchestration.stages.values import Text
@@ -40,13 +40,23 @@ def steps(
     """
     objects = Result(f"{name}.list", "objects")
     copy = _copied(name, source, target, options, decrypts)
+    described = _described(name, source, options, decrypts)
     return (
         _some(name, source, objects),
         ForEach(
             name=f"{name}.copy",
             items=objects,
-            body=Graph((copy,)),
-            collect={"Key": _target_key(source, target), "Size": field(Item(), "Size")},
+            body=Graph((copy, described)),
+            collect={
+                "Key": _target_key(source, target),
+                "Size": field(Item(), "Size"),
+                "Same": apply(
+                    Function.SAME_CONTENT,
+                    Result(described.name, "source"),
+                    Result(copy.name, "copy"),
+                    Result(copy.name, "encryption"),
+                ),
+            },
             max_concurrency=max_concurrency,
             after=(f"{name}.usable",),
         ),
@@ -103,15 +113,39 @@ def _copied(
         **options,
     }
     return Call(
-        name=f"{name}.copy.object", operation=Operation("s3", "CopyObject", request, decrypts)
+        name=f"{name}.copy.object",
+        operation=Operation("s3", "CopyObject", request, decrypts),
+        outputs={
+            "copy": Output(("CopyObjectResult",), kind="object"),
+            "encryption": Output(("ServerSideEncryption",), default=""),
+        },
+    )
+
+
+def _described(name: str, source: Text, options: Mapping[str, Tree], decrypts: Tree) -> Call:
+    # After the copy: what keeps it from reading the source has an error with a name there.
+    owner = options.get("ExpectedSourceBucketOwner")
+    request: dict[str, Tree] = {
+        "Bucket": apply(Function.S3_BUCKET, source),
+        "Key": field(Item(), "Key"),
+        "ChecksumMode": "ENABLED",
+        **({} if owner is None else {"ExpectedBucketOwner": owner}),
+    }
+    return Call(
+        name=f"{name}.copy.source",
+        operation=Operation("s3", "HeadObject", request, decrypts),
+        outputs={"source": Output((), kind="object")},
+        after=(f"{name}.copy.object",),
     )
 
 
 def _equal(name: str, objects: Result) -> Require:
     staged = Result(f"{name}.verify", "objects")
     count, size = Function.COUNT, Function.SUM
+    copies = apply(Function.WHERE, Result(f"{name}.copy", "items"), "Same", "eq", True)
     same = All(
         (
+            Compare("eq", apply(count, objects), apply(count, copies)),
             Compare("eq", apply(count, objects), apply(count, staged)),
             Compare("eq", apply(size, objects, "Size"), apply(size, staged, "Size")),
         )
@@ -122,6 +156,6 @@ def _equal(name: str, objects: Result) -> Require:
         " objects; staged: ",
         apply(count, staged),
         "; these differ: ",
-        apply(Function.DIFFERENCE, Result(f"{name}.copy", "items"), staged),
+        apply(Function.DIFFERENCE, copies, staged),
     )
     return Require(name=f"{name}.verified", condition=same, error="StagedDataDiffers", cause=cause)

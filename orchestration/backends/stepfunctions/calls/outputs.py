@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final, cast
 
 from orchestration.backends.jsonata import (
@@ -19,9 +20,9 @@ from orchestration.backends.stepfunctions.wording import Words, worded
 from orchestration.execution import wording
 from orchestration.execution.reading.reports import NOT_FINITE
 from orchestration.expressions import Json
-from orchestration.graph import Operation, Output
+from orchestration.graph import Call, Operation, Output
 
-_TYPES: Final = {"number": "number", "string": "string", "list": "array"}
+_TYPES: Final = {"number": "number", "string": "string", "list": "array", "object": "object"}
 
 
 def taken(
@@ -38,14 +39,27 @@ def taken(
     The cause of the failure names the ``source``, by default the step.
     """
     said = source or (step_name,)
-    places = {name: spelling.place(operation, output) for name, output in outputs.items()}
-    texts = {
-        name: _taken(output, places[name], root, _wrong(output, said, scope))
-        for name, output in outputs.items()
-    }
+    texts = _texts(outputs, operation, root, said, scope)
     own = {name: enclosed(text) for name, text in texts.items()}
+    places = {name: spelling.place(operation, output) for name, output in outputs.items()}
     raw = {name: _rows(o, places[name], root) or texts[name] for name, o in outputs.items()}
     return _assigned(own, raw, step_name, scope)
+
+
+def read_at_once(step: Call, scope: Scope) -> Scope:
+    """Return a scope that reads the outputs of a call in the response that its own state has."""
+    texts = _texts(step.outputs, step.operation, "$states.result", (step.name,), scope)
+    raw = {(step.name, name): text for name, text in texts.items()}
+    return replace(scope, raw={**scope.raw, **raw})
+
+
+def _texts(
+    outputs: Mapping[str, Output], operation: Operation, root: str, source: Words, scope: Scope
+) -> dict[str, str]:
+    return {
+        name: _taken(output, spelling.place(operation, output), root, _wrong(output, source, scope))
+        for name, output in outputs.items()
+    }
 
 
 def page(
@@ -117,6 +131,8 @@ def _wrong(output: Output, source: Words, scope: Scope) -> str:
 
 def _taken(output: Output, place: spelling.Place, root: str, wrong: str) -> str:
     value = path(root, place.path)
+    if output.kind == "object" and not output.path:
+        return value  # Every response is one.
     parsed = f"$exists({value}) ? $parse({value})" if output.optional else f"$parse({value})"
     if output.parse:
         value = f"({parsed})" if output.optional else parsed

@@ -123,6 +123,8 @@ def unclear(operation: Operation) -> Iterator[str]:
 def carried(operation: Operation, outputs: Mapping[str, Output]) -> Iterator[str]:
     """Yield the outputs that hold fields which have other names in responses."""
     for name, output in outputs.items():
+        if output.kind == "object":
+            continue  # Its reader names fields that have one name.
         shape = _walked(_response(operation), output.path)[1]
         parts: list[Shape | None] = [shape]
         if output.columns:
