@@ -97,7 +97,7 @@ OTHER_REGION: Final = (
 
 INPUT_NOT_OBJECT: Final = "the input is not an object"
 PARAMETER_MISSING: Final = "parameter {name} is missing"
-PARAMETER_TYPE: Final = "parameter {name} is not a {type}"
+PARAMETER_TYPE: Final = "parameter {name} is not of type {type}"
 PARAMETER_UNKNOWN: Final = "there is no parameter {name}"
 
 NO_VALUE: Final = "{source} has no {path}"

@@ -124,7 +124,7 @@ def test_a_wrong_result_of_a_task_before_is_refused_before_anything_is_paid(
 ) -> None:
     ended = run_file(DAG_FILE.replace('return "{{ ds }} of the task before"', "return 7"))
     assert (ended.error, aws.calls) == ("InvalidInput", [])
-    assert ended.cause == "parameter text is not a string"
+    assert ended.cause == "parameter text is not of type string"
     missing = run_file(DAG_FILE.replace('return "{{ ds }} of the task before"', "return None"))
     assert (missing.error, aws.calls) == ("InvalidInput", [])
 

@@ -133,7 +133,7 @@ BOTH = (ParameterSpec(name="bucket"), ParameterSpec(name="epochs", type="number"
         ({}, ["parameter bucket is missing"]),
         (
             {"bucket": 1, "epochs": "3"},
-            ["parameter bucket is not a string", "epochs is not a number"],
+            ["parameter bucket is not of type string", "epochs is not of type number"],
         ),
         (
             {"bucket": None, "x": 1, "y": 2},

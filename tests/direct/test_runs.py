@@ -81,7 +81,7 @@ def test_a_wrong_input_has_the_error_of_the_other_backends(
     with pytest.raises(RunError) as caught:
         run(pipeline, account, parameters=wrong)
     assert caught.value.error == "InvalidInput"
-    assert caught.value.cause == "parameter data is not a string; there is no parameter dat"
+    assert caught.value.cause == "parameter data is not of type string; there is no parameter dat"
     assert account.aws.calls() == []
 
 

@@ -231,7 +231,8 @@ def _reached(location: Location, action: str) -> Any:
             status=301,
         )
     # A listing is of the bucket, not of an object.
-    key = "" if action == "s3:ListBucket" else location.key
-    if not sharing.allows(name, action, key, caller.principal):
+    listing = action == "s3:ListBucket"
+    key, context = ("", {"s3:prefix": location.key}) if listing else (location.key, {})
+    if not sharing.allows(name, action, key, caller.principal, context):
         raise ServiceError("AccessDenied", f"Access Denied: {location}", status=403)
     return bucket

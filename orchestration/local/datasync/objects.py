@@ -134,7 +134,8 @@ def check(request: JsonObject) -> None:
     bucket = request["S3BucketArn"].rpartition(":")[2]
     if sharing.owner(bucket) is None:
         raise refusal("bucket exists", bucket=bucket)
-    if not sharing.allows(bucket, "s3:ListBucket", principal=role):
+    prefix = {"s3:prefix": subdirectory.strip("/")}
+    if not sharing.allows(bucket, "s3:ListBucket", principal=role, context=prefix):
         raise refusal("bucket of another account", bucket=bucket)
 
 

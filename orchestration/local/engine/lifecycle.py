@@ -2,9 +2,11 @@
 
 In moto 5.2.5 the query language of a definition is kept on a class, so that one bad definition
 spoils later ones; an Assign takes effect before the state's Output; StartExecution needs a name;
-an execution that is stopped at once has no environment yet; SendTaskFailure loses the cause; and
-DescribeStateMachineForExecution gives the newest definition.
-Tests in `tests/local/engine/test_engine.py` (query languages, variables, names, tokens) and
+an execution that is stopped at once has no environment yet, and none keeps the error and the cause
+that StopExecution gives; SendTaskFailure loses the cause; and DescribeStateMachineForExecution
+gives the newest definition.
+Tests in `tests/local/engine/` (`test_engine.py`: query languages, variables, names, tokens;
+`test_history.py`: stopped executions) and
 `tests/deploy/test_rerunning.py` (definitions) fail without this module.
 """
 
@@ -18,8 +20,12 @@ from moto.core.responses import ActionResult, EmptyResult
 from moto.stepfunctions.exceptions import InvalidExecutionInput
 from moto.stepfunctions.parser.asl.component.common.assign.assign_decl import AssignDecl
 from moto.stepfunctions.parser.asl.component.state import state as state_module
+from moto.stepfunctions.parser.asl.eval.program_state import ProgramStopped
 from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
-from moto.stepfunctions.parser.backend.execution import Execution
+from moto.stepfunctions.parser.backend.execution import (
+    BaseExecutionWorkerCommunication,
+    Execution,
+)
 from moto.stepfunctions.parser.backend.execution_worker import ExecutionWorker
 from moto.stepfunctions.parser.models import StepFunctionsParserBackend
 from moto.stepfunctions.responses import StepFunctionResponse
@@ -30,6 +36,8 @@ from orchestration.local.engine.tasks.values import iso
 
 _STARTS_WITHIN_S = 60.0
 _PENDING = "_pending_assignments"
+_REASON = ("error", "cause")
+_GIVEN = "_given_reason"
 
 
 class _PerInstance:
@@ -109,6 +117,29 @@ def _stop(self: Any, stop_date: Any, error: str | None, cause: str | None) -> No
     self.env.set_stop(stop_date=stop_date, cause=cause, error=error)
 
 
+def _stop_execution(self: Any) -> ActionResult:
+    backend, arn = self.stepfunction_backend, self._get_param("executionArn")
+    setattr(backend.describe_execution(arn), _GIVEN, [self._get_param(n) for n in _REASON])
+    return ActionResult({"stopDate": backend.stop_execution(arn).stop_date})
+
+
+def _stopped_with_reason(method: Any) -> Any:
+    def stop(self: Any, stop_date: Any, **_: Any) -> None:
+        method(self, stop_date, **dict(zip(_REASON, getattr(self, _GIVEN), strict=True)))
+
+    return stop
+
+
+def _ended_with_reason(method: Any) -> Any:
+    def reflect(self: Any) -> None:
+        method(self)
+        state = self.execution.exec_worker.env.program_state()
+        if isinstance(state, ProgramStopped):
+            self.execution.error, self.execution.cause = state.error, state.cause
+
+    return reflect
+
+
 def _send_task_failure(self: Any) -> Any:
     self.stepfunction_backend.send_task_failure(
         self._get_param("taskToken"), self._get_param("error"), self._get_param("cause")
@@ -146,3 +177,9 @@ def install() -> None:
     start = StepFunctionsParserBackend.start_execution
     replace(StepFunctionsParserBackend, "start_execution", _start(start))
     replace(ExecutionWorker, "stop", _stop)
+    replace(StepFunctionResponse, "stop_execution", _stop_execution)
+    replace(Execution, "stop", _stopped_with_reason(Execution.stop))
+    ending = BaseExecutionWorkerCommunication._reflect_execution_status
+    replace(
+        BaseExecutionWorkerCommunication, "_reflect_execution_status", _ended_with_reason(ending)
+    )

@@ -28,7 +28,7 @@ def install(faults: Faults) -> None:
     from moto.s3.responses import S3Response
 
     replace(FakeKey, "__init__", _encrypted(FakeKey.__init__))
-    replace(FakeKey, "etag", property(_sealed(FakeKey.etag.fget)))
+    replace(FakeKey, "etag", property(_sealed(vars(FakeKey)["etag"].fget)))
     replace(S3Backend, "copy_object", _copied(S3Backend.copy_object, faults))
     replace(S3Response, "head_object", _described(S3Response.head_object))
 
@@ -79,8 +79,10 @@ def _described(head: Any) -> Any:
         self: Any, bucket_name: str, query: Any, key_name: str, headers: Any
     ) -> tuple[int, dict[str, Any], str]:
         status, described, body = head(self, bucket_name, query, key_name, headers)
-        key = self.backend.get_object(bucket_name, key_name) if status == 200 else None
-        algorithm = "" if key is None else f"x-amz-checksum-{key.checksum_algorithm}".lower()
+        if status != 200:
+            return status, described, body
+        key = self.backend.get_object(bucket_name, key_name)
+        algorithm = f"x-amz-checksum-{key.checksum_algorithm}".lower()
         if algorithm in described and key.checksum_type:
             described["x-amz-checksum-type"] = key.checksum_type
             if key.checksum_type == _OF_PARTS:

@@ -23,6 +23,20 @@ _ACTIONS = {
     "ListObjectsV2": "s3:ListBucket",
 }
 """The actions of operations that have another name."""
+_CONDITION_KEYS = {
+    "s3:delimiter": "Delimiter",
+    "s3:max-keys": "MaxKeys",
+    "s3:prefix": "Prefix",
+    "s3:x-amz-acl": "ACL",
+    "s3:x-amz-copy-source": "CopySource",
+    "s3:x-amz-server-side-encryption": "ServerSideEncryption",
+    "s3:x-amz-server-side-encryption-aws-kms-key-id": "SSEKMSKeyId",
+    "s3:x-amz-storage-class": "StorageClass",
+}
+"""The fields that policies can speak of, by their condition keys.
+
+https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html
+"""
 _BY_KMS = ("aws:kms", "aws:kms:dsse")
 _KEY = re.compile(r"arn:[\w-]+:kms:([\w-]+):")
 _PARTS = ("UploadPart", "UploadPartCopy", "CompleteMultipartUpload", "ListParts")
@@ -67,7 +81,7 @@ def _check_owners(request: Request) -> None:
         if values.get(field, owner) != owner and owner is not None:
             raise broken(RULES, "owners as expected")
     for bucket, action, key in _touched(request):
-        if not sharing.allows(bucket, action, key, request.account):
+        if not sharing.allows(bucket, action, key, request.account, _context(request)):
             raise broken(RULES, "buckets of other accounts")
 
 
@@ -80,6 +94,12 @@ def _touched(request: Request) -> Iterator[tuple[str, str, str]]:
     if "Bucket" in values and operation != "CreateBucket":
         action = _ACTIONS.get(operation, f"s3:{operation}")
         yield values["Bucket"], action, str(values.get("Key", ""))
+
+
+def _context(request: Request) -> dict[str, str]:
+    values = {key: request.parameters.get(field) for key, field in _CONDITION_KEYS.items()}
+    listing = {"s3:prefix": ""} if _ACTIONS.get(request.operation) == "s3:ListBucket" else {}
+    return {**listing, **{key: str(value) for key, value in values.items() if value is not None}}
 
 
 def _source(values: JsonObject) -> tuple[str, str]:

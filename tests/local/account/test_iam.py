@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -40,6 +40,42 @@ def allow(action: str, resource: str, **more: Any) -> dict[str, Any]:
 )
 def test_actions_and_resources_match(statement: dict[str, Any], expected: bool) -> None:
     assert allowed(Need("s3:GetObject", OBJECT), statement) is expected
+
+
+def test_a_bucket_policys_conditions_decide_on_other_accounts(aws: EmbeddedAws) -> None:
+    theirs = aws.client("s3", account="999988887777")
+    theirs.create_bucket(Bucket="shared")
+    for key in ("open/file", "closed/file"):
+        theirs.put_object(Bucket="shared", Key=key, Body=b"x")
+    mine: dict[str, Any] = {
+        "Effect": "Allow",
+        "Principal": {"AWS": "123456789012"},
+        "Resource": ["arn:aws:s3:::shared", "arn:aws:s3:::shared/*"],
+    }
+    listing = {**mine, "Action": "s3:ListBucket", "Condition": {"StringLike": {"s3:prefix": "o*"}}}
+    secured = {"Bool": {"aws:SecureTransport": "true"}}
+    reading = {**mine, "Action": "s3:GetObject", "Condition": secured}
+    sealing = {
+        **mine,
+        "Effect": "Deny",
+        "Action": "s3:PutObject",
+        "Condition": {"StringNotEquals": {"s3:x-amz-server-side-encryption": "aws:kms"}},
+    }
+    writing = {**mine, "Action": "s3:PutObject"}
+    policy = {"Version": "2012-10-17", "Statement": [listing, reading, writing, sealing]}
+    theirs.put_bucket_policy(Bucket="shared", Policy=json.dumps(policy))
+    s3 = aws.client("s3")
+    assert s3.list_objects_v2(Bucket="shared", Prefix="open/")["KeyCount"] == 1
+    s3.get_object(Bucket="shared", Key="closed/file")
+    s3.put_object(Bucket="shared", Key="mine", Body=b"x", ServerSideEncryption="aws:kms")
+    refusals: tuple[Callable[[], Any], ...] = (
+        lambda: s3.list_objects_v2(Bucket="shared", Prefix="closed/"),
+        lambda: s3.list_objects_v2(Bucket="shared"),
+        lambda: s3.put_object(Bucket="shared", Key="mine", Body=b"x"),
+    )
+    for refused in refusals:
+        with pytest.raises(ClientError, match="AccessDenied"):
+            refused()
 
 
 def test_a_denial_wins_and_nothing_is_allowed_by_itself() -> None:

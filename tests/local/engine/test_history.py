@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from orchestration.local import EmbeddedAws
-from tests.local.conftest import ROLE
+from tests.local.conftest import ROLE, wait
 
 CHAIN = {
     "StartAt": "First",
@@ -56,8 +56,28 @@ def test_a_stopped_execution_ends_its_events(aws: EmbeddedAws) -> None:
         name="stopped-history", definition=json.dumps(definition), roleArn=ROLE
     )
     execution = states.start_execution(stateMachineArn=machine["stateMachineArn"])["executionArn"]
-    states.stop_execution(executionArn=execution)
+    states.stop_execution(executionArn=execution, error="Stopped", cause="no longer wanted")
     seen = 0
     while new := aws.events(execution, after=seen):
         seen += len(new)
-    assert states.describe_execution(executionArn=execution)["status"] == "ABORTED"
+    ended = states.describe_execution(executionArn=execution)
+    reason = {"error": "Stopped", "cause": "no longer wanted"}
+    assert ended["status"] == "ABORTED"
+    assert {name: ended[name] for name in reason} == reason
+    last = states.get_execution_history(executionArn=execution)["events"][-1]
+    assert last["executionAbortedEventDetails"] == reason
+
+
+def test_an_execution_that_is_stopped_without_a_reason_has_none(aws: EmbeddedAws) -> None:
+    definition = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 4000, "End": True}}}
+    states = aws.client("stepfunctions")
+    machine = states.create_state_machine(
+        name="stopped-silently", definition=json.dumps(definition), roleArn=ROLE
+    )
+    execution = states.start_execution(stateMachineArn=machine["stateMachineArn"])["executionArn"]
+    states.stop_execution(executionArn=execution)
+    ended = wait(
+        lambda: states.describe_execution(executionArn=execution),
+        lambda now: now["status"] == "ABORTED",
+    )
+    assert {"error", "cause"}.isdisjoint(ended)
