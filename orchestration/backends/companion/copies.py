@@ -9,16 +9,14 @@ from orchestration.backends.companion.writing import (
     State,
     alternatives,
     caught,
-    choice,
     each,
-    ended,
     paged,
     pages,
-    tag,
+    recognised,
     task,
 )
 from orchestration.backends.jsonata import enclosed
-from orchestration.cleanup import MACHINE, RUN, Leftovers
+from orchestration.cleanup import Leftovers
 from orchestration.expressions import Json
 
 _ACCOUNT: Final = "$split($machine, ':')[4]"
@@ -26,7 +24,6 @@ _ACCOUNT: Final = "$split($machine, ':')[4]"
 _UNDER_WAY: Final = "['Active', 'New', 'Paused', 'Pausing', 'Preparing', 'Ready', 'Suspended']"
 _OVER: Final = "$contains($states.input.Error, 'JobStatus')"
 """A job that has ended is not cancelled."""
-_PROBLEM: Final = enclosed("$copy.name & ': ' & $states.input.Error & ': ' & $states.input.Cause")
 
 
 def finding(left: Leftovers, following: str) -> dict[str, State]:
@@ -48,35 +45,17 @@ def releasing(left: Leftovers) -> dict[str, State]:
     """Return the state that cancels the jobs of ended runs; it collects ``$problems``."""
     if not left.copies:
         return {}
-    tags = "$states.result.Tags"
-    ours = f"({tag(MACHINE, tags)} = $machine) and $not({tag(RUN, tags)} in $live)"
     job: dict[str, Json] = {"AccountId": enclosed(_ACCOUNT), "JobId": enclosed("$copy.id")}
-    first: State = {
-        "Type": "Pass",
-        "Assign": {"copy": enclosed("$states.input")},
-        "Next": "ReadCopyTags",
-    }
+    reading = task("s3control", "GetJobTagging", job)
     states: dict[str, Json] = {
-        "Copy": first,
-        "ReadCopyTags": task(
-            "s3control",
-            "GetJobTagging",
-            job,
-            Output=enclosed(ours),
-            Catch=[caught("CopyNotCancelled")],
-            Next="CopyOfEndedRun",
-        ),
-        "CopyOfEndedRun": choice(("$states.input", "CancelCopy"), default="CopyDone"),
+        **recognised("Copy", "CancelCopy", reading, gone=_OVER),
         "CancelCopy": task(
             "s3control",
             "UpdateJobStatus",
             {**job, "RequestedJobStatus": "Cancelled"},
-            Catch=[caught("CopyOver")],
+            Catch=[caught("CopyGone")],
             Next="CopyDone",
         ),
-        "CopyOver": choice((_OVER, "CopyDone"), default="CopyNotCancelled"),
-        "CopyNotCancelled": ended(_PROBLEM),
-        "CopyDone": ended(),
     }
     collected = {"problems": enclosed("[$problems, $states.result[$ != '']]")}
     return {"CancelCopies": each("$copies", "Copy", states, Assign=collected)}

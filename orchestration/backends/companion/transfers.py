@@ -18,19 +18,16 @@ from orchestration.backends.companion.writing import (
     ended,
     paged,
     pages,
-    tag,
+    recognised,
     task,
 )
 from orchestration.backends.jsonata import enclosed
-from orchestration.cleanup import MACHINE, RUN, Leftovers
+from orchestration.cleanup import Leftovers
 from orchestration.expressions import Json
 
 _POLLS: Final = 240
 """Every quarter of a minute: an hour, for a cancellation that takes minutes."""
 _GONE: Final = "$contains($states.input.Cause, 'not found')"
-_PROBLEM: Final = enclosed(
-    "$transfer.name & ': ' & $states.input.Error & ': ' & $states.input.Cause"
-)
 
 
 def finding(left: Leftovers, following: str) -> dict[str, State]:
@@ -52,34 +49,12 @@ def releasing(left: Leftovers) -> dict[str, State]:
     """Return the state that ends the transfers of ended runs; it collects ``$problems``."""
     if not left.transfers:
         return {}
-    states: dict[str, Json] = {**_recognising(), **_ending(), **_deleting()}
+    of: Json = {"ResourceArn": enclosed("$transfer.arn")}
+    reading = task("datasync", "ListTagsForResource", of)
+    own = recognised("Transfer", "ReadTransfer", reading, gone=_GONE)
+    states: dict[str, Json] = {**own, **_ending(), **_deleting()}
     collected = {"problems": enclosed("[$problems, $states.result[$ != '']]")}
     return {"EndTransfers": each("$transfers", "Transfer", states, Assign=collected)}
-
-
-def _recognising() -> dict[str, Json]:
-    tags = "$states.result.Tags"
-    ours = f"({tag(MACHINE, tags)} = $machine) and $not({tag(RUN, tags)} in $live)"
-    first: State = {
-        "Type": "Pass",
-        "Assign": {"transfer": enclosed("$states.input"), "polls": 0},
-        "Next": "ReadTransferTags",
-    }
-    return {
-        "Transfer": first,
-        "ReadTransferTags": task(
-            "datasync",
-            "ListTagsForResource",
-            {"ResourceArn": enclosed("$transfer.arn")},
-            Output=enclosed(ours),
-            Catch=[caught("TransferGone")],
-            Next="TransferOfEndedRun",
-        ),
-        "TransferOfEndedRun": choice(("$states.input", "ReadTransfer"), default="TransferDone"),
-        "TransferGone": choice((_GONE, "TransferDone"), default="TransferNotEnded"),
-        "TransferNotEnded": ended(_PROBLEM),
-        "TransferDone": ended(),
-    }
 
 
 def _ending() -> dict[str, Json]:

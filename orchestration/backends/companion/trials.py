@@ -18,11 +18,12 @@ from orchestration.backends.companion.writing import (
     ended,
     paged,
     pages,
+    recognised,
     tag,
     task,
 )
 from orchestration.backends.jsonata import enclosed, quote
-from orchestration.cleanup import MACHINE, RUN, TRIAL, Leftovers
+from orchestration.cleanup import TRIAL, Leftovers
 from orchestration.expressions import Json
 
 _POLLS: Final = 120
@@ -30,7 +31,6 @@ _POLLS: Final = 120
 _RUN_END: Final = "[0-9a-f]{12}$"
 """The end of the names: a run, or an element in a run."""
 _GONE: Final = "$contains($states.input.Cause, 'Could not find')"
-_PROBLEM: Final = enclosed("$trial.name & ': ' & $states.input.Error & ': ' & $states.input.Cause")
 
 
 def finding(left: Leftovers, following: str) -> dict[str, State]:
@@ -56,35 +56,12 @@ def releasing(left: Leftovers) -> dict[str, State]:
     """Return the state that deletes the endpoints of ended runs; it collects ``$problems``."""
     if not left.trials:
         return {}
-    states: dict[str, Json] = {**_recognising(), **_deleting()}
+    reading = task("sagemaker", "ListTags", {"ResourceArn": enclosed("$trial.arn")})
+    tagged = f"$exists({tag(TRIAL, '$states.result.Tags')}) and "
+    own = recognised("Trial", "ReadTrial", reading, gone=_GONE, also=tagged)
+    states: dict[str, Json] = {**own, **_deleting()}
     collected = {"problems": enclosed("[$problems, $states.result[$ != '']]")}
     return {"EndTrials": each("$trials", "Trial", states, Assign=collected)}
-
-
-def _recognising() -> dict[str, Json]:
-    tags = "$states.result.Tags"
-    ours = f"$exists({tag(TRIAL, tags)}) and {tag(MACHINE, tags)} = $machine"
-    first: State = {
-        "Type": "Pass",
-        "Assign": {"trial": enclosed("$states.input"), "polls": 0},
-        "Next": "ReadTrialTags",
-    }
-    return {
-        "Trial": first,
-        "ReadTrialTags": task(
-            "sagemaker",
-            "ListTags",
-            {"ResourceArn": enclosed("$trial.arn")},
-            Output=enclosed(f"{ours} and $not({tag(RUN, tags)} in $live)"),
-            Catch=[caught("TrialGone")],
-            Next="TrialOfEndedRun",
-        ),
-        "TrialOfEndedRun": choice(("$states.input", "ReadTrial"), default="TrialDone"),
-        # Another companion may have been here.
-        "TrialGone": choice((_GONE, "TrialDone"), default="TrialNotEnded"),
-        "TrialNotEnded": ended(_PROBLEM),
-        "TrialDone": ended(),
-    }
 
 
 def _deleting() -> dict[str, Json]:

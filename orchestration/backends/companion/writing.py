@@ -7,6 +7,7 @@ from typing import Final
 
 from orchestration.backends.jsonata import enclosed
 from orchestration.backends.stepfunctions.integrations import services
+from orchestration.cleanup import MACHINE, RUN
 from orchestration.expressions import Json
 
 State = dict[str, Json]
@@ -81,6 +82,38 @@ def each(items: str, start: str, states: Mapping[str, Json], **more: Json) -> St
 def ended(output: str = _NOTHING) -> State:
     """Return the end of one element; its output is a problem, or empty."""
     return {"Type": "Pass", "Output": output, "End": True}
+
+
+def recognised(
+    noun: str, following: str, reading: State, *, gone: str, also: str = ""
+) -> dict[str, Json]:
+    """Return the states that pass by what is not the machine's, or belongs to a run that goes on.
+
+    ``reading`` reads the tags of ``$<noun>``; ``gone`` is the condition that an error means that
+    another companion has been here, ``also`` one more that the tags must meet.
+    """
+    item, done = noun.lower(), f"{noun}Done"
+    tags = "$states.result.Tags"
+    ours = f"{also}({tag(MACHINE, tags)} = $machine) and $not({tag(RUN, tags)} in $live)"
+    first: State = {
+        "Type": "Pass",
+        "Assign": {item: enclosed("$states.input"), "polls": 0},
+        "Next": f"Read{noun}Tags",
+    }
+    problem = f"${item}.name & ': ' & $states.input.Error & ': ' & $states.input.Cause"
+    return {
+        noun: first,
+        f"Read{noun}Tags": {
+            **reading,
+            "Output": enclosed(ours),
+            "Catch": [caught(f"{noun}Gone")],
+            "Next": f"{noun}OfEndedRun",
+        },
+        f"{noun}OfEndedRun": choice(("$states.input", following), default=done),
+        f"{noun}Gone": choice((gone, done), default=f"{noun}NotEnded"),
+        f"{noun}NotEnded": ended(enclosed(problem)),
+        done: ended(),
+    }
 
 
 def tag(key: str, of: str = "Tags") -> str:
