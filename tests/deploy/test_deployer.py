@@ -13,8 +13,8 @@ from orchestration.deploy import step_functions
 from orchestration.deploy.identities import Identity, identities
 from orchestration.errors import DeployError
 from orchestration.local import EmbeddedAws, RecordedCall
-from orchestration.local.iam.evaluation import allows
 from orchestration.local.iam.needs import needs
+from orchestration.local.policies.evaluation import allows
 from tests.deploy import pipelines
 from tests.deploy.pipelines import ACCOUNT, PARAMETERS
 

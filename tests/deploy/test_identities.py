@@ -22,7 +22,7 @@ from orchestration import (
 )
 from orchestration.deploy import Account
 from orchestration.deploy.identities import WHO, Identity, identities
-from orchestration.local.iam.evaluation import Need, allows
+from orchestration.local.policies.evaluation import Need, allows
 from orchestration.stages.endpoints.hosting import DataCapture
 from tests.conformance import pipelines as conformance
 from tests.deploy import pipelines

@@ -15,7 +15,7 @@ from orchestration.backends import stepfunctions
 from orchestration.deploy import Deployment, step_functions
 from orchestration.deploy.permissions import synchronous
 from orchestration.local import EmbeddedAws, RecordedCall
-from orchestration.local.iam.evaluation import Need, allows
+from orchestration.local.policies.evaluation import Need, allows
 from orchestration.local.run.executions import role
 from tests.conformance.pipelines import (
     PARAMETERS,

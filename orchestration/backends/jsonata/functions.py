@@ -45,8 +45,7 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             whole, part = (writer.asked(a, "string").text for a in arguments)
             return Code(f"$contains({whole}, {part})", "boolean", "a condition")
         case Function.COUNT:
-            items = writer.asked(arguments[0], "array")
-            return Code(f"$count({items.text})", "number", f"the count of {items.label}")
+            return _count(writer.asked(arguments[0], "array"))
         case Function.COUNT_FILES:
             return _count_files(writer.asked(arguments[0], "array"))
         case Function.SUM:
@@ -66,8 +65,7 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
         case Function.REMOVE_PREFIX:
             return _remove_prefix(*(writer.asked(a, "string") for a in arguments))
         case Function.SAME_CONTENT:
-            source, copy = (writer.asked(a, "object") for a in arguments[:2])
-            return _same_content(source, copy, writer.asked(arguments[2], "value"))
+            return _same_content(arguments, writer)
         case Function.URL_PATH:
             # encodeURIComponent leaves alone what evaluate() does, but for slashes.
             value = writer.asked(arguments[0], "string").text
@@ -122,7 +120,13 @@ def _misfits(items: Code, asked: Sequence[Tree]) -> Code:
     return Code(text, "string", f"what is wrong with {items.label}")
 
 
-def _same_content(source: Code, copy: Code, encryption: Code) -> Code:
+def _count(items: Code) -> Code:
+    return Code(f"$count({items.text})", "number", f"the count of {items.label}")
+
+
+def _same_content(arguments: Sequence[Tree], writer: Writer) -> Code:
+    source, copy = (writer.asked(each, "object") for each in arguments[:2])
+    encryption = writer.asked(arguments[2], "value")
     stored = f"$a.ServerSideEncryption & {encryption.operand}"
     etag = f"$contains({stored}, {quote(OTHER_KEYS)}) ? '' : 'ETag'"
     compared = f"$k = $p or $contains($k, /{CHECKSUM.pattern}/)"

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from orchestration.local.account.protocol import ACCOUNT_ID
-from orchestration.local.engine.seams import replace
-from orchestration.local.iam.evaluation import Need, effects
+from orchestration.local.policies.evaluation import Need, decision
 
 
 def owner(bucket: str) -> str | None:
@@ -52,8 +51,9 @@ def allows(
         for statement in _statements(bucket)
         if any(_is_meant(name, principal, account) for name in _principals(statement))
     ]
-    decided = effects(meant, Need(action, resource, {**known, **(context or {})}))
-    return "Deny" not in decided and (holder == account or "Allow" in decided)
+    need = Need(action, resource, {**known, **(context or {})})
+    decided = decision([{"Statement": meant}], need)
+    return decided == "allowed" or (holder == account and decided == "implicitDeny")
 
 
 def _statements(bucket: str) -> list[Any]:
@@ -83,17 +83,3 @@ def _backends() -> Any:
     from moto.s3.models import s3_backends
 
     return s3_backends
-
-
-def install() -> None:
-    """Leave denials to :func:`allows`: moto 5.2.5 looks at neither principals nor conditions."""
-    from moto.iam.access_control import PermissionResult
-    from moto.s3.models import FakeBucket
-
-    permission = FakeBucket.get_permission
-
-    def get_permission(self: Any, action: str, resource: str) -> Any:
-        found = permission(self, action, resource)
-        return PermissionResult.NEUTRAL if found == PermissionResult.DENIED else found
-
-    replace(FakeBucket, "get_permission", get_permission)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from orchestration.local.account.protocol import IN_XML, Request, ServiceError
-from orchestration.local.iam.evaluation import Need, allows
 from orchestration.local.iam.needs import action, needs
 from orchestration.local.iam.principals import policies, role_of
+from orchestration.local.policies.evaluation import Need, allows
 
 Tags = Callable[[str], Mapping[str, str]]
 """The tags of the resource with an ARN."""

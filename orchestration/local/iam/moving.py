@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from orchestration.local.iam.evaluation import Need
+from orchestration.local.policies.evaluation import Need
 
 
 class Unknown(LookupError):

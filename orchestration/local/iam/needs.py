@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import unquote
 
-from orchestration.local.iam.evaluation import Need
 from orchestration.local.iam.moving import Unknown, copies, file_systems, transfers
+from orchestration.local.policies.evaluation import Need
 
 _ROLE = "arn:aws:iam::{account}:role/{RoleName}"
 _SCHEDULE = "arn:aws:scheduler:{place}:schedule/{GroupName}/{Name}"

@@ -12,8 +12,8 @@ from orchestration.local.account.protocol import (
     ServiceError,
     xml_answer,
 )
-from orchestration.local.iam.evaluation import Need, decision
 from orchestration.local.iam.principals import policies
+from orchestration.local.policies.evaluation import Need, decision
 
 _JOBS = "job/"
 _SIMULATED = "SimulatePrincipalPolicy"

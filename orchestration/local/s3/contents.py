@@ -1,7 +1,8 @@
 """ETags, checksums and encryption as S3 tells them, where moto 5.2.5 tells other ones.
 
 It hands on a source's checksum to the copy, has a MD5 for an ETag under KMS, too, tells nothing of
-the encryption that every object has, and looks at a checksum of parts as at one of the whole.
+the encryption that every object has, looks at a checksum of parts as at one of the whole, and asks
+neither the principals nor the conditions of a bucket's policy that denies.
 `tests/local/s3/test_contents.py` fails where an object is described otherwise than by S3.
 
 https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html (ETags)
@@ -24,13 +25,25 @@ _OF_PARTS: Final = "COMPOSITE"
 
 def install(faults: Faults) -> None:
     """Make moto describe objects as S3 does, and damage the copies that faults are about."""
-    from moto.s3.models import FakeKey, S3Backend
+    from moto.s3.models import FakeBucket, FakeKey, S3Backend
     from moto.s3.responses import S3Response
 
     replace(FakeKey, "__init__", _encrypted(FakeKey.__init__))
     replace(FakeKey, "etag", property(_sealed(vars(FakeKey)["etag"].fget)))
     replace(S3Backend, "copy_object", _copied(S3Backend.copy_object, faults))
     replace(S3Response, "head_object", _described(S3Response.head_object))
+    replace(FakeBucket, "get_permission", _undenied(FakeBucket.get_permission))
+
+
+def _undenied(permission: Any) -> Any:
+    """Leave denials to :mod:`~orchestration.local.account.sharing`, which asks conditions, too."""
+    from moto.iam.access_control import PermissionResult
+
+    def get_permission(self: Any, action: str, resource: str) -> Any:
+        found = permission(self, action, resource)
+        return PermissionResult.NEUTRAL if found == PermissionResult.DENIED else found
+
+    return get_permission
 
 
 def _encrypted(begin: Any) -> Any:

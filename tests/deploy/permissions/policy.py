@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orchestration.local.iam import evaluation
-from orchestration.local.iam.evaluation import Need, matches
 from orchestration.local.iam.needs import needs
+from orchestration.local.policies import evaluation
+from orchestration.local.policies.evaluation import Need, matches
 
 __all__ = ["Need", "_allowed", "allows", "denied", "matches", "needs"]
 

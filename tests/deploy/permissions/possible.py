@@ -13,8 +13,8 @@ from orchestration.errors import ExpressionError
 from orchestration.expressions import evaluate
 from orchestration.expressions.evaluate import Values
 from orchestration.local import RecordedCall
-from orchestration.local.iam.evaluation import Need, allows
 from orchestration.local.iam.needs import needs
+from orchestration.local.policies.evaluation import Need, allows
 from tests.deploy.pipelines import ACCOUNT, PARAMETERS
 
 

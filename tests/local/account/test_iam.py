@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from orchestration.local import EmbeddedAws
-from orchestration.local.iam.evaluation import Need, allows
+from orchestration.local.policies.evaluation import Need, allows
 
 OBJECT = "arn:aws:s3:::bucket/data/a*b/one"
 

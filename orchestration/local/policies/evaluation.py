@@ -44,13 +44,6 @@ def decision(policies: Iterable[Mapping[str, Any]], need: Need) -> Decision:
     if "Deny" in effects:
         return "explicitDeny"
     return "allowed" if effects else "implicitDeny"
-    statements = [each for policy in policies for each in _list(policy["Statement"])]
-    return effects(statements, need) == {"Allow"}
-
-
-def effects(statements: Iterable[Mapping[str, Any]], need: Need) -> set[str]:
-    """Return the effects of the statements that apply to something, whoever they are about."""
-    return {each["Effect"] for each in statements if _applies(each, need)}
 
 
 def matches(pattern: str, text: str, context: Mapping[str, str] | None = None) -> bool:
