@@ -36,10 +36,10 @@ def stagings(number: int) -> Workflow:
 ROLE = "arn:aws:iam::111122223333:role/train"
 
 
-def test_a_staged_object_writes_15_events() -> None:
+def test_a_staged_object_writes_18_events() -> None:
     made = stagings(1)
     count = counted(stepfunctions.render(made), made)
-    assert count.loops == {"copy1.copy": (500, 4 + 500 * 15)}
+    assert count.loops == {"copy1.copy": (500, 4 + 500 * 18)}
 
 
 def test_a_task_writes_5_events_between_the_start_and_the_end() -> None:
