@@ -2,6 +2,7 @@
 
 - Before 3.3, a trigger that is cancelled is not told why (``on_kill`` is never called).
   :class:`~orchestration.airflow.triggers.FollowTrigger` asks what has become of its task.
+- Before 3.3, a task group has no ``doc_md``, so its description is not shown.
 - Before 3.3, a DAG has no result of its own (``add_result``). The task ``outputs`` returns it.
 - Before 3.2.2, deferred tasks are not counted by ``max_active_tis_per_dagrun``, which bounds the
   jobs of a loop. Tasks of loops do not defer there.
@@ -62,6 +63,11 @@ def show_result(dag: DAG, task: Any) -> None:
     """Show what a task returns as the result of its DAG's runs, in an Airflow that has a place."""
     if hasattr(dag, "add_result"):
         dag.add_result(task.output)
+
+
+def described(text: str) -> dict[str, str]:
+    """Return the argument of a task group that holds its description; Airflow 3.2 has no such."""
+    return {"doc_md": text} if text and CALLS_ON_KILL else {}
 
 
 async def was_decided(task_instance: Any) -> bool:

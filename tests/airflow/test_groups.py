@@ -155,7 +155,7 @@ def test_a_group_is_a_group_like_any_other() -> None:
     assert (group.group_id, group.ui_color) == ("pipe_line", "#fff")
     task = made.get_task("pipe_line.a")
     assert (task.retries, task.owner) == (7, "orchestration")
-    assert [task.task_id for task in made.tasks if task.returns_dag_result] == []
+    assert [task.task_id for task in made.tasks if getattr(task, "returns_dag_result", False)] == []
 
 
 def test_a_task_that_a_group_waits_for_gives_its_parameters() -> None:

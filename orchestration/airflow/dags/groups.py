@@ -9,6 +9,7 @@ from airflow.providers.common.compat.sdk import DAG, TaskGroup
 from airflow.sdk.definitions._internal.contextmanager import DagContext, TaskGroupContext
 from airflow.sdk.definitions.taskgroup import MappedTaskGroup
 
+from orchestration.airflow import versions
 from orchestration.backends.airflow import DagSpec
 from orchestration.backends.airflow.grouping import unmappable
 from orchestration.errors import PipelineError, Problem
@@ -53,7 +54,7 @@ def group_for(
     return PipelineGroup(
         **{
             "group_id": spec.dag_id.replace(".", "_"),
-            "doc_md": spec.description or None,
+            **versions.described(spec.description),
             **group_kwargs,
             "prefix_group_id": True,
             "default_args": {**ours, **(group_kwargs.get("default_args") or {})},
