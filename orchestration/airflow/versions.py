@@ -6,6 +6,8 @@
 - Before 3.3, a DAG has no result of its own (``add_result``). The task ``outputs`` returns it.
 - Before 3.2.2, deferred tasks are not counted by ``max_active_tis_per_dagrun``, which bounds the
   jobs of a loop. Tasks of loops do not defer there.
+- 3.2.1 ends runs in a deadlock where tasks that are mapped together choose between jobs; 3.3.2 does
+  not. Such pipelines are refused before 3.3.
 
 Older versions are refused: before 3.1.3 a loop that is never reached fails its run and leaves its
 file system behind, and 3.1 was never tried to the end.
@@ -32,6 +34,7 @@ OLDEST: Final = Version("3.2.1")
 INSTALLED: Final = Version(__version__)
 COUNTS_DEFERRED: Final = Version("3.2.2") <= INSTALLED
 CALLS_ON_KILL: Final = hasattr(BaseTrigger, "on_kill")
+MAPS_CHOICES: Final = Version("3.3") <= INSTALLED
 
 
 def check(installed: Version = INSTALLED) -> None:
@@ -41,6 +44,18 @@ def check(installed: Version = INSTALLED) -> None:
             [
                 f"Airflow {installed} is too old; install {OLDEST} or newer, or deploy to Step "
                 "Functions (`orchestrate deploy step-functions`)"
+            ]
+        )
+
+
+def check_choice(task: str) -> None:
+    """Refuse a choice between tasks that are mapped together, where it ends in a deadlock."""
+    if not MAPS_CHOICES:
+        raise UnsupportedError(
+            [
+                f"{task!r} chooses between tasks for each element of a list, and Airflow "
+                f"{INSTALLED} ends such a run in a deadlock; use 3.3 or newer, or start a DAG for "
+                "each element, with TriggerDagRunOperator"
             ]
         )
 

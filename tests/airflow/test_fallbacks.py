@@ -9,8 +9,10 @@ import time
 from dataclasses import replace
 from typing import Any, cast
 
+import botocore
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from packaging.version import Version
 
 from orchestration.graph import ErrorPattern, Fallback
 from tests.airflow.conftest import Attempt, Run
@@ -219,10 +221,16 @@ def test_what_is_aborted_asks_for_nothing_else(attempt: Attempt, aws: ScriptedAw
                 {"InstanceGroupName": "b", "InstanceType": "ml.c5.xlarge", "InstanceCount": 2},
             ],
         },
-        {
-            "VolumeSizeInGB": 10,
-            "InstancePreferences": [{"InstanceType": "ml.g5.xlarge", "InstanceCount": 1}],
-        },
+        pytest.param(
+            {
+                "VolumeSizeInGB": 10,
+                "InstancePreferences": [{"InstanceType": "ml.g5.xlarge", "InstanceCount": 1}],
+            },
+            marks=pytest.mark.skipif(
+                Version(botocore.__version__) < Version("1.42.93"),
+                reason="this botocore does not know InstancePreferences",
+            ),
+        ),
     ],
     ids=["groups", "preferences"],
 )

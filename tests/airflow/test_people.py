@@ -82,6 +82,8 @@ def said(option: str, comment: str) -> dict[str, Any]:
         responded_at=moment,
         responded_by={"id": "7", "name": "ada"},
     )
+    if not hasattr(detail, "as_resume_event_payload"):
+        pytest.skip("before 3.3, Airflow resumes a task in another way, which was not tried")
     return detail.as_resume_event_payload()
 
 

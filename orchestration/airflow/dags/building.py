@@ -266,7 +266,10 @@ class _Builder:
             return {}
         operator = {each.task_id: each.operator for each in self.spec.tasks}
         choices = [name for name in task.upstream if operator[name] == "ChooseOperator"]
-        return {"pre_execute": only_if_chosen(choices[-1])} if choices else {}
+        if not choices:
+            return {}
+        versions.check_choice(choices[-1])
+        return {"pre_execute": only_if_chosen(choices[-1])}
 
     def _region(self) -> dict[str, Any]:
         """Return what the first task compares before anything is sent."""
