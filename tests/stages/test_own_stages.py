@@ -32,6 +32,30 @@ def test_the_guide_s_pipeline_loads_and_lowers(folder: Path) -> None:
     assert pipeline.lower().graph.steps[0].name == "ask.call"
 
 
+def test_the_guide_s_first_stage_has_25_lines_and_is_the_call_that_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [text] = guides.shown(guides.OWN_STAGES, "py")
+    assert len([line for line in text.splitlines() if line]) <= 25
+    (tmp_path / "announcing.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    announce = import_module("announcing").Announce
+    tell = {"kind": "announce", "text": {"join": ["run ", {"run": "id"}]}}
+    short = {"name": "p", "workspace": "s3://bucket/runs", "stages": {"tell": tell}}
+    call = {
+        "kind": "aws_call",
+        "service": "sns",
+        "operation": "Publish",
+        "request": {
+            "TopicArn": "arn:aws:sns:us-west-2:123456789012:team",
+            "Message": tell["text"],
+        },
+        "results": {"message": "MessageId"},
+    }
+    same = Pipeline.parse({**short, "stages": {"tell": call}}).lower()
+    assert Pipeline.parse(short, stages=[announce]).lower().graph == same.graph
+
+
 def test_a_class_needs_no_name(my_stages: ModuleType) -> None:
     ask = my_stages.AthenaQuery(name="ask", sql="SELECT 1")
     pipeline = Pipeline(name="p", workspace="s3://bucket/runs", stages=[ask])
