@@ -69,3 +69,28 @@ def test_a_lock_file_covers_the_module_of_a_stage(
     with (folder / "my_stages.py").open("a") as module:
         module.write("# changed\n")
     assert "my_stages" in str(specification(path))
+
+
+def test_a_pipeline_with_a_stage_of_one_s_own_is_planned(
+    folder: Path, orchestrate: Command
+) -> None:
+    path = folder / "features.yaml"
+    data = yaml.safe_load(path.read_text())
+    request = {
+        "model": {"parameters": 125_000_000},
+        "sequence": 1024,
+        "batch": {"samples": 256},
+        "data": {"samples": 100_000},
+        "instances": {"types": ["ml.g5.*"], "counts": [1, 2]},
+    }
+    data["stages"]["train"] = {
+        "kind": "training_job",
+        "image": "111122223333.dkr.ecr.us-east-1.amazonaws.com/training:1",
+        "source": {"entry_point": "train.py", "uri": "s3://code/sourcedir.tar.gz"},
+        "channels": {"training": {"ref": "ask.result"}},
+        "strategy": {"kind": "auto", **request},
+    }
+    path.write_text(yaml.safe_dump(data))
+    planned = orchestrate("--stages", "my_stages", "plan", str(path))
+    assert planned.status == 0, planned.err
+    assert "train" in planned.out
