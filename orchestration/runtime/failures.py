@@ -1,6 +1,7 @@
 """The reason for a failure, written where SageMaker looks for it.
 
 https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-running-container.html
+https://docs.aws.amazon.com/sagemaker/latest/dg/build-your-own-processing-container.html
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ _MAX_CHARACTERS = 1024
 
 
 def write_failure(reason: str, path: Path | None = None) -> bool:
-    """Write why training failed; DescribeTrainingJob shows it as FailureReason.
+    """Write why a job failed: a training job's FailureReason, a processing job's ExitMessage.
 
     SageMaker shows at most 1024 characters; a longer reason loses its middle. The first reason is
     kept, since ranks that fail because of it fail later. Returns whether this was the first.
-    `path`: `/opt/ml/output/failure` by default.
+    `path`: `/opt/ml/output/failure` by default, `/opt/ml/output/message` in a processing job.
     """
     path = Folders.from_environment().failure if path is None else path
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Mapping
 
 _CHANNEL = "SM_CHANNEL_"
+_PROCESSING = "config/processingjobconfig.json"
+"""In the container of a processing job, and in no other:
+https://docs.aws.amazon.com/sagemaker/latest/dg/build-your-own-processing-container.html"""
 
 
 @dataclass(frozen=True)
 class Folders:
-    """The folders of a training container: below `/opt/ml`, or below SAGEMAKER_BASE_DIR.
+    """The folders of a job's container: below `/opt/ml`, or below SAGEMAKER_BASE_DIR.
 
     >>> Folders.from_environment({"SAGEMAKER_BASE_DIR": "/jobs/7"}).checkpoints.as_posix()
     '/jobs/7/checkpoints'
@@ -31,7 +34,8 @@ class Folders:
     output: Path
     """Becomes output.tar.gz."""
     failure: Path
-    """A file: what DescribeTrainingJob shows as FailureReason."""
+    """A file: what DescribeTrainingJob shows as FailureReason, and DescribeProcessingJob as
+    ExitMessage."""
     channels: Mapping[str, Path] = field(default_factory=dict, hash=False)
     """The values of SM_CHANNEL_*, by the rest of the variable's name: TRAINING."""
 
@@ -40,13 +44,14 @@ class Folders:
         """Read the variables of the toolkit; `environ` is `os.environ` by default."""
         environ = os.environ if environ is None else environ
         base = Path(environ.get("SAGEMAKER_BASE_DIR") or "/opt/ml")
+        failure = "message" if (base / _PROCESSING).exists() else "failure"
         return cls(
             base=base,
             inputs=Path(environ.get("SM_INPUT_DIR") or base / "input") / "data",
             checkpoints=base / "checkpoints",
             model=Path(environ.get("SM_MODEL_DIR") or base / "model"),
             output=Path(environ.get("SM_OUTPUT_DATA_DIR") or base / "output" / "data"),
-            failure=Path(environ.get("SM_OUTPUT_DIR") or base / "output") / "failure",
+            failure=Path(environ.get("SM_OUTPUT_DIR") or base / "output") / failure,
             channels={
                 name[len(_CHANNEL) :]: Path(value)
                 for name, value in environ.items()

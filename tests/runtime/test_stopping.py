@@ -205,6 +205,17 @@ def test_reasons_of_a_decorated_main(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert written.startswith("no data in the channel (test_stopping.py:")
 
 
+def test_a_processing_job_has_another_place_for_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/processingjobconfig.json").write_text("{}")
+    monkeypatch.setenv("SAGEMAKER_BASE_DIR", str(tmp_path))
+    with pytest.raises(ValueError, match="no rows"), reported_failures():
+        raise ValueError("no rows")
+    assert (tmp_path / "output/message").read_text().startswith("ValueError: no rows (")
+
+
 def test_what_a_script_printed_before_it_exited_is_the_reason(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int)

@@ -106,6 +106,18 @@ def test_a_job_that_exits_badly_fails_and_its_name_is_taken(aws: EmbeddedAws) ->
         aws.client("sagemaker").create_processing_job(**request)
 
 
+def test_what_a_script_reports_is_in_the_reason(aws: EmbeddedAws) -> None:
+    script = (
+        "from orchestration.runtime import reported_failures\n"
+        "with reported_failures():\n"
+        "    raise ValueError('no rows')\n"
+    )
+    aws.client("sagemaker").create_processing_job(**_request(aws, "reports", script))
+    job = _finished(aws, "reports")
+    assert job["ExitMessage"].startswith("ValueError: no rows (")
+    assert job["FailureReason"] == f"AlgorithmError: {job['ExitMessage']}, exit code: 1"
+
+
 def test_a_processing_job_can_be_stopped(aws: EmbeddedAws) -> None:
     script = "import time; print('ready', flush=True); time.sleep(60)"
     aws.client("sagemaker").create_processing_job(**_request(aws, "sleeps", script))
