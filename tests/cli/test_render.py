@@ -148,7 +148,7 @@ def test_the_schema_takes_stages_as_a_list(schema: Any) -> None:
         (("on_failure",), {"alarm": {"kind": "aws_cal"}}, "$.on_failure.alarm.kind"),
         (
             ("stages", "prepare"),
-            {"kind": "pipeline", "file": "prepare.yaml", "for_each": {"items": ["a"]}},
+            {"kind": "pipeline", "file": "prepare.yaml", "retry": {"attempts": 2}},
             "$.stages.prepare",
         ),
     ],

@@ -45,7 +45,8 @@ def test_a_run_is_reported_by_stage(aws: EmbeddedAws, staging: Path, data: Path,
     outputs: Any = report.outputs["staging"]
     assert outputs["location"].startswith(f"s3://workspace-{on}/copying/")
     journal = {"PutObject"} if on == "direct" else set()
-    assert {call.operation for call in report.calls} == {"ListObjectsV2", "CopyObject"} | journal
+    copying = {"ListObjectsV2", "CopyObject", "HeadObject"}
+    assert {call.operation for call in report.calls} == copying | journal
     # Copying is over when its last object is; what came before the run is not among its calls.
     order = [change.step for change in changes if change.state == "succeeded"]
     steps = ["staging.list", "staging.copy", "staging.verify"]

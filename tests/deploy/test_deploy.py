@@ -384,7 +384,7 @@ def test_a_deployed_pipeline_runs_within_its_permissions(account: Account) -> No
     )
     _succeeds(states, started["executionArn"])
     calls = [call for call in account.calls() if call.origin == "step-functions"]
-    assert {call.operation for call in calls} == {"ListObjectsV2", "CopyObject"}
+    assert {call.operation for call in calls} == {"ListObjectsV2", "CopyObject", "HeadObject"}
     for call in calls:
         assert (
             denied(
