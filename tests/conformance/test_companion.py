@@ -348,13 +348,15 @@ def test_a_transfer_that_can_not_be_ended_fails_the_companion(folder: Path) -> N
 
 
 SLOW_MODEL = """
+import os
 import time
 
 def model_fn(folder):
     time.sleep(2)
 
 def predict_fn(data, model):
-    time.sleep(60)
+    while not any(run in os.environ["SAGEMAKER_BASE_DIR"] for run in os.listdir("ANSWERED")):
+        time.sleep(0.05)
 """
 SERVING = "tried-deploy-0123456789ab"
 """The name of an endpoint that looks like that of a trial."""
@@ -391,17 +393,26 @@ def test_an_execution_that_is_stopped_during_a_trial_leaves_only_what_serves(
 ) -> None:
     code = tmp_path / "model" / "code"
     code.mkdir(parents=True)
-    (code / "inference.py").write_text(SLOW_MODEL)
+    answered = tmp_path / "answered"
+    answered.mkdir()
+    (code / "inference.py").write_text(SLOW_MODEL.replace("ANSWERED", str(answered)))
+
+    def stop(execution: str) -> None:
+        """Stop an execution while its trial is waited for, and let the trial answer."""
+        site.stop(execution, ended=False)
+        (answered / run_token(execution)).touch()
+        site.end(execution)
+
     with deployed(tried(), tmp_path) as site:
         site.deaf()
         stopped, running = site.start(), site.start()
         wait(lambda: len(site.endpoints()) == 2)
         [model] = site.aws.state()["sagemaker"]["Models"]
         serve(site, model, run_token(stopped))
-        site.stop(stopped)
+        stop(stopped)
         assert site.sweep() == "SUCCEEDED"
         assert site.endpoints() == {SERVING, f"tried-deploy-{run_token(running)}"}
-        site.stop(running)
+        stop(running)
         for _ in range(2):
             assert site.sweep() == "SUCCEEDED"
         assert site.endpoints() == {SERVING}
