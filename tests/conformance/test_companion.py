@@ -397,11 +397,11 @@ def test_an_execution_that_is_stopped_during_a_trial_leaves_only_what_serves(
     answered.mkdir()
     (code / "inference.py").write_text(SLOW_MODEL.replace("ANSWERED", str(answered)))
 
-    def stop(execution: str) -> None:
+    def stop(place: Site, execution: str) -> None:
         """Stop an execution while its trial is waited for, and let the trial answer."""
-        site.stop(execution, ended=False)
+        place.stop(execution, ended=False)
         (answered / run_token(execution)).touch()
-        site.end(execution)
+        place.end(execution)
 
     with deployed(tried(), tmp_path) as site:
         site.deaf()
@@ -409,10 +409,10 @@ def test_an_execution_that_is_stopped_during_a_trial_leaves_only_what_serves(
         wait(lambda: len(site.endpoints()) == 2)
         [model] = site.aws.state()["sagemaker"]["Models"]
         serve(site, model, run_token(stopped))
-        stop(stopped)
+        stop(site, stopped)
         assert site.sweep() == "SUCCEEDED"
         assert site.endpoints() == {SERVING, f"tried-deploy-{run_token(running)}"}
-        stop(running)
+        stop(site, running)
         for _ in range(2):
             assert site.sweep() == "SUCCEEDED"
         assert site.endpoints() == {SERVING}
