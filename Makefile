@@ -70,11 +70,11 @@ render: .venv/.installed  ## write statemachines/*.asl.json and dags/*.lock.json
 	    -o "statemachines/$$pipeline.companion.asl.json"; \
 	done
 
-test-sdk:  ## compare with the SageMaker Python SDK, V2 and V3, each in an environment of its own
-	@set -e; for generation in v2 v3; do \
-	  tools/sdk_venv.sh tests/sdk/requirements-$$generation.txt .venv-sdk-$$generation; \
-	  .venv-sdk-$$generation/bin/python -m pytest tests/sdk -q; \
-	done
+test-sdk: test-sdk-v2 test-sdk-v3  ## compare with the SageMaker Python SDK, V2 and V3, each in an environment of its own
+
+test-sdk-%:
+	@tools/sdk_venv.sh tests/sdk/requirements-$*.txt .venv-sdk-$*
+	@.venv-sdk-$*/bin/python -m pytest tests/sdk -q
 
 test-airflow-versions: .venv/.installed  ## run the DAG tests on the versions of Airflow that platforms have
 	@$(BIN)/python -m tools.airflow_versions $(AIRFLOW_VERSIONS_ARGS)
