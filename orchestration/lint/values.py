@@ -87,7 +87,7 @@ def _list(name: str, value: Any, where: str) -> Iterator[Finding]:
 def number(value: Any, where: str, least: int, most: int, whole: bool) -> Iterator[Finding]:
     """Yield what is wrong with a number."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or (whole and int(value) != value):
+    if not is_number or (whole and not float(value).is_integer()):
         kind = "a whole number" if whole else "a number"
         yield Finding("wrong-type", where, f"expected {kind}, not {value!r}")
     elif not least <= value <= most:

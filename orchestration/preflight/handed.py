@@ -10,7 +10,7 @@ from orchestration.deploy import own_role
 from orchestration.deploy.permissions.patterns import ANY
 from orchestration.deploy.permissions.requests import roles
 from orchestration.preflight.examination import Examination
-from orchestration.preflight.places import place
+from orchestration.preflight.places import beside, place
 
 _SERVICES: Final = {
     "sagemaker": "sagemaker.amazonaws.com",
@@ -43,7 +43,7 @@ def handed(examination: Examination) -> Iterator[Handed]:
     for request in examination.requests:
         service = _SERVICES.get(request.operation.service)
         written = roles(request.operation.request)
-        for arn, tree in zip(roles(request.values), written, strict=True):
+        for arn, tree in beside(roles(request.values), written):
             known = isinstance(arn, str) and bool(arn) and ANY not in arn
             if service is None or not known or (str(arn), service) in seen:
                 continue

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from orchestration.expressions import Parameter, Tree, walk
 from orchestration.graph import stage_of
@@ -12,6 +13,9 @@ from orchestration.stages.values import Model
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
+
+Value = TypeVar("Value")
+Written = TypeVar("Written")
 
 
 def place(pipeline: Pipeline, step: str, tree: Tree = None, turn: int = 0) -> str:
@@ -33,6 +37,14 @@ def place(pipeline: Pipeline, step: str, tree: Tree = None, turn: int = 0) -> st
             if isinstance(node, Parameter):
                 return f"parameters.{node.name}"
     return own
+
+
+def beside(
+    values: Iterable[Value], trees: Iterable[Written]
+) -> Iterator[tuple[Value, Written | None]]:
+    """Pair values with what was written for them; with nothing where a list was a parameter."""
+    known, written = list(values), list(trees)
+    yield from zip(known, written if len(written) == len(known) else repeat(None), strict=False)
 
 
 def _stage(pipeline: Pipeline, step: str) -> tuple[str, Any]:

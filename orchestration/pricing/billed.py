@@ -12,6 +12,7 @@ from orchestration.pricing.knowing import Known
 from orchestration.pricing.lines import Line
 
 _HOUR_S: Final = 3600.0
+_SEARCH: Final = "a search does not say what its training jobs were billed; each of them does"
 
 
 def billed_h(kind: JobKind, job: Mapping[str, Any]) -> float | None:
@@ -35,7 +36,8 @@ def billed_h(kind: JobKind, job: Mapping[str, Any]) -> float | None:
 def of_job(kind: JobKind, stage: str, job: Mapping[str, Any], region: str) -> list[Line]:
     """Return the lines of a job that has run: one for each group of its machines."""
     known = Known(region=region, parameters={}, assumptions=Assumptions(), bounds={})
-    took = billed_h(kind, job)
+    # What never ran is not billed; what a search was billed, its training jobs say.
+    took = None if kind.word == "HyperParameterTuning" else billed_h(kind, job) or 0.0
     spot = ", spot" if job.get("EnableManagedSpotTraining") else ""
     return [
         _of_group(stage, group, took, known, spot)
@@ -46,14 +48,18 @@ def of_job(kind: JobKind, stage: str, job: Mapping[str, Any], region: str) -> li
 def _of_group(stage: str, group: Machines, took: float | None, known: Known, spot: str) -> Line:
     kind, count = group.instance_type, group.count
     rate = None if kind is None else instance_rate(kind, known)
-    quantity = None if count is None else (took or 0.0) * count
+    quantity = None if count is None or took is None else took * count
     return Line(
         stage=stage,
         what=group.words() + spot,
         rate=rate,
         expected=quantity,
         most=quantity,
-        lacks="" if rate is not None else f"no price is known for {kind}",
+        lacks=_SEARCH
+        if took is None
+        else ""
+        if rate is not None
+        else f"no price is known for {kind}",
     )
 
 

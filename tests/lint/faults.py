@@ -106,6 +106,7 @@ _ROWS: Final[list[tuple[str, str, str, Any, str]]] = [
     ("a catcher without Next", "jsonata", "States/Train/Catch/0/Next", REMOVED, "missing-field"),
     ("attempts below 0", "jsonata", "States/Train/Retry/0/MaxAttempts", -1, "wrong-value"),
     ("attempts as text", "jsonata", "States/Train/Retry/0/MaxAttempts", "3", "wrong-type"),
+    ("endless attempts", "jsonata", "States/Train/Retry/0/MaxAttempts", float("inf"), "wrong-type"),
     ("an interval of 0", "jsonata", "States/Train/Retry/0/IntervalSeconds", 0, "wrong-value"),
     ("a rate below 1", "jsonata", "States/Train/Retry/0/BackoffRate", 0.5, "wrong-value"),
     ("an unknown jitter", "jsonata", "States/Train/Retry/0/JitterStrategy", "HALF", "wrong-value"),

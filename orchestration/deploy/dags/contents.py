@@ -37,7 +37,9 @@ def contents(path: Path, dag: Path | None = None) -> dict[str, bytes]:
     # A model's file may be missing: the lock file has what is known of it.
     named = [path.parent / name for name in other_files(path, json.loads(lock.read_bytes()))]
     files = [path, lock, *(file for file in named if file.is_file())]
-    top = Path(os.path.commonpath([file.resolve().parent for file in files]))
-    placed = {file.resolve().relative_to(top).as_posix(): file.read_bytes() for file in files}
+    # Under their own names, links included: the DAG file names the YAML.
+    own = {file.parent.resolve() / file.name: file.read_bytes() for file in files}
+    top = Path(os.path.commonpath([file.parent for file in own]))
+    placed = {file.relative_to(top).as_posix(): content for file, content in own.items()}
     # Last: whoever reads the folder meanwhile has the rest already.
-    return {**placed, (path.resolve().parent / beside.name).relative_to(top).as_posix(): code}
+    return {**placed, (path.parent.resolve() / beside.name).relative_to(top).as_posix(): code}

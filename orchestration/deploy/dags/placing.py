@@ -123,7 +123,9 @@ def _listed(store: Store, pipeline: str) -> frozenset[str]:
         raise DeployError(
             f"{store.place}/{pipeline}/{LIST} does not list files: {error}"
         ) from error
-    strange = [name for name in names if not name.startswith(f"{pipeline}/") or ".." in name]
+    strange = [
+        name for name in names if not name.startswith(f"{pipeline}/") or ".." in name.split("/")
+    ]
     if owner != pipeline or strange:
         raise DeployError(
             f"{store.place}/{pipeline}/{LIST} is not this pipeline's; move that folder away"

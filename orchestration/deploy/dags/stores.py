@@ -90,12 +90,13 @@ class Bucket:
 
     def read(self, name: str) -> bytes | None:
         """Return an object; None if there is none."""
-        from botocore.exceptions import ClientError
+        from botocore.exceptions import BotoCoreError, ClientError
 
         try:
             response = self.client.get_object(Bucket=self.bucket, Key=self.prefix + name)
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "NoSuchKey":
+        except (BotoCoreError, ClientError) as error:
+            code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
+            if code == "NoSuchKey":
                 return None
             raise DeployError(f"{self.place}/{name} can't be read: {error}") from error
         content: bytes = response["Body"].read()
@@ -103,15 +104,22 @@ class Bucket:
 
     def write(self, name: str, content: bytes) -> None:
         """Create or replace an object."""
-        from botocore.exceptions import ClientError
+        from botocore.exceptions import BotoCoreError, ClientError
 
         try:
             self.client.put_object(Bucket=self.bucket, Key=self.prefix + name, Body=content)
-        except ClientError as error:
+        except (BotoCoreError, ClientError) as error:
             raise DeployError(
                 f"{self.place}/{name} can't be written: {error}; deploy again once that is fixed"
             ) from error
 
     def delete(self, name: str) -> None:
         """Delete an object."""
-        self.client.delete_object(Bucket=self.bucket, Key=self.prefix + name)
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            self.client.delete_object(Bucket=self.bucket, Key=self.prefix + name)
+        except (BotoCoreError, ClientError) as error:
+            raise DeployError(
+                f"{self.place}/{name} can't be deleted: {error}; try again once that is fixed"
+            ) from error

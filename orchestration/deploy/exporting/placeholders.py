@@ -41,6 +41,8 @@ class Placeholders:
         """Put characters in the place of ``${Name}``."""
         if isinstance(value, list | tuple):
             return [self.marked(each) for each in value]
+        if isinstance(value, Mapping):
+            return {name: self.marked(each) for name, each in value.items()}
         if not isinstance(value, str):
             return value
         return _WRITTEN.sub(lambda match: self.marks[match[1]], value)

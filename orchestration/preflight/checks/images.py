@@ -13,7 +13,7 @@ from orchestration.graph import stage_of
 from orchestration.preflight.examination import Examination
 from orchestration.preflight.findings import Finding, Severity
 from orchestration.preflight.machines import ASKING, machines
-from orchestration.preflight.places import place
+from orchestration.preflight.places import beside, place
 from orchestration.preflight.reader import looked
 from orchestration.preflight.requests import Request, known
 from orchestration.strategies import NoStrategy, Use
@@ -54,11 +54,12 @@ def images(examination: Examination) -> Iterator[Finding]:
 
 def _named(examination: Examination, request: Request) -> Iterator[tuple[str, str]]:
     trees = touched(request.operation.request)
-    for touch, written in zip(touched(request.values), trees, strict=True):
+    for touch, written in beside(touched(request.values), trees):
+        asked = None if written is None else written.value
         if touch.use == "image" and isinstance(touch.value, str) and known(touch.value):
             yield (
                 touch.value,
-                place(examination.pipeline, request.step, written.value, request.turn),
+                place(examination.pipeline, request.step, asked, request.turn),
             )
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from orchestration.deploy.permissions.requests import keys as in_request
 from orchestration.preflight.examination import Examination
 from orchestration.preflight.findings import Finding
-from orchestration.preflight.places import place
+from orchestration.preflight.places import beside, place
 from orchestration.preflight.reader import looked
 from orchestration.preflight.requests import Request, known
 
@@ -24,7 +24,7 @@ def keys(examination: Examination) -> Iterator[Finding]:
     seen: set[str] = set()
     for request in examination.requests:
         trees = in_request(request.operation.request)
-        for key, tree in zip(in_request(request.values), trees, strict=True):
+        for key, tree in beside(in_request(request.values), trees):
             if not isinstance(key, str) or not known(key) or key in seen:
                 continue
             seen.add(key)

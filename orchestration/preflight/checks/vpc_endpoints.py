@@ -16,8 +16,11 @@ _SOURCES: Final = (
 )
 _ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 _WAYS_OUT: Final = (
+    "CarrierGatewayId",
+    "CoreNetworkArn",
     "EgressOnlyInternetGatewayId",
     "InstanceId",
+    "LocalGatewayId",
     "NatGatewayId",
     "NetworkInterfaceId",
     "TransitGatewayId",
@@ -76,7 +79,7 @@ def _table(reader: Reader, subnet: str, vpc: str) -> Mapping[str, Any] | None:
 
 def _leads_out(route: Mapping[str, Any]) -> bool:
     target = route.get("DestinationCidrBlock") or route.get("DestinationIpv6CidrBlock")
-    balancer = str(route.get("GatewayId", "")).startswith("vpce-")
+    balancer = str(route.get("GatewayId", "")).startswith(("vgw-", "vpce-"))
     working = route.get("State", "active") == "active"
     return target in _ANYWHERE and working and (balancer or any(map(route.get, _WAYS_OUT)))
 

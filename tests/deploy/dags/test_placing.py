@@ -197,3 +197,10 @@ def test_a_stale_lock_file_is_refused(tmp_path: Path) -> None:
 def test_a_dag_file_elsewhere_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DeployError, match="must lie beside"):
         contents(DAGS / "digits.yaml", tmp_path / "digits.py")
+
+
+def test_a_file_with_dots_in_its_name_is_deployed_again(store: Store) -> None:
+    files = {**FILES, "cases/a..b.json": b"1"}
+    placed(store, files)
+    assert placed(store, files) is not None
+    assert store.read("a/cases/a..b.json") == b"1"

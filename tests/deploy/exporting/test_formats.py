@@ -16,6 +16,7 @@ import yaml
 
 from orchestration import Parameter, parameter
 from orchestration.deploy.exporting import cloudformation, export, terraform
+from orchestration.deploy.exporting.placeholders import Placeholders
 from orchestration.errors import DeployError
 from tests.deploy.exporting import resolving
 from tests.deploy.exporting.cases import CASES, GIVEN, batch, digits, events, following, llm_fsx
@@ -228,3 +229,11 @@ def run(folder: Path, *arguments: str) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def test_names_inside_the_objects_of_a_list_are_parameters_too() -> None:
+    markets = [{"market": "de", "data": "s3://${Bucket}/de"}]
+    names = Placeholders.of([markets])
+    marked = names.marked(markets)
+    assert names.held(marked) == {"Bucket"}
+    assert names.filled(marked[0]["data"], {"Bucket": "mine"}) == "s3://mine/de"

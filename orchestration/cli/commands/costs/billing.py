@@ -99,10 +99,14 @@ class Account:
         """Yield the latest jobs: kind, stage, run, and what SageMaker says of each."""
         from orchestration.cleanup import leftovers
 
+        seen: set[str] = set()
         for jobs in leftovers(self.pipeline.lower().graph).jobs:
-            kind = jobs.kind
             for prefix in jobs.prefixes:
-                yield from self._named(kind, prefix)
+                # The prefix of one stage may be the beginning of another's.
+                for kind, stage, run, job in self._named(jobs.kind, prefix):
+                    if job[kind.name] not in seen:
+                        seen.add(job[kind.name])
+                        yield kind, stage, run, job
 
     def _named(
         self, kind: JobKind, prefix: str
