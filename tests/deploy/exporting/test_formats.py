@@ -232,8 +232,8 @@ def run(folder: Path, *arguments: str) -> str:
 
 
 def test_names_inside_the_objects_of_a_list_are_parameters_too() -> None:
-    markets = [{"market": "de", "data": "s3://${Bucket}/de"}]
+    markets: Any = [{"market": "de", "data": "s3://${Bucket}/de"}]
     names = Placeholders.of([markets])
-    marked = names.marked(markets)
+    marked: Any = names.marked(markets)
     assert names.held(marked) == {"Bucket"}
     assert names.filled(marked[0]["data"], {"Bucket": "mine"}) == "s3://mine/de"
