@@ -101,7 +101,7 @@ class Group:
                 for name in inner
             },
         )
-        settled = Placement.of(stages).settled(sorted(self.read, key=_collected))
+        settled = Placement.of(stages).settled(self.read)
         body = Graph((self._keeping(), *settled.graph.steps))
         collect = {_collected(ref): tree for ref, tree in settled.read.items()}
         fragment = looping.run_through(self.name, self.loop, body, dict(sorted(collect.items())))

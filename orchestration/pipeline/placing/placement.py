@@ -74,8 +74,9 @@ class Placement:
         """Put all stages into one graph, and resolve their references.
 
         ``read`` are the outputs that are read after the end of a run that succeeded, ``kept`` after
-        that of any.
+        that of any; in whichever order they come, the graph is the same.
         """
+        read, kept = (sorted(refs, key=_named) for refs in (read, kept))
         graph = self._graph(self.stages.fragments, _Passed())
         outputs: dict[str, dict[str, Tree]] = {}
         for name, fragment in self.stages.fragments.items():
@@ -267,3 +268,7 @@ def _apart(group: Iterable[str], waiting: Mapping[str, tuple[str, ...]]) -> Prob
         "on_miss: fail",
         stage=last,
     )
+
+
+def _named(ref: Ref[object]) -> tuple[str, str]:
+    return ref.stage, ref.output
