@@ -68,6 +68,15 @@ def test_every_expression_means_the_same_to_both_and_to_python(
     assert in_the_engine(text, run.bindings) == expected, text
 
 
+@pytest.mark.parametrize("number", [-0.0, 0.0, -2.0, 1e14, 0.5, -1.25])
+@pytest.mark.parametrize("text", ["$string($x)", "$x & ''", "$string([$x])", "$string({'x': $x})"])
+def test_numbers_are_written_alike(
+    jsonata_reference: JsonataReference, text: str, number: float
+) -> None:
+    expected = in_the_reference(jsonata_reference, text, {"x": number})
+    assert in_the_engine(text, {"x": number}) == expected
+
+
 @given(VALUES)
 @MODERATE
 def test_literals_arrive_as_they_are(jsonata_reference: JsonataReference, value: Any) -> None:

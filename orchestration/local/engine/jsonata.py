@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import jsonata
+from jsonata.functions import Functions
 from jsonata.utils import Utils
 from moto.stepfunctions.parser.asl.component.common.query_language import QueryLanguageMode
 from moto.stepfunctions.parser.asl.component.common.string import string_expression
@@ -127,6 +128,24 @@ def _json_value(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_json_value(item) for item in value]
     raise Unsupported("returned an unsupported result type")
+
+
+def _string(value: Any, *arguments: Any) -> str:
+    """Write whole numbers, negative zero among them, as the language does: 2 and 0, not 2.0."""
+    return str(_library_string(_with_whole_numbers(value), *arguments))
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_EXACT:
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_whole_numbers(item) for item in value]
+    return value
+
+
+_library_string = replace(Functions, "_string", staticmethod(_string))
 
 
 def _partition(values: Any, size: Any, *_: Any) -> Any:

@@ -88,7 +88,7 @@ def test_a_cancelled_job_ends_so_and_is_found_by_its_tags(copies: Copies) -> Non
     assert copies.api.get_job_tagging(AccountId=ACCOUNT, JobId=identifier)["Tags"] == tags
     copies.cancel(identifier)
     assert copies.end(identifier)["Status"] == "Cancelled"
-    assert copies.api.list_jobs(**under_way)["Jobs"] == []
+    assert identifier not in {job["JobId"] for job in copies.api.list_jobs(**under_way)["Jobs"]}
 
 
 def test_listings_come_in_pages(copies: Copies) -> None:
