@@ -18,6 +18,18 @@ Deployed = Annotated[
     ),
 ]
 
+OfRun = Annotated[
+    str,
+    typer.Option(
+        "--run-id",
+        metavar="ID",
+        help="The run: the name it was started with, its execution, or its run on Airflow.",
+    ),
+]
+EveryS = Annotated[
+    float, typer.Option("--every-s", min=0.1, max=3600, help="Seconds between two looks.")
+]
+
 
 def start(
     pipeline: Pipeline,
@@ -98,3 +110,35 @@ def rerun(
     from orchestration.cli.commands.deployed import executing
 
     executing.rerun(execution, region=region, profile=profile, as_json=as_json)
+
+
+def logs(
+    pipeline: Pipeline,
+    stage: Annotated[str, typer.Argument(metavar="STAGE", help="The stage that started the jobs.")],
+    run_id: OfRun,
+    host: Annotated[
+        str | None, typer.Option(metavar="HOST", help="Only of this host, algo-1; default: of all.")
+    ] = None,
+    tail: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="Only the last lines of each host.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the jobs have ended.")
+    ] = False,
+    every_s: EveryS = 5.0,
+    region: Region = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Print the logs of a stage's jobs.
+
+    Of all hosts, from CloudWatch, each line after the job, the host and the time (UTC). Whatever
+    runs the pipeline: Step Functions, Airflow, or `orchestrate run --aws`. A loop's and a repeated
+    job's logs follow each other. Exit status: 1 if the stage has started no job in this run.
+
+    Example: `orchestrate logs digits.yaml train --run-id 2026-11-22 --tail 20 --follow`
+    """
+    from orchestration.cli.commands.deployed import logging
+
+    wanted = logging.Wanted(host=host, tail=tail, follow=follow, every_s=every_s, as_json=as_json)
+    logging.logs(pipeline, stage, run_id, wanted, region=region, profile=profile)

@@ -17,6 +17,7 @@ from orchestration.cli.output import FAILED, console, document, note, require
 from orchestration.cli.progress import following
 from orchestration.cli.questions import Replies
 from orchestration.cli.run_file import pipeline_here
+from orchestration.errors import StartError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -101,12 +102,10 @@ def run(
 
 def _billed(pipeline: Pipeline, run: str, profile: str | None, region: str | None) -> list[Line]:
     """Return what the jobs of a run were billed; nothing where that can't be read."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
     try:
         return account_of(pipeline, region, profile).billed(run)
-    except (BotoCoreError, ClientError) as error:
-        note(f"what its jobs were billed can't be read: {error}")
+    except StartError as error:
+        note(f"what its jobs were billed is not known: {error}")
         return []
 
 

@@ -9,7 +9,7 @@ from orchestration.execution.effects import Request, ServiceError
 from orchestration.expressions import Json
 
 # https://docs.aws.amazon.com/sagemaker/latest/dg/logging-cloudwatch.html
-_GROUPS: Final[Mapping[str, tuple[str, str, str]]] = {
+LOG_GROUPS: Final[Mapping[str, tuple[str, str, str]]] = {
     "DescribeTrainingJob": ("TrainingJobName", "/aws/sagemaker/TrainingJobs", "/"),
     "DescribeProcessingJob": ("ProcessingJobName", "/aws/sagemaker/ProcessingJobs", "/"),
     "DescribeTransformJob": ("TransformJobName", "/aws/sagemaker/TransformJobs", "/"),
@@ -35,9 +35,9 @@ def last_lines(poll: Request, send: Callable[[Request], Json]) -> Iterator[str]:
 
     Never an error: what cannot be read (there may be no permission) is said in a line.
     """
-    if poll.operation not in _GROUPS:
+    if poll.operation not in LOG_GROUPS:
         return
-    field, group, following = _GROUPS[poll.operation]
+    field, group, following = LOG_GROUPS[poll.operation]
     name = poll.parameters[field]
     streams: dict[str, Json] = {
         "logGroupName": group,

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from orchestration.cleanup import PIPELINE, RUN
 from orchestration.cli.commands.costs.estimating import price, usd
 from orchestration.cli.naming import named
 from orchestration.cli.output import FAILED, document, note, require, say
 
 if TYPE_CHECKING:
-    from orchestration.cleanup import JobKind
     from orchestration.pipeline import Pipeline
     from orchestration.pricing import Expected, Line
-
-_STAGE: Final = "orchestration:stage"
-_MOST: Final = 100
-"""Jobs of one kind and stage that are looked at, the latest first: a page of the listing."""
+    from orchestration.runs import Jobs
 
 
 def earlier(pipeline: str, region: str | None, profile: str | None) -> dict[str, Expected]:
@@ -29,13 +24,13 @@ def earlier(pipeline: str, region: str | None, profile: str | None) -> dict[str,
 
     account = account_of(named(pipeline).load(), region, profile)
     hours: dict[str, list[float]] = {}
-    for kind, stage, _, job in account.jobs():
-        took = billed_h(kind, job)
-        if job[f"{kind.word}JobStatus"] == "Completed" and took is not None:
-            hours.setdefault(stage, []).append(took)
+    for job in account.jobs.every():
+        took = billed_h(job.kind, job.description)
+        if job.status == "Completed" and took is not None:
+            hours.setdefault(job.stage, []).append(took)
     found = {stage: mean(took) for stage, took in hours.items()}
     if not found:
-        note(f"no job of an earlier run of {account.pipeline.name} is in {account.region}")
+        note(f"no job of an earlier run of {account.jobs.pipeline.name} is in {account.region}")
     return {stage: expected for stage, expected in found.items() if expected is not None}
 
 
@@ -48,7 +43,7 @@ def billed(
     account = account_of(named(pipeline).load(), region, profile)
     lines = account.billed(run_id)
     if not lines:
-        note(f"no job of run {run_id} of {account.pipeline.name} is in {account.region}")
+        note(f"no job of run {run_id} of {account.jobs.pipeline.name} is in {account.region}")
         raise typer.Exit(FAILED)
     total = Sum.of(lines)
     if as_json:
@@ -75,67 +70,34 @@ def told(lines: Sequence[Line]) -> Iterator[str]:
 class Account:
     """The jobs that runs of a pipeline have left in an account."""
 
-    pipeline: Pipeline
-    client: Any
-    """SageMaker's client."""
-    region: str
+    jobs: Jobs
+    session: Any
+    """A session of boto3, in the region of the jobs."""
+
+    @property
+    def region(self) -> str:
+        """The region that they are looked for in."""
+        return str(self.session.region_name)
 
     def billed(self, run_id: str) -> list[Line]:
-        """Return the lines of the jobs of a run, by its name or its token."""
-        from orchestration.expressions.evaluate import run_token
+        """Return the lines of the jobs of a run, by whatever its user calls it."""
         from orchestration.pricing.billed import of_job
         from orchestration.pricing.lines import merged
+        from orchestration.runs import tokens_of
 
-        names = {run_id, run_token(f"{self.pipeline.name}/{run_id}")}
         found = [
             line
-            for kind, stage, run, job in self.jobs()
-            if run in names
-            for line in of_job(kind, stage, job, self.region)
+            for job in self.jobs.of(tokens_of(self.jobs.pipeline.name, run_id, self.session))
+            for line in of_job(job.kind, job.stage, job.description, self.region)
         ]
         return list(merged(found))
-
-    def jobs(self) -> Iterator[tuple[JobKind, str, str, Mapping[str, Any]]]:
-        """Yield the latest jobs: kind, stage, run, and what SageMaker says of each."""
-        from orchestration.cleanup import leftovers
-
-        seen: set[str] = set()
-        for jobs in leftovers(self.pipeline.lower().graph).jobs:
-            for prefix in jobs.prefixes:
-                # The prefix of one stage may be the beginning of another's.
-                for kind, stage, run, job in self._named(jobs.kind, prefix):
-                    if job[kind.name] not in seen:
-                        seen.add(job[kind.name])
-                        yield kind, stage, run, job
-
-    def _named(
-        self, kind: JobKind, prefix: str
-    ) -> Iterator[tuple[JobKind, str, str, Mapping[str, Any]]]:
-        listing = getattr(self.client, _operation(kind.list))
-        describe = getattr(self.client, _operation(f"Describe{kind.word}Job"))
-        listed = listing(
-            NameContains=prefix, SortBy="CreationTime", SortOrder="Descending", MaxResults=_MOST
-        )[kind.summaries]
-        for summary in listed:
-            if not summary[kind.name].startswith(prefix):
-                continue
-            tags = self.client.list_tags(ResourceArn=summary[kind.arn])["Tags"]
-            of = {tag["Key"]: tag["Value"] for tag in tags}
-            if of.get(PIPELINE) == self.pipeline.name:
-                job = describe(**{kind.name: summary[kind.name]})
-                yield kind, of.get(_STAGE, ""), of.get(RUN, ""), job
-
-
-def _operation(name: str) -> str:
-    from botocore import xform_name
-
-    return str(xform_name(name))
 
 
 def account_of(pipeline: Pipeline, region: str | None, profile: str | None) -> Account:
     """Return the account in which a pipeline has run."""
     require({"boto3": "aws"}, what="looking up jobs")
     from orchestration.cli.commands.deployment import session_of
+    from orchestration.runs import Jobs
 
     session = session_of(region or pipeline.region, profile)
-    return Account(pipeline, session.client("sagemaker"), session.region_name)
+    return Account(Jobs(pipeline, session.client("sagemaker")), session)

@@ -1,0 +1,139 @@
+"""``orchestrate logs``: the logs of a stage's jobs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from orchestration.cli.commands.deployment import MODULES, session_of
+from orchestration.cli.naming import named
+from orchestration.cli.output import FAILED, INTERRUPTED, document, note, require, say
+from orchestration.errors import near
+
+if TYPE_CHECKING:
+    from orchestration.pipeline import Pipeline
+    from orchestration.runs import Event, Job, Jobs, Logs, Stream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The lines that a user asked for."""
+
+    host: str | None
+    tail: int | None
+    follow: bool
+    every_s: float
+    as_json: bool
+
+
+def logs(
+    pipeline: str,
+    stage: str,
+    run_id: str,
+    wanted: Wanted,
+    *,
+    region: str | None,
+    profile: str | None,
+) -> None:
+    """Print the logs of a stage's jobs; exit with 1 if it has none."""
+    if wanted.follow and wanted.as_json:
+        raise typer.BadParameter("has no end to print a document at", param_hint="--follow")
+    loaded = named(pipeline).load()
+    _check(loaded, stage)
+    require(MODULES, what="reading logs")
+    from orchestration.runs import Jobs, Logs, tokens_of
+
+    session = session_of(region or loaded.region, profile)
+    tokens = tokens_of(loaded.name, run_id, session)
+    reader = _Reader(
+        Jobs(loaded, session.client("sagemaker")),
+        Logs(session.client("logs")),
+        stage,
+        tokens,
+        wanted,
+    )
+    jobs = reader.jobs()
+    if not jobs:
+        note(f"stage {stage} of run {run_id} of {loaded.name} has started no job (yet)")
+        raise typer.Exit(FAILED)
+    if wanted.as_json:
+        document({"pipeline": loaded.name, "stage": stage, "jobs": list(reader.data(jobs))})
+        return
+    try:
+        reader.print(jobs)
+    except KeyboardInterrupt as error:
+        note("interrupted; the run is as it was")
+        raise typer.Exit(INTERRUPTED) from error
+
+
+def _check(pipeline: Pipeline, stage: str) -> None:
+    names = [each.name for each in pipeline.every_stage]
+    if stage not in names:
+        raise typer.BadParameter(
+            f"{pipeline.name} has no stage {stage!r}{near(stage, names)}", param_hint="STAGE"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    found: Jobs
+    logs: Logs
+    stage: str
+    tokens: frozenset[str]
+    wanted: Wanted
+    _named: set[Stream] = field(default_factory=set)
+
+    def jobs(self) -> list[Job]:
+        """Return the jobs of the stage, the oldest first."""
+        return [job for job in self.found.of(self.tokens) if job.stage == self.stage]
+
+    def streams(self, job: Job) -> list[Stream]:
+        """Return the streams of a job that were asked for."""
+        streams = self.logs.streams(job)
+        host = self.wanted.host
+        return [each for each in streams if host is None or each.host == host]
+
+    def print(self, jobs: Sequence[Job]) -> None:
+        """Print what the jobs have logged and, if that is asked for, what they log."""
+        while True:
+            # What a job logs at its end is there once it has ended: ask before reading.
+            going = self.wanted.follow and not all(job.has_ended for job in jobs)
+            for job in jobs:
+                for stream in self.streams(job):
+                    self._print(stream, self.logs.read(stream, most=self.wanted.tail))
+            if not going:
+                break
+            time.sleep(self.wanted.every_s)
+            jobs = self.jobs()
+        if not self._named:
+            what = "" if self.wanted.host is None else f" on {self.wanted.host}"
+            note(f"{', '.join(job.name for job in jobs)}: nothing is logged{what}")
+
+    def _print(self, stream: Stream, events: Sequence[Event]) -> None:
+        if events:
+            self._named.add(stream)
+        for event in events:
+            say(f"{stream.job} {stream.host} {event.at:%H:%M:%S} {event.message}")
+
+    def data(self, jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
+        """Yield each job with what it has logged, as JSON."""
+        for job in jobs:
+            yield {
+                "name": job.name,
+                "status": job.status,
+                "streams": [
+                    {
+                        "host": stream.host,
+                        "stream": stream.name,
+                        "events": [
+                            {"at": event.at.isoformat(), "message": event.message}
+                            for event in self.logs.read(stream, most=self.wanted.tail)
+                        ],
+                    }
+                    for stream in self.streams(job)
+                ],
+            }

@@ -1,0 +1,11 @@
+"""Runs of a pipeline as its user sees them: their jobs, logs and progress, whatever drives them.
+
+Jobs are found in the account by the beginnings of their names and by their tags, which are the same
+on Step Functions, on Airflow and in a run from this machine.
+"""
+
+from orchestration.runs.identities import tokens_of
+from orchestration.runs.jobs import Job, Jobs
+from orchestration.runs.logs import Event, Logs, Stream
+
+__all__ = ["Event", "Job", "Jobs", "Logs", "Stream", "tokens_of"]
