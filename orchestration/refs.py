@@ -266,8 +266,8 @@ def run_attempt() -> Expression[str]:
 FORMS: Final = ("ref", "parameter", "run", "join", "first_of", "arn_name", "each", "outcome")
 """The keys of references in YAML."""
 _FORMS = (
-    "{ref: <stage>.<output>}, {parameter: <name>}, {run: id}, {join: [<text or reference>, …]} or "
-    "{first_of: [<reference>, …]}"
+    "{ref: <stage>.<output>}, {parameter: <name>}, {run: id}, {join: [<text or reference>, …]}, "
+    "{first_of: [<reference>, …]}, {arn_name: <reference>} or, where for_each is, {each: item}"
 )
 
 

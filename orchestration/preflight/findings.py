@@ -36,6 +36,30 @@ class Finding:
         return {**asdict(self), "sources": list(self.sources)}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule that a check holds requests to, and the pages that document it."""
+
+    check: str
+    why: str
+    sources: tuple[str, ...] = ()
+
+    def broken(
+        self, when: str, where: str, what: str, mend: str, severity: Severity = "fails"
+    ) -> Finding:
+        """Return the finding that says how a request breaks it."""
+        return Finding(
+            check=self.check,
+            severity=severity,
+            where=where,
+            what=what,
+            why=self.why,
+            when=when,
+            mend=mend,
+            sources=self.sources,
+        )
+
+
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Sort findings, the worst first, and leave out those that say the same."""
     distinct = dict.fromkeys(findings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from orchestration.catalog import rate
@@ -15,6 +16,7 @@ from orchestration.pricing.lasting import hours
 from orchestration.pricing.lines import HOURS_A_MONTH, Line
 
 CREATES: Final = ("sagemaker", "CreateEndpoint")
+CONFIGURES: Final = ("sagemaker", "CreateEndpointConfig")
 _CONFIG: Final = "EndpointConfigName"
 _MIB_A_GIB: Final = 1024.0
 
@@ -24,7 +26,9 @@ class Endpoints:
 
     def __init__(self, graph: Graph) -> None:
         calls = [step for step in all_steps(graph) if isinstance(step, Call)]
-        self._configs = [call for call in calls if _is(call, "CreateEndpointConfig")]
+        self._configs = [
+            call for call in calls if (call.operation.service, call.operation.name) == CONFIGURES
+        ]
         self._targets = {
             stage_of(call.name): call.operation.request
             for call in calls
@@ -47,15 +51,19 @@ class Endpoints:
             if any(_same(config, call.operation.request.get(_CONFIG)) for call in standing)
         ]
 
-    def monthly(self, known: Known) -> Iterator[Line]:
-        """Yield the lines of endpoints that stay after a run."""
-        for config in self._standing:
-            stage = stage_of(config.name)
-            for variant in _variants(config):
-                if "ServerlessConfig" in variant:
-                    yield from _serverless(stage, variant["ServerlessConfig"], known)
-                else:
-                    yield self._instances(stage, variant, known)
+    def monthly(self, config: Call, known: Known, often: Times) -> Iterator[Line]:
+        """Yield the lines of the endpoint that stays after a run, if a configuration is its own."""
+        if config not in self._standing:
+            return
+        stage = stage_of(config.name)
+        for variant in _variants(config):
+            if "ServerlessConfig" in variant:
+                lines = _serverless(stage, variant["ServerlessConfig"], known)
+            else:
+                lines = iter((self._instances(stage, variant, known),))
+            for line in lines:
+                quantity = often * Times(line.expected, line.most)
+                yield replace(line, expected=quantity.expected, most=quantity.most)
 
     def _instances(self, stage: str, variant: Mapping[str, Any], known: Known) -> Line:
         kind = known.text(variant.get("InstanceType"))

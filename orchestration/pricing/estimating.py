@@ -60,7 +60,7 @@ def estimate(
         values[name] = list(value) if isinstance(value, tuple) else value
     known = Known.of(workflow.graph, region, values, assumptions)
     walk = _Walk(workflow.graph)
-    lines = [*walk.lines(workflow.graph, known, Times()), *walk.endpoints.monthly(known)]
+    lines = [*walk.lines(workflow.graph, known, Times())]
     if definition is not None:
         lines.append(machine.line(definition, workflow, known))
     return Estimate(
@@ -156,7 +156,9 @@ class _Walk:
         elif (service, name) == ("s3control", "CreateJob"):
             yield from services.batch(call, known, often)
         elif (service, name) == ("cloudwatch", "PutMetricAlarm"):
-            yield services.alarm(call, known)
+            yield services.alarm(call, known, often)
+        elif (service, name) == endpoints.CONFIGURES:
+            yield from self.endpoints.monthly(call, known, often)
         elif not _is_free(service, name):
             self.unpriced.append(f"{service}:{name}")
 

@@ -119,13 +119,13 @@ def requests(step: str, operation: str, known: Known, often: Times, pages: int =
     )
 
 
-def alarm(call: Call, known: Known) -> Line:
+def alarm(call: Call, known: Known, often: Times) -> Line:
     """Return the line of an alarm, which stays."""
     return Line(
         stage=stage_of(call.name),
         what="CloudWatch alarm",
         rate=rate("alarm", known.region),
-        expected=1.0,
-        most=1.0,
+        expected=often.expected,
+        most=often.most,
         period="month",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestration.local import EmbeddedAws
-from tests.preflight.conftest import REGISTRY, TRAINING, Examine, pipeline, push
+from tests.preflight.conftest import REGISTRY, TRAINING, Examine, Stubbed, pipeline, push
 
 IMAGE = f"{REGISTRY}/train:1"
 ROLE = "parameters: {bucket"
@@ -13,6 +13,16 @@ ROLE = "parameters: {bucket"
 
 def test_an_image_that_is_there_is_no_finding(found: Examine) -> None:
     assert found(pipeline(), "images") == []
+
+
+def test_an_image_of_the_own_registry_is_described_and_not_pulled(
+    aws: EmbeddedAws, found: Examine
+) -> None:
+    kind = "application/vnd.docker.distribution.manifest.v2+json"
+    described = {"imageDetails": [{"imageTags": ["1"], "imageManifestMediaType": kind}]}
+    # An account in which a pull is an error of the stub.
+    session = Stubbed(aws, "ecr", ("describe_images", described))
+    assert found(pipeline(), "images", session) == []
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,21 @@ def test_an_endpoint_is_paid_by_the_month_between_the_bounds_of_its_scaling() ->
     )
 
 
+def test_each_element_of_a_loop_has_an_endpoint_of_its_own() -> None:
+    deploy = {
+        "kind": "deployment", "model_data": {"each": "uri"}, "model_archive": True, "image": IMAGE,
+        "instance_type": {"each": "type"}, "endpoint_name": {"each": "name"},
+        "update": {"alarms": {"errors_percent": 1}},
+        "for_each": {"items": [
+            {"uri": "s3://bucket/a.tar.gz", "type": "ml.m5.xlarge", "name": "a"},
+            {"uri": "s3://bucket/b.tar.gz", "type": "ml.m5.xlarge", "name": "b"},
+        ], "fields": {"uri": "string", "type": "string", "name": "string"}, "key": "name"},
+    }  # fmt: skip
+    found = estimated({"deploy": deploy})
+    assert line(found, "endpoint, 1 x ml.m5.xlarge").expected_usd == pytest.approx(2 * 730 * M5)
+    assert line(found, "CloudWatch alarm").expected == 2
+
+
 def test_a_serverless_endpoint_is_paid_while_it_answers() -> None:
     deploy = {
         "kind": "deployment", "model_data": "s3://bucket/model.tar.gz", "model_archive": True,

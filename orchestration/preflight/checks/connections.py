@@ -7,12 +7,17 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from orchestration.preflight.examination import Examination
-from orchestration.preflight.findings import Finding, Severity
+from orchestration.preflight.findings import Finding, Rule
 
-_SOURCES: Final = (
-    "https://airflow.apache.org/docs/apache-airflow-providers-amazon/stable/connections/aws.html",
+_RULE: Final = Rule(
+    check="connections",
+    why="every task calls AWS with its credentials, in its region",
+    sources=(
+        "https://airflow.apache.org/docs/apache-airflow-providers-amazon/stable/connections/aws.html",
+    ),
 )
 _WHERE: Final = "dag(aws_conn_id=…)"
+_WHEN: Final = "the first task of a run starts"
 
 
 def connections(examination: Examination) -> Iterator[Finding]:
@@ -22,7 +27,8 @@ def connections(examination: Examination) -> Iterator[Finding]:
         return
     if find_spec("airflow") is None:
         what = f"could not check connection {name}: Airflow is not installed here"
-        yield _finding("not checked", what, "run the doctor where Airflow runs")
+        mend = "run the doctor where Airflow runs"
+        yield _RULE.broken(_WHEN, _WHERE, what, mend, "not checked")
         return
     from airflow.models.connection import Connection
     from airflow.sdk.exceptions import AirflowException
@@ -30,25 +36,14 @@ def connections(examination: Examination) -> Iterator[Finding]:
     try:
         connection: Any = Connection.get_connection_from_secrets(name)
     except AirflowException as error:
-        yield _finding("fails", f"Airflow has no connection {name}: {error}", "create it")
+        yield _RULE.broken(_WHEN, _WHERE, f"Airflow has no connection {name}: {error}", "create it")
         return
     if connection.conn_type != "aws":
         what = f"connection {name} is of the type {connection.conn_type!r}"
-        yield _finding("fails", what, "make it one of the type aws")
+        yield _RULE.broken(_WHEN, _WHERE, what, "make it one of the type aws")
     region = connection.extra_dejson.get("region_name")
     if region not in (None, examination.account.region):
         what = f"connection {name} is for {region}, and runs are in {examination.account.region}"
-        yield _finding("fails", what, "mend its region_name, or give dag(…) a region_name")
-
-
-def _finding(severity: Severity, what: str, mend: str) -> Finding:
-    return Finding(
-        check="connections",
-        severity=severity,
-        where=_WHERE,
-        what=what,
-        why="every task calls AWS with its credentials, in its region",
-        when="the first task of a run starts",
-        mend=mend,
-        sources=_SOURCES,
-    )
+        yield _RULE.broken(
+            _WHEN, _WHERE, what, "mend its region_name, or give dag(…) a region_name"
+        )

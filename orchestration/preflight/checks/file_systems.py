@@ -7,14 +7,19 @@ from typing import Any, Final
 
 from orchestration.expressions import Result
 from orchestration.preflight.examination import Examination
-from orchestration.preflight.findings import Finding, Severity
+from orchestration.preflight.findings import Finding, Rule
 from orchestration.preflight.networks import groups, networks, subnets
 from orchestration.preflight.reader import looked
 from orchestration.preflight.requests import Request, known
 
-_SOURCES: Final = (
-    "https://docs.aws.amazon.com/sagemaker/latest/dg/model-access-training-data-fsx.html",
-    "https://docs.aws.amazon.com/fsx/latest/LustreGuide/limit-access-security-groups.html",
+_RULE: Final = Rule(
+    check="file systems",
+    why="a job mounts what it reaches from the zone and the VPC of its subnets, and FSx "
+    "creates nothing that Lustre's traffic can't reach",
+    sources=(
+        "https://docs.aws.amazon.com/sagemaker/latest/dg/model-access-training-data-fsx.html",
+        "https://docs.aws.amazon.com/fsx/latest/LustreGuide/limit-access-security-groups.html",
+    ),
 )
 _PORTS: Final = ((988, 988), (1018, 1023))
 """TCP ports of Lustre."""
@@ -68,12 +73,14 @@ def _lustre(examination: Examination, request: Request, name: str, where: str) -
     )
     if answer is None or not answer["FileSystems"]:
         what = f"file system {name} does not exist in {examination.account.region}"
-        yield _finding(request, where, what, "create it, or mend its id")
+        yield _RULE.broken(request.calls, where, what, "create it, or mend its id")
         return
     [system] = answer["FileSystems"]
     if system["Lifecycle"] not in _READY:
         what = f"file system {name} is {system['Lifecycle']}"
-        yield _finding(request, where, what, "wait until it is AVAILABLE, or create another")
+        yield _RULE.broken(
+            request.calls, where, what, "wait until it is AVAILABLE, or create another"
+        )
     yield from _beside(examination, request, f"file system {name}", system["SubnetIds"], where)
 
 
@@ -85,12 +92,14 @@ def _elastic(
     )
     if answer is None:
         what = f"file system {name} does not exist in {examination.account.region}"
-        yield _finding(request, where, what, "create it, or mend its id")
+        yield _RULE.broken(request.calls, where, what, "create it, or mend its id")
         return
     targets = [str(each["SubnetId"]) for each in answer["MountTargets"]]
     if not targets:
         what = f"file system {name} has no mount target"
-        yield _finding(request, where, what, "create one in the zone of each subnet of the job")
+        yield _RULE.broken(
+            request.calls, where, what, "create one in the zone of each subnet of the job"
+        )
         return
     yield from _beside(examination, request, f"file system {name}", targets, where)
 
@@ -108,8 +117,8 @@ def _beside(
         for field, word in (("VpcId", "VPC"), ("AvailabilityZone", "zone")):
             theirs, ours = ({str(each[field]) for each in side} for side in (system, own))
             if ours.isdisjoint(theirs):
-                yield _finding(
-                    request,
+                yield _RULE.broken(
+                    request.calls,
                     where,
                     f"{what} is in {word} {', '.join(sorted(theirs))}, and the job's subnets are "
                     f"in {', '.join(sorted(ours))}",
@@ -126,8 +135,8 @@ def _ports(examination: Examination, request: Request, where: str) -> Iterator[F
         rules = [rule for group in there.values() for rule in group.get("IpPermissions", ())]
         if not any(_admits(rule, low, high, there, ranges) for rule in rules):
             ports = str(low) if low == high else f"{low}-{high}"
-            yield _finding(
-                request,
+            yield _RULE.broken(
+                request.calls,
                 where,
                 f"no inbound rule of {', '.join(there)} lets TCP {ports} in from the group itself",
                 f"add an inbound rule for TCP {ports} that names the group",
@@ -172,19 +181,3 @@ def _sources(
     elif isinstance(tree, list | tuple):
         for number, value in enumerate(tree):
             yield from _sources(value, (*path, number))
-
-
-def _finding(
-    request: Request, where: str, what: str, mend: str, severity: Severity = "fails"
-) -> Finding:
-    return Finding(
-        check="file systems",
-        severity=severity,
-        where=where,
-        what=what,
-        why="a job mounts what it reaches from the zone and the VPC of its subnets, and FSx "
-        "creates nothing that Lustre's traffic can't reach",
-        when=request.calls,
-        mend=mend,
-        sources=_SOURCES,
-    )

@@ -11,26 +11,33 @@ from orchestration import strategies
 from orchestration.deploy.identities.touched import touched
 from orchestration.graph import stage_of
 from orchestration.preflight.examination import Examination
-from orchestration.preflight.findings import Finding, Severity
+from orchestration.preflight.findings import Finding, Rule, Severity
 from orchestration.preflight.machines import ASKING, machines
 from orchestration.preflight.places import beside, place
 from orchestration.preflight.reader import looked
 from orchestration.preflight.requests import Request, known
 from orchestration.strategies import NoStrategy, Use
 
-_SOURCES: Final = (
-    "https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_BatchGetImage.html",
-    "https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo.html",
+_RULE: Final = Rule(
+    check="images",
+    why="SageMaker pulls the image from the registry of the region before it starts anything",
+    sources=(
+        "https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_DescribeImages.html",
+        "https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_BatchGetImage.html",
+        "https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo.html",
+    ),
 )
 _REPOSITORY: Final = re.compile(
     r"(?P<account>\d{12})\.dkr\.ecr(?:-fips)?\.(?P<region>[\w-]+)\.[\w.]+/(?P<name>[^:@]+)"
     r"(?::(?P<tag>[^@]+))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
-_MANIFESTS: Final = (
-    "application/vnd.docker.distribution.manifest.v2+json",
+_SEVERAL: Final = (
     "application/vnd.docker.distribution.manifest.list.v2+json",
-    "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.oci.image.index.v1+json",
+)
+_SINGLE: Final = (
+    "application/vnd.docker.distribution.manifest.v2+json",
+    "application/vnd.oci.image.manifest.v1+json",
 )
 _ARCHITECTURES: Final = {"x86_64": "amd64", "arm64": "arm64"}
 """Architectures of images by those of EC2."""
@@ -70,14 +77,16 @@ def _image(
         for found in strategies.findings(NoStrategy(), Use(image=image, instance_types=types)):
             what, _, mend = found.message.partition("; ")
             severity: Severity = "fails" if found.certain else "may fail"
-            yield _finding(request, where, what, mend, severity)
+            yield _RULE.broken(request.calls, where, what, mend, severity)
     match = _REPOSITORY.fullmatch(image)
     if match is None:
         return
     region = examination.account.region
     if match["region"] != region:
         what = f"image {image} is in {match['region']}, and runs are in {region}"
-        yield _finding(request, where, what, f"replicate it to {region}, and name it there")
+        yield _RULE.broken(
+            request.calls, where, what, f"replicate it to {region}, and name it there"
+        )
         return
     yield from _pulled(examination, match, types, request, where)
 
@@ -89,30 +98,43 @@ def _pulled(
     request: Request,
     where: str,
 ) -> Iterator[Finding]:
-    which = (
-        {"imageDigest": match["digest"]}
-        if match["digest"]
-        else {"imageTag": match["tag"] or "latest"}
-    )
-    answer = examination.reader.ask(
-        "ecr",
-        "BatchGetImage",
-        absent=("RepositoryNotFoundException",),
-        registryId=match["account"],
-        repositoryName=match["name"],
-        imageIds=[which],
-        acceptedMediaTypes=list(_MANIFESTS),
+    tag = {"imageTag": match["tag"] or "latest"}
+    which = {"imageDigest": match["digest"]} if match["digest"] else tag
+    place = {"registryId": match["account"], "repositoryName": match["name"], "imageIds": [which]}
+    manifest = _manifest(examination, place)
+    if manifest is None:
+        what = f"registry {match['account']} has no repository {match['name']}"
+        mend = "create it and push the image, or mend its name"
+        yield _RULE.broken(request.calls, where, what, mend)
+    elif not manifest:
+        [name] = which.values()
+        what = f"repository {match['name']} has no image {name}"
+        yield _RULE.broken(request.calls, where, what, "push it, or name one that is there")
+    else:
+        yield from _fitting(examination, match[0], manifest, types, request, where)
+
+
+def _manifest(examination: Examination, place: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the manifest of an image, nothing if there is none, ``None`` without a repository.
+
+    To ask for a manifest counts as a pull. In a registry of the account itself the image is
+    described first, and only what describes no single image is asked for: several architectures,
+    or what a pull-through cache may have to fetch. Other accounts let one pull, rarely describe.
+    """
+    ask, absent = examination.reader.ask, ("RepositoryNotFoundException",)
+    if place["registryId"] == examination.account.id:
+        missing = (*absent, "ImageNotFoundException")
+        described = ask("ecr", "DescribeImages", absent=missing, **place)
+        kind = described and described["imageDetails"][0].get("imageManifestMediaType")
+        if kind in _SINGLE:
+            return {"manifests": []}
+    answer = ask(
+        "ecr", "BatchGetImage", absent=absent, acceptedMediaTypes=[*_SINGLE, *_SEVERAL], **place
     )
     if answer is None:
-        what = f"registry {match['account']} has no repository {match['name']}"
-        yield _finding(request, where, what, "create it and push the image, or mend its name")
-    elif not answer.get("images"):
-        tag = match["digest"] or match["tag"] or "latest"
-        what = f"repository {match['name']} has no image {tag}"
-        yield _finding(request, where, what, "push it, or name one that is there")
-    else:
-        manifest = json.loads(answer["images"][0]["imageManifest"])
-        yield from _fitting(examination, match[0], manifest, types, request, where)
+        return None
+    images = answer.get("images")
+    return json.loads(images[0]["imageManifest"]) if images else {}
 
 
 def _fitting(
@@ -135,8 +157,8 @@ def _fitting(
     for name in types if built else ():
         needed = _architectures(examination, name)
         if needed and needed.isdisjoint(built):
-            yield _finding(
-                request,
+            yield _RULE.broken(
+                request.calls,
                 where,
                 f"image {image} is built for {', '.join(sorted(built))}, and {name} is "
                 f"{', '.join(sorted(needed))}",
@@ -155,18 +177,3 @@ def _architectures(examination: Examination, name: str) -> set[str]:
         for architecture in each["ProcessorInfo"]["SupportedArchitectures"]
         if architecture in _ARCHITECTURES
     }
-
-
-def _finding(
-    request: Request, where: str, what: str, mend: str, severity: Severity = "fails"
-) -> Finding:
-    return Finding(
-        check="images",
-        severity=severity,
-        where=where,
-        what=what,
-        why="SageMaker pulls the image from the registry of the region before it starts anything",
-        when=request.calls,
-        mend=mend,
-        sources=_SOURCES,
-    )

@@ -7,14 +7,18 @@ from typing import Final
 
 from orchestration.deploy.permissions.requests import keys as in_request
 from orchestration.preflight.examination import Examination
-from orchestration.preflight.findings import Finding
+from orchestration.preflight.findings import Finding, Rule
 from orchestration.preflight.places import beside, place
 from orchestration.preflight.reader import looked
 from orchestration.preflight.requests import Request, known
 
-_SOURCES: Final = (
-    "https://docs.aws.amazon.com/kms/latest/developerguide/key-state.html",
-    "https://docs.aws.amazon.com/sagemaker/latest/dg/key-management.html",
+_RULE: Final = Rule(
+    check="keys",
+    why="volumes and objects are encrypted with enabled symmetric keys of the region",
+    sources=(
+        "https://docs.aws.amazon.com/kms/latest/developerguide/key-state.html",
+        "https://docs.aws.amazon.com/sagemaker/latest/dg/key-management.html",
+    ),
 )
 _ABSENT: Final = ("NotFoundException", "InvalidArnException")
 
@@ -37,31 +41,18 @@ def _key(examination: Examination, key: str, request: Request, where: str) -> It
     region = key.split(":")[3] if key.startswith("arn:") and key.count(":") > 4 else None
     if region not in (None, examination.account.region):
         what = f"key {key} is in {region}, and runs are in {examination.account.region}"
-        yield _finding(request, where, what, "name a key of the region of the runs")
+        yield _RULE.broken(request.calls, where, what, "name a key of the region of the runs")
         return
     answer = examination.reader.ask("kms", "DescribeKey", absent=_ABSENT, KeyId=key)
     if answer is None:
         what = f"key {key} does not exist in {examination.account.region}"
-        yield _finding(request, where, what, "create it, or mend its name")
+        yield _RULE.broken(request.calls, where, what, "create it, or mend its name")
         return
     found = answer["KeyMetadata"]
     if found["KeyState"] != "Enabled":
         mend = "cancel its deletion" if "Deletion" in found["KeyState"] else "enable it"
-        yield _finding(request, where, f"key {key} is {found['KeyState']}", mend)
+        yield _RULE.broken(request.calls, where, f"key {key} is {found['KeyState']}", mend)
     spec = found.get("KeySpec", found.get("CustomerMasterKeySpec", "SYMMETRIC_DEFAULT"))
     if spec != "SYMMETRIC_DEFAULT":
         what = f"key {key} is of the kind {spec}"
-        yield _finding(request, where, what, "take a symmetric key for encryption")
-
-
-def _finding(request: Request, where: str, what: str, mend: str) -> Finding:
-    return Finding(
-        check="keys",
-        severity="fails",
-        where=where,
-        what=what,
-        why="volumes and objects are encrypted with enabled symmetric keys of the region",
-        when=request.calls,
-        mend=mend,
-        sources=_SOURCES,
-    )
+        yield _RULE.broken(request.calls, where, what, "take a symmetric key for encryption")
