@@ -34,6 +34,11 @@ class Endpoints:
             for call in calls
             if call.operation.name == "RegisterScalableTarget"
         }
+        self._scheduled: list[tuple[str, Any]] = [
+            (stage_of(call.name), call.operation.request.get("ScalableTargetAction") or {})
+            for call in calls
+            if call.operation.name == "PutScheduledAction"
+        ]
         tried = {
             step.acquire.name
             for step in all_steps(graph)
@@ -71,9 +76,7 @@ class Endpoints:
         often, notes = Times(count, count), ["each hour of the month"]
         target = self._targets.get(stage)
         if target is not None:
-            often = Times(
-                known.number(target.get("MinCapacity")), known.number(target.get("MaxCapacity"))
-            )
+            often = self._scaled(stage, target, known)
             notes.append("expected the fewest, at most the most instances of its scaling")
         return Line(
             stage=stage,
@@ -84,6 +87,16 @@ class Endpoints:
             period="month",
             lacks=_lacks(kind, known),
             notes=tuple(notes),
+        )
+
+    def _scaled(self, stage: str, target: Mapping[str, Any], known: Known) -> Times:
+        """Return the fewest and the most instances of a scaling, whatever the time of day."""
+        bounds = [target, *(action for name, action in self._scheduled if name == stage)]
+        least = [known.number(each.get("MinCapacity")) for each in bounds]
+        most = [known.number(each.get("MaxCapacity")) for each in bounds]
+        return Times(
+            None if None in least else min(number for number in least if number is not None),
+            None if None in most else max(number for number in most if number is not None),
         )
 
     def tried(self, guard: Guarded, known: Known, often: Times) -> Iterator[Line]:

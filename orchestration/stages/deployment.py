@@ -97,6 +97,7 @@ class Deployment(DeploymentFields):
         update = self.update
         if update is not None and update.traffic != "all_at_once" and update.alarms is None:
             yield Problem("update.alarms", "nothing is watched, so nothing rolls the update back")
+        yield from code.unencrypted(self)
 
     @override
     def lower(self, context: Context) -> Fragment:
@@ -126,6 +127,8 @@ class Deployment(DeploymentFields):
             permissions += scaling.permissions
         if self.update is not None and self.update.trial is not None and self.update.trial.after:
             steps += Checking(made, self.update.trial.cases).steps((steps[-1].name,))
+        if context.tags:
+            steps.append(states.tagged((steps[-1].name,)))
         if self.smoke_test is not None:
             steps.append(self._invoke(made.endpoint, self.smoke_test, steps[-1].name))
             values["answer"] = Result(f"{self.name}.invoke", "answer")

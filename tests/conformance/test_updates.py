@@ -382,7 +382,14 @@ def test_code_beside_the_model_serves_it(shop: Shop, tmp_path: Path) -> None:
 
 def test_instances_follow_the_load_and_requests_are_captured(shop: Shop) -> None:
     hosting: dict[str, Any] = {
-        "autoscaling": {"max_instances": 9, "invocations_per_minute": 50},
+        "autoscaling": {
+            "max_instances": 9,
+            "invocations_per_minute": 50,
+            "scheduled": {"noon": {"cron": "0 12 * * *", "min_instances": 6}},
+        },
+        "startup_timeout_s": 900,
+        "volume_kms_key": "alias/volumes",
+        "tags": {"team": "shop"},
         "data_capture": {"uri": f"s3://models/captured-{shop.on}"},
     }
     report = shop.deploy("one", {"baking_s": 0}, **hosting)
@@ -392,12 +399,25 @@ def test_instances_follow_the_load_and_requests_are_captured(shop: Shop) -> None
     listed = scaling.describe_scaling_policies(ServiceNamespace="sagemaker", ResourceId=resource)
     [policy] = listed["ScalingPolicies"]
     assert policy["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 50
+    listed = scaling.describe_scheduled_actions(ServiceNamespace="sagemaker", ResourceId=resource)
+    [noon] = listed["ScheduledActions"]
+    assert noon["ScalableTargetAction"] == {"MinCapacity": 6, "MaxCapacity": 9}
+    endpoint = shop.describe()["EndpointArn"]
+    shop.client.add_tags(ResourceArn=endpoint, Tags=[{"Key": "by", "Value": "hand"}])
     shop.client.update_endpoint_weights_and_capacities(
         EndpointName=shop.name,
         DesiredWeightsAndCapacities=[{"VariantName": "main", "DesiredInstanceCount": 7}],
     )
+    hosting["tags"] = {"team": "store", "stage": "live"}
     assert shop.deploy("two", {"baking_s": 0}, **hosting).state == "succeeded"
     assert shop.ask() == "two"
+    tags = {t["Key"]: t["Value"] for t in shop.client.list_tags(ResourceArn=endpoint)["Tags"]}
+    assert {"by": "hand", "team": "store", "stage": "live"}.items() <= tags.items()
+    config = shop.client.describe_endpoint_config(
+        EndpointConfigName=shop.describe()["EndpointConfigName"]
+    )
+    assert config["KmsKeyId"] == "alias/volumes"
+    assert config["ProductionVariants"][0]["ContainerStartupHealthCheckTimeoutInSeconds"] == 900
     assert shop.describe()["ProductionVariants"][0]["CurrentInstanceCount"] == 7
     s3, place = shop.aws.client("s3"), f"captured-{shop.on}/{shop.name}/main/"
     [written] = s3.list_objects_v2(Bucket="models", Prefix=place)["Contents"]

@@ -176,6 +176,18 @@ def test_each_element_of_a_loop_has_an_endpoint_of_its_own() -> None:
     assert line(found, "CloudWatch alarm").expected == 2
 
 
+def test_bounds_of_some_hours_are_within_those_of_a_month() -> None:
+    scheduled = {"morning": {"cron": "0 7 * * *", "min_instances": 3, "max_instances": 9}}
+    deploy = {
+        "kind": "deployment", "model_data": "s3://bucket/model.tar.gz", "model_archive": True,
+        "image": IMAGE,
+        "instance_type": "ml.m5.xlarge",
+        "autoscaling": {"max_instances": 4, "scheduled": scheduled},
+    }  # fmt: skip
+    endpoint = line(estimated({"deploy": deploy}), "endpoint, 1 to 9 x ml.m5.xlarge")
+    assert endpoint.most_usd == pytest.approx(9 * 730 * M5)
+
+
 def test_a_serverless_endpoint_is_paid_while_it_answers() -> None:
     deploy = {
         "kind": "deployment", "model_data": "s3://bucket/model.tar.gz", "model_archive": True,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from orchestration import Deployment
 from orchestration.checks.requests import violations
@@ -61,11 +63,81 @@ def test_who_scales_may_do_what_scaling_does_in_its_name() -> None:
     assert {"iam:CreateServiceLinkedRole", "cloudwatch:PutMetricAlarm"} <= actions
 
 
+MORNING = {"cron": "0 7 * * MON-FRI", "timezone": "Europe/Berlin", "min_instances": 3}
+
+
+def test_bounds_change_at_certain_times() -> None:
+    scaled = {"max_instances": 4, "scheduled": {"morning": MORNING, "night": {"cron": "0 0 * * *"}}}
+    steps = calls(deployment(autoscaling=scaled, endpoint_name="shop"))
+    action: Any = steps["deploy.scheduled_morning"].operation.request
+    assert (action["Schedule"], action["Timezone"]) == ("cron(0 7 ? * MON-FRI *)", "Europe/Berlin")
+    assert action["ScalableTargetAction"] == {"MinCapacity": 3, "MaxCapacity": 4}
+    night: Any = steps["deploy.scheduled_night"].operation.request
+    assert night["ScalableTargetAction"] == {"MinCapacity": 1, "MaxCapacity": 4}
+    assert "deploy.scaling_policy" not in steps
+
+
+def test_what_is_scaled_by_time_alone_needs_no_alarms() -> None:
+    scaled = {"max_instances": 4, "scheduled": {"morning": MORNING}}
+    workflow = pipeline(deployment(autoscaling=scaled, endpoint_name="shop")).lower()
+    actions = {action for each in workflow.permissions["deploy"] for action in each.actions}
+    assert "application-autoscaling:PutScheduledAction" in actions
+    assert not {"cloudwatch:PutMetricAlarm", "application-autoscaling:PutScalingPolicy"} & actions
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "message"),
+    [
+        ({"cron": "0 7 * *"}, "cron: '0 7 * *' has 4 fields"),
+        ({"cron": "0 7 * * *", "timezone": "Mars/Base"}, "timezone: expected an IANA time zone"),
+    ],
+)
+def test_times_that_never_come_are_an_error(scheduled: dict[str, str], message: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(message)):
+        deployment(autoscaling={"max_instances": 4, "scheduled": {"morning": scheduled}})
+
+
+LIMITS = {"startup_timeout_s": 900, "download_timeout_s": 600}
+
+
+def test_a_trial_has_the_time_and_the_key_that_the_endpoint_has() -> None:
+    update = {"trial": {"cases": [{"request": 1}], "after": True}}
+    stage = deployment(**LIMITS, volume_kms_key="alias/volumes", update=update)
+    configs: list[Any] = [
+        step.operation.request
+        for step in calls(stage).values()
+        if step.operation.name == "CreateEndpointConfig"
+    ]
+    assert len(configs) == 3
+    for made in configs:
+        [variant] = made["ProductionVariants"]
+        assert variant["ContainerStartupHealthCheckTimeoutInSeconds"] == 900
+        assert variant["ModelDataDownloadTimeoutInSeconds"] == 600
+        assert made["KmsKeyId"] == "alias/volumes"
+
+
+def test_a_key_that_does_not_encrypt_local_storage_is_a_warning() -> None:
+    stage = deployment(volume_kms_key="key", instance_type="ml.g5.xlarge")
+    [warning] = stage.warnings()
+    assert warning.field == "volume_kms_key"
+    assert warning.message.startswith("ml.g5.xlarge has local storage")
+    assert not list(deployment(volume_kms_key="key").warnings())
+
+
+def test_tags_of_ones_own_are_put_on_an_endpoint_that_exists() -> None:
+    steps = calls(deployment(update={}, tags={"team": "shop"}))
+    tagged: Any = steps["deploy.tagged"].operation.request
+    assert tagged["Tags"] == [{"Key": "team", "Value": "shop"}]
+    assert "deploy.tagged" not in calls(deployment(update={}))
+
+
 @pytest.mark.parametrize(
     "fields",
     [
         {"autoscaling": SCALED, "data_capture": {"uri": "s3://b/c"}, "update": {}},
         {**SERVERLESS, "update": {"keep": 3}},
+        {"autoscaling": {"max_instances": 4, "scheduled": {"morning": MORNING}}},
+        {**LIMITS, "volume_kms_key": "key", "tags": {"team": "shop"}},
     ],
 )
 def test_every_request_is_well_formed(fields: dict[str, Any]) -> None:
@@ -82,6 +154,21 @@ def test_every_request_is_well_formed(fields: dict[str, Any]) -> None:
             {"autoscaling": {**SCALED, "min_instances": 5}},
             "autoscaling.max_instances",
             "expected at least min_instances (5), got 4",
+        ),
+        (
+            {"autoscaling": {"max_instances": 2, "scheduled": {"m": MORNING}}},
+            "autoscaling.scheduled.m.max_instances",
+            "expected at least min_instances (3), got 2",
+        ),
+        (
+            {"autoscaling": {"max_instances": 4}},
+            "autoscaling.invocations_per_minute",
+            "is needed; or scheduled bounds",
+        ),
+        (
+            {**SERVERLESS, "startup_timeout_s": 90},
+            "startup_timeout_s",
+            "a serverless endpoint has no instances; remove it",
         ),
         (
             {**SERVERLESS, "serverless": {"provisioned_concurrency": 9}},

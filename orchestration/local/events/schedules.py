@@ -1,4 +1,4 @@
-"""Schedules of EventBridge Scheduler, which start what they name while time is moved.
+"""Schedules of EventBridge Scheduler and of scaling, which do what they say while time is moved.
 
 moto 5.2.5 keeps schedules, and starts nothing. Time passes here by request only, so that a test
 says when a week is over. `tests/local/events/test_schedules.py` fails without this module.
@@ -9,13 +9,15 @@ from __future__ import annotations
 import datetime
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import takewhile
 from typing import Any, Final
 
 from orchestration.errors import LocalError
-from orchestration.local.account.protocol import ACCOUNT_ID
+from orchestration.local.account.protocol import ACCOUNT_ID, Operation
 from orchestration.local.engine.deliveries import start
+from orchestration.local.events import scaling
 from orchestration.pipeline.schedules.firing import times
 
 _UNITS: Final = {"minute": 60, "hour": 3600, "day": 86400}
@@ -28,21 +30,33 @@ class Calendar:
     def __init__(self) -> None:
         self._now = datetime.datetime.now(tz=datetime.UTC)
 
-    def move(self, seconds: float, region: str) -> list[str]:
+    def move(self, seconds: float, region: str, sagemaker: Mapping[str, Operation]) -> list[str]:
         """Let time pass; returns what was started, as ``schedule at time``, in order."""
-        end = self._now + datetime.timedelta(seconds=seconds)
+        begin, end = self._now, self._now + datetime.timedelta(seconds=seconds)
         due = [
-            (moment, schedule)
+            (moment, str(schedule.name), partial(_start, schedule, moment))
             for schedule in _schedules(region)
-            for moment in _moments(schedule, self._now, end)
+            for moment in _moments(
+                schedule.schedule_expression,
+                schedule.schedule_expression_timezone,
+                schedule.creation_date,
+                (begin, end),
+            )
         ]
-        due.sort(key=lambda each: (each[0], each[1].name))
+        due += [
+            (moment, str(action.scheduled_action_name), partial(scaling.apply, action, sagemaker))
+            for action in scaling.actions(region)
+            for moment in _moments(
+                action.schedule, action.timezone or "UTC", action.creation_time, (begin, end)
+            )
+        ]
+        due.sort(key=lambda each: each[:2])
         if len(due) > _MOST:
             raise LocalError(f"{len(due)} runs would start; move time by less (at most {_MOST})")
         self._now = end
-        for moment, schedule in due:
-            _start(schedule, moment)
-        return [f"{schedule.name} at {_written(moment)}" for moment, schedule in due]
+        for _, _, take_effect in due:
+            take_effect()
+        return [f"{name} at {_written(moment)}" for moment, name, _ in due]
 
 
 def _schedules(region: str) -> Iterator[Any]:
@@ -57,18 +71,20 @@ def _schedules(region: str) -> Iterator[Any]:
 
 
 def _moments(
-    schedule: Any, begin: datetime.datetime, end: datetime.datetime
+    expression: str,
+    zone: str,
+    created: float,
+    within: tuple[datetime.datetime, datetime.datetime],
 ) -> Iterator[datetime.datetime]:
-    expression = schedule.schedule_expression
+    begin, end = within
     if match := re.fullmatch(r"rate\((\d+) (minute|hour|day)s?\)", expression):
         step = datetime.timedelta(seconds=int(match[1]) * _UNITS[match[2]])
-        made = datetime.datetime.fromtimestamp(schedule.creation_date, tz=datetime.UTC)
+        made = datetime.datetime.fromtimestamp(created, tz=datetime.UTC)
         moment = made + step * max(1, (begin - made) // step + 1)
         while moment <= end:
             yield moment
             moment += step
     elif match := re.fullmatch(r"cron\((.*) \*\)", expression):
-        zone = schedule.schedule_expression_timezone
         for moment in takewhile(lambda at: at <= end, times(_five(match[1]), zone, begin)):
             yield moment.astimezone(datetime.UTC)
 

@@ -71,7 +71,8 @@ def _provide(
 
 def _moved(simulation: Simulation, *, seconds: float) -> Any:
     try:
-        return {"started": simulation.calendar.move(seconds, simulation.account.region)}
+        region, sagemaker = simulation.account.region, simulation.sagemaker.operations
+        return {"started": simulation.calendar.move(seconds, region, sagemaker)}
     except LocalError as error:
         return {"refused": str(error)}
 

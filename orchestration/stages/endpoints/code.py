@@ -11,6 +11,9 @@ from orchestration.stages.serving.model import FOUND_BY
 
 _NOT_SERVERLESS: Final = {
     "instance_type": "has no instances",
+    "volume_kms_key": "has no volumes of its own",
+    "startup_timeout_s": "has no instances",
+    "download_timeout_s": "has no instances",
     "autoscaling": "scales by itself",
     "data_capture": "captures nothing",
     "vpc": "has no network of its own",
@@ -62,3 +65,21 @@ def combined(stage: DeploymentFields) -> Iterator[Problem]:
         field = "traffic" if update.alarms is None else "alarms"
         reason = "a serverless endpoint changes over all at once, and nothing watches it"
         yield Problem(f"update.{field}", f"{reason}; remove it")
+
+
+def unencrypted(stage: DeploymentFields) -> Iterator[Problem]:
+    """Yield that a key does not encrypt the local storage that an instance type has.
+
+    botocore's text of CreateEndpointConfig, 1.43: such a key is taken, and does nothing there.
+    """
+    from orchestration.catalog import instance
+
+    if stage.volume_kms_key is None or not isinstance(stage.instance_type, str):
+        return
+    known = instance(stage.instance_type)
+    if known is not None and known.local_storage_gb:
+        yield Problem(
+            "volume_kms_key",
+            f"{stage.instance_type} has local storage, which its hardware encrypts with a key of "
+            "its own; this one encrypts other volumes only",
+        )

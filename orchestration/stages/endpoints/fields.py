@@ -72,6 +72,12 @@ class DeploymentFields(Stage):
     """Machines that serve the model: ``ml.m5.large``. Needed, but for ``serverless``."""
     instance_count: Count = 1
     """Machines that serve the model."""
+    volume_kms_key: Text | None = None
+    """KMS key that encrypts the machines' volumes."""
+    startup_timeout_s: int | None = Field(default=None, ge=60, le=3600, strict=True)
+    """Seconds in which a model's container must have started and answer ``/ping``."""
+    download_timeout_s: int | None = Field(default=None, ge=60, le=3600, strict=True)
+    """Seconds in which the model's files must have come from S3."""
     serverless: Serverless | None = None
     """A model without machines of its own, in their place."""
     autoscaling: Autoscaling | None = None
@@ -117,7 +123,20 @@ class DeploymentFields(Stage):
         """Return what a variant runs on, with a number of instances where it has any."""
         if self.serverless is not None:
             return {"ServerlessConfig": self.serverless.request()}
-        return {"InstanceType": self.instance_type, "InitialInstanceCount": instances}
+        asked = {
+            "ContainerStartupHealthCheckTimeoutInSeconds": self.startup_timeout_s,
+            "ModelDataDownloadTimeoutInSeconds": self.download_timeout_s,
+        }
+        return {
+            "InstanceType": self.instance_type,
+            "InitialInstanceCount": instances,
+            **{name: seconds for name, seconds in asked.items() if seconds is not None},
+        }
+
+    @property
+    def volume_key(self) -> dict[str, Text]:
+        """The key of the machines' volumes, as configurations name it."""
+        return {} if self.volume_kms_key is None else {"KmsKeyId": self.volume_kms_key}
 
     def endpoint(self, context: Context) -> Text:
         """Return the endpoint's name."""

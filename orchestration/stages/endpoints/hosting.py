@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from orchestration.errors import Problem
-from orchestration.stages.values import Model, Seconds, Text
+from orchestration.stages.values import Model, Name, Seconds, Text
 
 _BOTH: Final = ("Input", "Output")
 
@@ -72,8 +72,39 @@ class DataCapture(Model):
         return request if self.kms_key is None else {**request, "KmsKeyId": self.kms_key}
 
 
+class ScheduledScaling(Model):
+    """Bounds of the number of instances from a time of day or week on, until others are set.
+
+    https://docs.aws.amazon.com/autoscaling/application/userguide/application-auto-scaling-scheduled-scaling.html
+    """
+
+    cron: str
+    """Five fields: minute, hour, day of month, month, day of week: ``0 7 * * MON-FRI``."""
+    timezone: str = "UTC"
+    """IANA name: ``Europe/Berlin``."""
+    min_instances: int | None = Field(default=None, ge=1, strict=True)
+    """The fewest instances from then on; by default those of the ``autoscaling``."""
+    max_instances: int | None = Field(default=None, ge=1, strict=True)
+    """The most instances from then on; by default those of the ``autoscaling``."""
+
+    @model_validator(mode="after")
+    def _fires(self) -> Self:
+        from orchestration.pipeline.schedules.cron import problems
+
+        for problem in problems(self.cron, self.timezone):
+            raise ValueError(f"{problem.field}: {problem.message}")
+        return self
+
+    @property
+    def expression(self) -> str:
+        """The schedule as AWS writes it, with six fields."""
+        from orchestration.pipeline.schedules.cron import eventbridge
+
+        return eventbridge(self.cron)
+
+
 class Autoscaling(Model):
-    """The number of instances follows the load, by target tracking.
+    """The number of instances follows the load, by target tracking, or the time of day.
 
     https://docs.aws.amazon.com/sagemaker/latest/dg/endpoint-auto-scaling.html
     """
@@ -82,8 +113,12 @@ class Autoscaling(Model):
     """The number that no decrease goes below."""
     max_instances: int = Field(ge=1, strict=True)
     """The number that no increase goes above."""
-    invocations_per_minute: float = Field(gt=0)
-    """Requests to each instance in a minute that the number of instances is to lead to."""
+    invocations_per_minute: float | None = Field(default=None, gt=0)
+    """Requests to each instance in a minute that the number of instances is to lead to. Without
+    it, only ``scheduled`` bounds change the number."""
+    scheduled: dict[Name, ScheduledScaling] = Field(default={}, max_length=20)
+    """Bounds from certain times on, by names: ``{morning: {cron: "0 7 * * *", min_instances: 4}}``.
+    A deployment in between sets those above again, until the next of these times."""
     scale_in_cooldown_s: Seconds = 300
     """Seconds from one decrease to the next."""
     scale_out_cooldown_s: Seconds = 300
@@ -91,9 +126,20 @@ class Autoscaling(Model):
 
     def problems(self) -> Iterator[Problem]:
         """Yield what can't be scaled."""
-        if self.max_instances < self.min_instances:
-            message = f"expected at least min_instances ({self.min_instances})"
-            yield Problem("max_instances", f"{message}, got {self.max_instances}")
+        if self.invocations_per_minute is None and not self.scheduled:
+            yield Problem("invocations_per_minute", "is needed; or scheduled bounds")
+        yield from _ordered(self.min_instances, self.max_instances)
+        for name, scheduled in self.scheduled.items():
+            for problem in _ordered(*self.bounds(scheduled)):
+                yield problem.within(f"scheduled.{name}")
+
+    def bounds(self, scheduled: ScheduledScaling) -> tuple[int, int]:
+        """Return the fewest and the most instances from a scheduled time on."""
+        least, most = scheduled.min_instances, scheduled.max_instances
+        return (
+            self.min_instances if least is None else least,
+            self.max_instances if most is None else most,
+        )
 
     def policy(self) -> dict[str, Any]:
         """Return ``TargetTrackingScalingPolicyConfiguration``."""
@@ -104,3 +150,9 @@ class Autoscaling(Model):
             "ScaleInCooldown": self.scale_in_cooldown_s,
             "ScaleOutCooldown": self.scale_out_cooldown_s,
         }
+
+
+def _ordered(least: int, most: int) -> Iterator[Problem]:
+    if most < least:
+        message = f"expected at least min_instances ({least}), got {most}"
+        yield Problem("max_instances", message)

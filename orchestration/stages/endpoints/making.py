@@ -129,6 +129,7 @@ class Made:
         request: dict[str, Any] = {
             "EndpointConfigName": name,
             "ProductionVariants": [variant],
+            **stage.volume_key,
             "Tags": self.context.tag_list(stage.name),
         }
         if stage.data_capture is not None:

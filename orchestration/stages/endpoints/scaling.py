@@ -1,7 +1,8 @@
-"""The steps that let the number of an endpoint's instances follow its load."""
+"""The steps that let the number of an endpoint's instances follow its load and the time."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,9 +12,9 @@ from orchestration.refs import Expression
 from orchestration.stages.endpoints.hosting import Autoscaling
 from orchestration.stages.endpoints.making import Made
 
-_SCALES: Final = (
-    *("application-autoscaling:RegisterScalableTarget", "application-autoscaling:PutScalingPolicy"),
-)
+_TARGET: Final = "application-autoscaling:RegisterScalableTarget"
+_POLICY: Final = "application-autoscaling:PutScalingPolicy"
+_SCHEDULED: Final = "application-autoscaling:PutScheduledAction"
 _ALARMS: Final = (
     *("cloudwatch:PutMetricAlarm", "cloudwatch:DescribeAlarms", "cloudwatch:DeleteAlarms"),
 )
@@ -47,41 +48,60 @@ class Scaling:
             *(place % ("cloudwatch", "alarm:TargetTracking-endpoint/"), self.made.endpoint, "/*")
         )
         targets = place % ("application-autoscaling", "scalable-target/*")
+        follows = self.autoscaling.invocations_per_minute is not None
+        scales = (
+            _TARGET,
+            *((_POLICY,) if follows else ()),
+            *((_SCHEDULED,) if self.autoscaling.scheduled else ()),
+        )
         return (
-            Permission(actions=_SCALES, resources=(targets,)),
-            Permission(actions=_ALARMS, resources=(alarms,)),
+            Permission(actions=scales, resources=(targets,)),
+            *((Permission(actions=_ALARMS, resources=(alarms,)),) if follows else ()),
             Permission(actions=_ENDPOINT, resources=(endpoint, config)),
             Permission(actions=("iam:CreateServiceLinkedRole",), resources=(_ROLE,)),
         )
 
-    def steps(self, after: tuple[str, ...]) -> tuple[Call, Call]:
-        """Return the bounds of the number of instances, and what it follows; both may exist."""
-        name, variant = self.made.stage.name, self.made.variant
+    def steps(self, after: tuple[str, ...]) -> tuple[Call, ...]:
+        """Return the bounds of the number of instances, and what it follows; all may exist."""
+        variant = self.made.variant
         part = variant if isinstance(variant, Expression) else str(variant)
         place: dict[str, Tree] = {
             "ServiceNamespace": "sagemaker",
             "ResourceId": join("endpoint/", self.made.endpoint, "/variant/", part),
             "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
         }
-        bounds: dict[str, Tree] = {
-            "MinCapacity": self.autoscaling.min_instances,
-            "MaxCapacity": self.autoscaling.max_instances,
-        }
-        policy: dict[str, Tree] = {
-            "PolicyName": join(self.made.endpoint, "-load"),
-            "PolicyType": "TargetTrackingScaling",
-            "TargetTrackingScalingPolicyConfiguration": self.autoscaling.policy(),
-        }
-        target = Call(
-            name=f"{name}.scaling",
-            operation=Operation(
-                "application-autoscaling", "RegisterScalableTarget", {**place, **bounds}
-            ),
-            after=after,
-        )
-        follow = Call(
-            name=f"{name}.scaling_policy",
-            operation=Operation("application-autoscaling", "PutScalingPolicy", {**place, **policy}),
-            after=(target.name,),
-        )
-        return target, follow
+        calls: list[Call] = []
+        for name, operation, request in self._requests():
+            calls.append(
+                Call(
+                    name=f"{self.made.stage.name}.{name}",
+                    operation=Operation("application-autoscaling", operation, {**place, **request}),
+                    after=(calls[-1].name,) if calls else after,
+                )
+            )
+        return tuple(calls)
+
+    def _requests(self) -> Iterator[tuple[str, str, dict[str, Tree]]]:
+        """Yield the name of each step, its operation, and what it says of the variant."""
+        scaling = self.autoscaling
+        bounds = _bounds(scaling.min_instances, scaling.max_instances)
+        yield "scaling", "RegisterScalableTarget", bounds
+        if scaling.invocations_per_minute is not None:
+            policy: dict[str, Tree] = {
+                "PolicyName": join(self.made.endpoint, "-load"),
+                "PolicyType": "TargetTrackingScaling",
+                "TargetTrackingScalingPolicyConfiguration": scaling.policy(),
+            }
+            yield "scaling_policy", "PutScalingPolicy", policy
+        for name, scheduled in scaling.scheduled.items():
+            action: dict[str, Tree] = {
+                "ScheduledActionName": join(self.made.endpoint, f"-{name}"),
+                "Schedule": scheduled.expression,
+                "Timezone": scheduled.timezone,
+                "ScalableTargetAction": _bounds(*scaling.bounds(scheduled)),
+            }
+            yield f"scheduled_{name}", "PutScheduledAction", action
+
+
+def _bounds(least: int, most: int) -> dict[str, Tree]:
+    return {"MinCapacity": least, "MaxCapacity": most}

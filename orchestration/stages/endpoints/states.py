@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from orchestration.expressions import Any, Compare, Result, join
+from orchestration.expressions import Any, Compare, Result, Tree, join
 from orchestration.graph import (
     Call,
     ErrorPattern,
@@ -26,6 +26,7 @@ _STATE: Final = {
     "reason": Output(("FailureReason",), kind="string", default=""),
 }
 _NOTHING: Final = {"status": "Absent", "config": "", "reason": ""}
+_ARN: Final = {"arn": Output(("EndpointArn",), kind="string")}
 _NAME: Final = Output(("ProductionVariants", 0, "VariantName"), kind="string", default=VARIANT)
 _PENDING: Final = Output(
     ("PendingDeploymentSummary", "EndpointConfigName"), kind="string", default=""
@@ -84,11 +85,13 @@ class States:
 
     def settled(self) -> Call:
         """Wait until the endpoint has changed over, or back."""
-        stage = self.made.stage.name
+        stage, until = self.made.stage.name, self.until()
+        if self.made.context.tags:
+            until = replace(until, outputs={**until.outputs, **_ARN})
         return Call(
             name=f"{stage}.settled",
             operation=self._described(),
-            until=self.until(),
+            until=until,
             after=(f"{stage}.apply",),
         )
 
@@ -113,6 +116,20 @@ class States:
             error="EndpointRolledBack",
             cause=join("it serves ", config, " instead of ", self.made.name, ": ", reason),
             after=(f"{stage}.in_service",),
+        )
+
+    def tagged(self, after: tuple[str, ...]) -> Call:
+        """Give the endpoint the tags of the pipeline and the stage, which an update keeps or lacks.
+
+        Its other tags stay, among them that of the run that created it.
+        """
+        stage = self.made.stage.name
+        tags: list[Tree] = [{"Key": k, "Value": v} for k, v in self.made.context.tags.items()]
+        request: dict[str, Tree] = {"ResourceArn": Result(f"{stage}.settled", "arn"), "Tags": tags}
+        return Call(
+            name=f"{stage}.tagged",
+            operation=Operation("sagemaker", "AddTags", request),
+            after=after,
         )
 
     def _described(self) -> Operation:

@@ -159,6 +159,7 @@ def temporary_configuration(made: Made, step: str, variant: Tree) -> Call:
     request: dict[str, Tree] = {
         "EndpointConfigName": temporary(made),
         "ProductionVariants": [served],
+        **made.stage.volume_key,
         "Tags": temporary_tags(made),
     }
     return Call(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from orchestration.errors import LocalError
 from orchestration.local import EmbeddedAws
-from tests.local.conftest import ROLE
+from tests.local.breaking.hosting import endpoint, served
+from tests.local.conftest import ROLE, prepare
 
 pytestmark = pytest.mark.slow
 
@@ -83,3 +85,34 @@ def test_too_many_starts_are_refused_before_the_first(aws: EmbeddedAws, schedule
     schedule("often", "rate(1 minute)")
     with pytest.raises(LocalError, match="move time by less"):
         aws.pass_time(hours=24 * 7)
+
+
+def test_bounds_of_scaling_change_at_their_times(aws: EmbeddedAws) -> None:
+    prepare(aws)
+    name = endpoint(aws, served(aws), status="InService")
+    target: dict[str, Any] = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": f"endpoint/{name}/variant/all",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+    }
+    scaling = aws.client("application-autoscaling")
+    scaling.register_scalable_target(MinCapacity=1, MaxCapacity=2, **target)
+    for action, hour, least, most in (("morning", 7, 4, 8), ("evening", 20, 1, 2)):
+        scaling.put_scheduled_action(
+            ScheduledActionName=action,
+            Schedule=f"cron(0 {hour} * * ? *)",
+            Timezone="Europe/Berlin",
+            ScalableTargetAction={"MinCapacity": least, "MaxCapacity": most},
+            **target,
+        )
+    seen: list[tuple[str, int]] = []
+    for _ in range(24):
+        for started in aws.pass_time(hours=2):
+            described = aws.client("sagemaker").describe_endpoint(EndpointName=name)
+            [variant] = described["ProductionVariants"]
+            seen.append((started.split()[0], variant["CurrentInstanceCount"]))
+    # One that comes first finds the endpoint as it was made.
+    assert (("morning", 4), ("evening", 2)) in pairwise(seen)
+    [bounds] = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
+    wanted = {"morning": (4, 8), "evening": (1, 2)}[seen[-1][0]]
+    assert (bounds["MinCapacity"], bounds["MaxCapacity"]) == wanted

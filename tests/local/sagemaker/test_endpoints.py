@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from orchestration.local import EmbeddedAws
+from orchestration.local.processes.children import Children
+from orchestration.local.sagemaker.serving.model_host import ModelHost, ModelHostFailed
 from tests.local.conftest import BUCKET, IMAGE, ROLE, put, tar_gz, wait
 
 INFERENCE = """
@@ -101,6 +105,14 @@ def test_a_model_that_does_not_load_fails_the_creation(aws: EmbeddedAws, endpoin
     failed = _settled(aws, endpoint)
     assert failed["EndpointStatus"] == "Failed"
     assert "no_such_module" in failed["FailureReason"]
+
+
+def test_a_model_that_hangs_does_not_start_in_its_time(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    process = Children().start(command, environment={}, directory=tmp_path, log=tmp_path / "log")
+    with pytest.raises(ModelHostFailed, match="the model did not start within 0 s"):
+        ModelHost(process, tmp_path).wait_until_ready(within_s=0.01)
+    assert process.exit_status is not None
 
 
 def test_an_uncompressed_model_answers_and_its_errors_are_model_errors(

@@ -115,7 +115,8 @@ class Deployer:
         members: list[Member] = []
         for variant in rollout.config["ProductionVariants"]:
             directory = self._directory(endpoint)
-            model = rollout.models[variant["VariantName"]]
+            # A host is told of its model, and what the variant says of its start.
+            model = {**rollout.models[variant["VariantName"]], **variant}
             try:
                 host = self._start_host(self._account, endpoint.name, model, directory)
             except (ModelHostFailed, ServiceError):

@@ -42,17 +42,17 @@ class ModelHost:
         self.directory = directory
         self._port = 0
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self, within_s: float = _STARTS_WITHIN_S) -> None:
         """Wait until the model is loaded; raise `ModelHostFailed` if it fails."""
         working = WorkingTime()
         port_file = self.directory / "port"
-        while working.elapsed_s() < _STARTS_WITHIN_S and self._process.exit_status is None:
+        while working.elapsed_s() < within_s and self._process.exit_status is None:
             if port_file.exists():
                 self._port = int(port_file.read_text())
                 return
             time.sleep(_POLL_S)
         if self._process.exit_status is None:
-            reason = f"the model did not start within {_STARTS_WITHIN_S:.0f} s"
+            reason = f"the model did not start within {within_s:.0f} s"
         else:
             lines = self.logs().strip().splitlines()
             reason = lines[-1] if lines else "the model's process ended without any output"
@@ -113,7 +113,9 @@ def start_model_host(
         opt_ml=host_opt_ml.own(directory),
     )
     host = ModelHost(process, directory)
-    host.wait_until_ready()
+    host.wait_until_ready(
+        model.get("ContainerStartupHealthCheckTimeoutInSeconds", _STARTS_WITHIN_S)
+    )
     change = watch.change() if watch else None
     if change:
         host.stop()
