@@ -127,7 +127,7 @@ class Deployment(DeploymentFields):
             permissions += scaling.permissions
         if self.update is not None and self.update.trial is not None and self.update.trial.after:
             steps += Checking(made, self.update.trial.cases).steps((steps[-1].name,))
-        if context.tags:
+        if context.tags and self.update is not None:
             steps.append(states.tagged((steps[-1].name,)))
         if self.smoke_test is not None:
             steps.append(self._invoke(made.endpoint, self.smoke_test, steps[-1].name))

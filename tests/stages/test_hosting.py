@@ -128,7 +128,8 @@ def test_tags_of_ones_own_are_put_on_an_endpoint_that_exists() -> None:
     steps = calls(deployment(update={}, tags={"team": "shop"}))
     tagged: Any = steps["deploy.tagged"].operation.request
     assert tagged["Tags"] == [{"Key": "team", "Value": "shop"}]
-    assert "deploy.tagged" not in calls(deployment(update={}))
+    for others in ({"update": {}}, {"tags": {"team": "shop"}}):
+        assert "deploy.tagged" not in calls(deployment(**others))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_tags_of_ones_own_are_put_on_an_endpoint_that_exists() -> None:
         {"autoscaling": SCALED, "data_capture": {"uri": "s3://b/c"}, "update": {}},
         {**SERVERLESS, "update": {"keep": 3}},
         {"autoscaling": {"max_instances": 4, "scheduled": {"morning": MORNING}}},
-        {**LIMITS, "volume_kms_key": "key", "tags": {"team": "shop"}},
+        {**LIMITS, "volume_kms_key": "key", "update": {}, "tags": {"team": "shop"}},
     ],
 )
 def test_every_request_is_well_formed(fields: dict[str, Any]) -> None:

@@ -86,7 +86,7 @@ class States:
     def settled(self) -> Call:
         """Wait until the endpoint has changed over, or back."""
         stage, until = self.made.stage.name, self.until()
-        if self.made.context.tags:
+        if self.made.context.tags and self.made.stage.update is not None:
             until = replace(until, outputs={**until.outputs, **_ARN})
         return Call(
             name=f"{stage}.settled",
