@@ -136,6 +136,10 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
     # Nobody needs a permission for it, and nobody can be denied it:
     # https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html
     ("sts", "GetCallerIdentity"): (),
+    # The reference has every kind of resource, and the request says which it is.
+    ("sagemaker", "AddTags"): (
+        single("TagResources", "sagemaker:AddTags", "{ResourceArn}", _SAGEMAKER),
+    ),
     ("s3", "ListObjectsV2"): (_LISTED,),
     ("s3", "CopyObject"): _COPIED,
     ("s3", "GetObject"): (

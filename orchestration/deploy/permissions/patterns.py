@@ -39,13 +39,24 @@ class Known:
     items: Tree = None
     """The list that the enclosing loop goes over."""
     steps: Mapping[str, Step] = field(default_factory=dict)
-    """Steps by name, for policies of jobs: those read what other jobs wrote."""
+    """Steps by name: for policies of jobs all, since those read what other jobs wrote."""
+    sagemaker: str = ANY
+    """The beginning of the ARNs of SageMaker's resources in the account."""
     missing: set[str] = field(default_factory=set)
     """Parameters that were read and have no value; they match any text."""
 
     def inside(self, items: Tree) -> Known:
         """Return the knowledge inside a loop over a list."""
         return replace(self, items=items)
+
+
+def endpoints(graph: Graph) -> dict[str, Step]:
+    """Return the steps that give a graph's endpoints, and so their ARNs."""
+    return {
+        step.name: step
+        for step in all_steps(graph)
+        if isinstance(step, Call) and step.operation.name == "DescribeEndpoint"
+    }
 
 
 def listings(graph: Graph) -> dict[str, Tree]:
@@ -130,11 +141,15 @@ def _collected(of: Tree, key: str, known: Known) -> str:
 
 
 def _written(step: Step | None, output: str, known: Known) -> str:
-    """Return the text of a step's output: where a training job wrote its model, or a choice."""
+    """Return the text of an output: where a training job wrote, an endpoint's ARN, or a choice."""
     match step:
         case Call(until=Until(outputs=outputs)) if output in outputs:
             if outputs[output].path == ("ModelArtifacts", "S3ModelArtifacts"):
                 return _below(step.operation.request.get("OutputDataConfig"), known)
+            if outputs[output].path == ("EndpointArn",):
+                # SageMaker writes names in small letters there.
+                name = pattern(step.operation.request.get("EndpointName"), known).lower()
+                return f"{known.sagemaker}:endpoint/{name}"
             return ANY
         case Choose(collect=collect, absent=absent) if output in collect:
             either = {pattern(collect[output], known), pattern(absent.get(output), known)} - {""}

@@ -22,7 +22,7 @@ from orchestration.deploy.permissions.operations import (
     SYNCHRONOUS,
     USED_BY_ROLES,
 )
-from orchestration.deploy.permissions.patterns import ANY, Known, iam, listings, pattern
+from orchestration.deploy.permissions.patterns import ANY, Known, endpoints, iam, listings, pattern
 from orchestration.deploy.permissions.requests import calls, keys, roles
 from orchestration.deploy.permissions.statements import Condition, Grant, Statement, document
 from orchestration.errors import Problem, UnsupportedError
@@ -123,9 +123,15 @@ def _statements(
     waited: frozenset[str],
     missing: set[str],
 ) -> Iterator[Statement]:
-    known = Known(parameters=parameters, listings=listings(workflow.graph), missing=missing)
-    _check_rows(workflow, known)
     place = {**account.place, "pipeline": workflow.name}
+    known = Known(
+        parameters=parameters,
+        listings=listings(workflow.graph),
+        steps=endpoints(workflow.graph),
+        sagemaker="arn:{partition}:sagemaker:{region}:{account}".format_map(place),
+        missing=missing,
+    )
+    _check_rows(workflow, known)
     for step, operation, inside in calls(workflow.graph, known):
         for grant in _grants(operation, waited):
             yield _filled(grant, {**place, **_fields(operation, inside)}).by(step)

@@ -173,6 +173,28 @@ def test_values_of_several_conditions_are_not_mixed() -> None:
     assert len(merged([one("1", "2"), one("3", "4"), one("1", "2")])) == 2
 
 
+def test_only_the_endpoint_is_tagged_anew() -> None:
+    deploy = {
+        "kind": "deployment",
+        "model_data": "s3://bucket/model",
+        "image": "image:1",
+        "instance_type": "ml.m5.large",
+        "endpoint_name": "Shop",
+        "update": {},
+        "tags": {"team": "shop"},
+    }
+    stages = {"deploy": deploy}
+    tagged = Pipeline.parse({"name": "p", "workspace": "s3://bucket/w", "stages": stages})
+    tagging = resources(policy(tagged), "sagemaker:AddTags")
+    place = f"arn:aws:sagemaker:{ACCOUNT.region}:{ACCOUNT.id}"
+    assert f"{place}:endpoint/shop" in tagging
+    assert {arn.removeprefix(place).split("/")[0] for arn in tagging} == {
+        ":endpoint",
+        ":endpoint-config",
+        ":model",
+    }
+
+
 def test_listing_is_held_to_the_prefixes_of_the_graph(digits: Pipeline) -> None:
     listed = {
         s["Resource"][0]: s["Condition"]["StringLike"]["s3:prefix"]
