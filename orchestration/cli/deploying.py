@@ -120,6 +120,9 @@ def destroy(
     file_systems: Annotated[
         bool, typer.Option("--file-systems", help="Delete file systems that outlive their runs.")
     ] = False,
+    logs: Annotated[
+        bool, typer.Option("--logs", help="Delete the log group of executions, with its records.")
+    ] = False,
     dry_run: DryRun = False,
     yes: Agreed = False,
     region: Region = None,
@@ -141,7 +144,10 @@ def destroy(
     consent = Consent(yes=yes, dry_run=dry_run, as_json=as_json)
     if target is Backend.AIRFLOW:
         options = placing.Options(to=_folder(to), region=region, profile=profile)
-        _only_for(Backend.STEP_FUNCTIONS, {"--stop": stop, "--file-systems": file_systems})
+        _only_for(
+            Backend.STEP_FUNCTIONS,
+            {"--stop": stop, "--file-systems": file_systems, "--logs": logs},
+        )
         placing.destroy(pipeline, options, consent)
         return
     _only_for(Backend.AIRFLOW, {"--to": to})
@@ -149,6 +155,7 @@ def destroy(
         pipeline,
         stop=stop,
         file_systems=file_systems,
+        logs=logs,
         region=region,
         profile=profile,
         consent=consent,

@@ -1,8 +1,8 @@
 """Deployment of pipelines to AWS Step Functions: computed, compared, shown, then applied.
 
 A deployment is the code in S3, a role with the permissions of the pipeline's own steps, the state
-machine, its schedule, the rule that starts it after events, the companion that cleans up after
-executions ended from outside, and the rules that tell how executions end.
+machine and its log group, its schedule, the rule that starts it after events, the companion that
+cleans up after executions ended from outside, and the rules that tell how executions end.
 :func:`desired` computes the desired state, :func:`current` reads the current one,
 :func:`difference` lists the changes and :func:`apply` makes them; a second deployment of the same
 pipeline changes nothing. A resource with a pipeline's name but without its tag is refused, never
@@ -185,7 +185,12 @@ def plan(
         sweep_every_h=sweep_every_h,
     )
     ready = own_role.Readiness()
-    names = replace(names_of(pipeline.name, account, role_name=role_name), sources=wanted.sources)
+    names = replace(
+        names_of(pipeline.name, account, role_name=role_name),
+        sources=wanted.sources,
+        # Reading it needs a permission that a deployment without one may lack.
+        log_group="" if wanted.log_group is None else wanted.log_group.name,
+    )
     now = current(session, names)
     own = own_role.named(pipeline, role_arn)
     if own is not None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from orchestration.deploy.account import OWNER, refusal
+from orchestration.deploy.monitoring.composing import without_remains
+from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.own_role import without_roles
 from orchestration.deploy.resources import (
     Change,
@@ -16,10 +18,11 @@ from orchestration.deploy.resources import (
     Role,
     Rule,
     StateMachine,
+    kind_of,
     owned,
 )
 
-_Tagged = TypeVar("_Tagged", bound=Role | StateMachine)
+_Tagged = TypeVar("_Tagged", bound=Role | StateMachine | LogGroup)
 
 
 def difference(desired: Desired, current: Current, *, adopt: bool = False) -> tuple[Change, ...]:
@@ -29,6 +32,7 @@ def difference(desired: Desired, current: Current, *, adopt: bool = False) -> tu
     :class:`~orchestration.errors.DeployError`, and so is a schedule with another target. With
     ``adopt``, resources that no pipeline owns are taken over; those of another pipeline never.
     """
+    desired = without_remains(desired, current)
     if desired.own_role:
         current = without_roles(current)
     if problems := list(_strangers(desired, current, adopt=adopt)):
@@ -60,6 +64,8 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
     if not desired.own_role:
         yield from _tagged(current.role, desired.role)
     yield from _copying_changes(desired, current)
+    if desired.log_group is not None:
+        yield from _tagged(current.log_group, desired.log_group)
     yield from _tagged(current.machine, desired.machine)
     # A schedule is deleted before the role that it starts runs with, and created after it.
     if desired.schedule is None and current.schedule is not None:
@@ -137,13 +143,18 @@ def _tagged(before: _Tagged | None, after: _Tagged) -> Iterator[Change]:
     if before is not None:
         # Tags set by others, such as for billing, stay.
         ours = {key: value for key, value in before.tags.items() if key in after.tags}
-        before = replace(before, tags=ours)
+        before = replace(before, tags=ours, **_unasked(after))
     if before is None or before.aspects() != after.aspects():
         yield Change(before, after)
 
 
+def _unasked(resource: _Tagged) -> dict[str, Any]:
+    """Return the parts that nobody asks for as left out: someone else may set them."""
+    return {part: None for part in ("logging", "tracing") if getattr(resource, part, "") is None}
+
+
 def _foreign(
-    resources: Iterable[StateMachine | Role | None], pipeline: str, *, adopt: bool
+    resources: Iterable[StateMachine | Role | LogGroup | None], pipeline: str, *, adopt: bool
 ) -> Iterator[str]:
     """Yield the resources that are not this pipeline's; what nobody owns may be adopted."""
     for resource in resources:
@@ -152,11 +163,10 @@ def _foreign(
         owner = resource.tags.get(OWNER)
         if owner is None and adopt:
             continue
-        kind = "state machine" if isinstance(resource, StateMachine) else "role"
         whose = f"that of {owner}; choose another name"
         if owner is None:
             whose = f"deploy with --adopt to take it over, or tag it {OWNER}={pipeline}"
-        yield f"{kind} {resource.name} exists and is not this pipeline's: {whose}"
+        yield f"{kind_of(resource)} {resource.name} exists and is not this pipeline's: {whose}"
 
 
 def _strangers(desired: Desired, current: Current, *, adopt: bool) -> Iterator[str]:
@@ -181,6 +191,7 @@ def _strangers(desired: Desired, current: Current, *, adopt: bool) -> Iterator[s
         *copying,
         companion.role,
         companion.starter,
+        None if desired.log_group is None else current.log_group,
     )
     yield from _foreign(resources, name, adopt=adopt)
     for kind, started, target in (

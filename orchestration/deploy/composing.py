@@ -17,6 +17,8 @@ from orchestration.deploy import (
 )
 from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
 from orchestration.deploy.events import notices, triggers
+from orchestration.deploy.monitoring import composing as monitoring
+from orchestration.deploy.monitoring.logs import log_group_name
 from orchestration.deploy.parameters import read, required, with_defaults
 from orchestration.deploy.resources import Desired, Names, Role, Schedule, StateMachine
 from orchestration.deploy.starting import Maker, schedule
@@ -63,21 +65,25 @@ def desired(
         account,
         runs,
         synchronous=permissions.synchronous(definition),
+        more=monitoring.statements(pipeline),
     )
+    group = monitoring.log_group(pipeline, account, tags)
     role = maker.machine(names.role, policy, names.machine_arn)
+    machine = StateMachine(
+        name=pipeline.name,
+        arn=names.machine_arn,
+        definition=definition,
+        role_arn=role.arn,
+        tags=tags,
+    )
     starter, scheduled = _scheduled(workflow, names, chosen, maker)
     triggered = triggers.desired(workflow, names, chosen, maker)
     return Desired(
         pipeline=pipeline.name,
         sources=sources.folders(pipeline, chosen),
         role=role,
-        machine=StateMachine(
-            name=pipeline.name,
-            arn=names.machine_arn,
-            definition=definition,
-            role_arn=role.arn,
-            tags=tags,
-        ),
+        machine=monitoring.monitored(machine, pipeline, group),
+        log_group=group,
         schedule_role=starter,
         schedule=scheduled,
         companion=companion.desired(workflow, account, tags, sweep_every_h),
@@ -103,6 +109,7 @@ def names_of(pipeline: str, account: Account, *, role_name: str | None = None) -
         trigger_role=triggers.role_name(pipeline, account),
         transfer_role=transfers.name(pipeline, account),
         batch_role=batch_copies.name(pipeline, account),
+        log_group=log_group_name(pipeline),
     )
 
 

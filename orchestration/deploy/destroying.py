@@ -1,9 +1,9 @@
 """The end of a deployment: everything that deploying made is deleted, and nothing else.
 
-Data, code, models, endpoints and logs stay. Runs are ended only when that is asked for, and cleaned
-up after by the companion before it goes itself. File systems that outlive their run
-(``keep_for_h``) need a word of their own, since nobody would delete them later. What remains of a
-destruction that was cut off is destroyed by the next.
+Data, code, models, endpoints and logs stay; the log group of executions goes only on request. Runs
+are ended only when that is asked for, and cleaned up after by the companion before it goes itself.
+File systems that outlive their run (``keep_for_h``) need a word of their own, since nobody would
+delete them later. What remains of a destruction that was cut off is destroyed by the next.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from orchestration.deploy.applying import Sleep, apply
 from orchestration.deploy.comparing import watches
 from orchestration.deploy.composing import names_of
 from orchestration.deploy.executions.cleaning import POLL_S, clean_up
+from orchestration.deploy.monitoring.composing import logs_to_own
+from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.reading import current
 from orchestration.deploy.resources import (
     Change,
@@ -54,6 +56,8 @@ class Destruction:
     file_systems: tuple[str, ...]
     """The ids of file systems that runs have made and that are still there."""
     machine: StateMachine | None
+    log_group: str = ""
+    """The name of the log group that stays; empty: none does."""
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -133,14 +137,18 @@ class Destruction:
         )
 
 
-def destruction(pipeline: str, *, session: Clients) -> Destruction:
+def destruction(pipeline: str, *, session: Clients, logs: bool = False) -> Destruction:
     """Find everything that was deployed under a pipeline's name; changes nothing.
+
+    With ``logs`` that includes the log group, with the records of all executions.
 
     A state machine of that name that was not deployed for this pipeline is a
     :class:`~orchestration.errors.DeployError`; other resources that were not are left out.
     """
     account = Account.of(session)
     names = names_of(pipeline, account)
+    group = names.log_group
+    names = replace(names, log_group=group if logs else "")
     now = current(session, names)
     machine = now.machine
     if machine is not None:
@@ -161,6 +169,7 @@ def destruction(pipeline: str, *, session: Clients) -> Destruction:
         running=() if machine is None else _running(states, machine.arn),
         file_systems=tuple(each["FileSystemId"] for each in systems),
         machine=machine,
+        log_group=group if not logs and machine is not None and logs_to_own(machine) else "",
     )
 
 
@@ -184,6 +193,7 @@ def _rest(now: Current) -> Iterator[Resource | None]:
     yield companion.role
     yield companion.machine
     yield from now.notices
+    yield now.log_group
 
 
 def _gone(found: Iterator[Resource | None], pipeline: str, names: Names) -> Iterator[Change]:
@@ -192,7 +202,7 @@ def _gone(found: Iterator[Resource | None], pipeline: str, names: Names) -> Iter
     machines = ("", names.machine_arn, names.companion.machine_arn)
     for resource in found:
         match resource:
-            case Role() | StateMachine():
+            case Role() | StateMachine() | LogGroup():
                 ours = owned(resource.tags, pipeline)
             case Schedule():
                 ours = resource.target_arn in machines

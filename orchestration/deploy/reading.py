@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from orchestration.deploy.account import Clients
+from orchestration.deploy.monitoring.logs import Logging, LogGroup
 from orchestration.deploy.resources import (
     GROUP,
     Companion,
@@ -45,6 +46,7 @@ def current(session: Clients, names: Names) -> Current:
         trigger=next(iter(_rules(session, filter(None, [names.trigger]))), None),
         transfer_role=None if names.transfer_role is None else _role(iam, names.transfer_role),
         batch_role=None if names.batch_role is None else _role(iam, names.batch_role),
+        log_group=_log_group(session.client("logs"), names.log_group) if names.log_group else None,
     )
 
 
@@ -72,7 +74,8 @@ def _found(call: Callable[..., Any], absent: str, **request: Any) -> Any:
         raise DeployError(
             f"the current deployment can't be read: {error}; reading needs states:Describe*, "
             "iam:GetRole, iam:GetRolePolicy, scheduler:GetSchedule, events:DescribeRule, "
-            "events:ListTargetsByRule and s3:ListBucket"
+            "events:ListTargetsByRule, s3:ListBucket, and logs:DescribeLogGroups and "
+            "logs:ListTagsForResource for logging"
         ) from error
 
 
@@ -89,8 +92,25 @@ def _machine(client: Any, arn: str) -> tuple[StateMachine | None, str]:
         definition=json.loads(response["definition"]),
         role_arn=response["roleArn"],
         tags={tag["key"]: tag["value"] for tag in tags.get("tags", ())},
+        logging=Logging.of(response.get("loggingConfiguration", {})),
+        tracing=response.get("tracingConfiguration", {}).get("enabled", False),
     )
     return machine, response.get("type", "STANDARD")
+
+
+def _log_group(client: Any, name: str) -> LogGroup | None:
+    pages = _found(client.describe_log_groups, "", logGroupNamePrefix=name)
+    for found in pages["logGroups"]:
+        if found["logGroupName"] == name:
+            arn = found["arn"].removesuffix(":*")
+            tags = _found(client.list_tags_for_resource, "ResourceNotFound", resourceArn=arn) or {}
+            return LogGroup(
+                name=name,
+                arn=arn,
+                retention_days=found.get("retentionInDays"),
+                tags=tags.get("tags", {}),
+            )
+    return None
 
 
 def _role(client: Any, name: str) -> Role | None:

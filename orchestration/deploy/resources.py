@@ -9,6 +9,7 @@ from difflib import unified_diff
 from typing import Any, Literal, TypeAlias
 
 from orchestration.deploy.account import OWNER
+from orchestration.deploy.monitoring.logs import Logging, LogGroup
 from orchestration.deploy.sources import SourceFolder
 from orchestration.errors import DeployError
 from orchestration.notices import Template
@@ -37,17 +38,29 @@ class Role:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateMachine:
-    """A state machine of the STANDARD type; logging and tracing are left as someone set them."""
+    """A state machine of the STANDARD type."""
 
     name: str
     arn: str
     definition: Mapping[str, Any]
     role_arn: str
     tags: Mapping[str, str] = field(default_factory=dict)
+    logging: Logging | None = None
+    """``None``: left as someone set it."""
+    tracing: bool | None = None
+    """``None``: left as someone set it."""
 
     def aspects(self) -> dict[str, Any]:
         """Return its parts for comparing and showing."""
-        return {"definition": self.definition, "role": self.role_arn, "tags": dict(self.tags)}
+        logging = {} if self.logging is None else {"logging": self.logging.aspects()}
+        tracing = {} if self.tracing is None else {"tracing": self.tracing}
+        return {
+            "definition": self.definition,
+            "role": self.role_arn,
+            **logging,
+            **tracing,
+            "tags": dict(self.tags),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,10 +144,11 @@ class Rule:
         return {"pattern": self.pattern, "state": self.state, "targets": targets}
 
 
-Resource: TypeAlias = SourceFolder | Role | StateMachine | Schedule | Rule
+Resource: TypeAlias = SourceFolder | Role | LogGroup | StateMachine | Schedule | Rule
 _KINDS = {
     SourceFolder: "source",
     Role: "role",
+    LogGroup: "log group",
     StateMachine: "state machine",
     Schedule: "schedule",
     Rule: "rule",
@@ -199,6 +213,8 @@ class Desired:
     trigger_role: Role | None = None
     trigger: Rule | None = None
     """The rule that starts executions after events."""
+    log_group: LogGroup | None = None
+    """The log group of the state machine's executions."""
     foreign: tuple[ForeignSource, ...] = ()
     """Sources in other accounts, whose owners have to let the roles in."""
 
@@ -219,6 +235,8 @@ class Names:
     trigger_role: str = ""
     transfer_role: str | None = None
     batch_role: str | None = None
+    log_group: str = ""
+    """The name of the log group; empty: not read."""
     sources: tuple[SourceFolder, ...] = ()
 
 
@@ -238,6 +256,7 @@ class Current:
     trigger: Rule | None = None
     transfer_role: Role | None = None
     batch_role: Role | None = None
+    log_group: LogGroup | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +285,7 @@ class Change:
     @property
     def resource(self) -> str:
         """The kind of resource: ``source``, ``role``, ``state machine``, ``schedule``, ``rule``."""
-        return _KINDS[type(self.subject)]
+        return kind_of(self.subject)
 
     @property
     def name(self) -> str:
@@ -303,6 +322,11 @@ class Change:
                 lineterm="",
             )
         )
+
+
+def kind_of(resource: Resource) -> str:
+    """Return the kind of a resource: ``state machine``."""
+    return _KINDS[type(resource)]
 
 
 def owned(tags: Mapping[str, str], pipeline: str) -> bool:

@@ -11,7 +11,12 @@ if TYPE_CHECKING:
     from orchestration.stages.evaluation.comparing import EvaluationMetric
     from orchestration.stages.evaluation.stage import CheckpointEvaluation
     from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
-    from orchestration.stages.options import AirflowOptions, JobRetry, StepFunctionsOptions
+    from orchestration.stages.options import (
+        AirflowOptions,
+        JobRetry,
+        LoggingOptions,
+        StepFunctionsOptions,
+    )
     from orchestration.stages.outputs import Outputs, output
     from orchestration.stages.pausing import Pause
     from orchestration.stages.people import Announcement, Approval
@@ -77,6 +82,7 @@ _NAMES = {
     "options": (
         "AirflowOptions",
         "JobRetry",
+        "LoggingOptions",
         "StepFunctionsOptions",
     ),
     "outputs": (
@@ -199,6 +205,7 @@ __all__ = [
     "Hyperband",
     "InstanceGroup",
     "JobRetry",
+    "LoggingOptions",
     "LustreLink",
     "Machines",
     "ManagedSpot",

@@ -36,7 +36,9 @@ def allow(aws: EmbeddedAws, policy: dict[str, Any]) -> None:
 
 def test_a_deployer_needs_its_whole_policy_and_nothing_more(tmp_path: Path) -> None:
     code = pipelines.source_folder(tmp_path)
-    scheduled, plain = pipelines.digits(code, schedule=SCHEDULED), pipelines.digits(code)
+    logged = {"logging": {"retention_days": None}}
+    scheduled = pipelines.digits(code, schedule=SCHEDULED, step_functions=logged)
+    plain = pipelines.digits(code)
     policies = [deployer(pipeline).policy for pipeline in (scheduled, plain)]
     with EmbeddedAws(enforce_iam=True) as aws:
         aws.client("s3").create_bucket(Bucket=PARAMETERS["bucket"])
@@ -56,8 +58,8 @@ def test_a_deployer_needs_its_whole_policy_and_nothing_more(tmp_path: Path) -> N
         for policy, before, after in zip(policies, recorded, recorded[1:], strict=False)
     )
     assert made == []
-    # Nothing new is made by a change that removes a schedule.
-    assert changed == ["PassRoleToStates", "PassRoleToScheduler", "SendCode"]
+    # Nothing new is made by a change that removes a schedule and turns logging off.
+    assert changed == ["PassRoleToScheduler", "SendCode"]
 
 
 def without(policy: dict[str, Any], action: str) -> dict[str, Any]:

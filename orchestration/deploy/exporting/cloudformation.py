@@ -19,6 +19,7 @@ from orchestration.deploy.applying import (
     schedule_request,
 )
 from orchestration.deploy.exporting.contents import Export, Resource, expected
+from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.reading import POLICY
 from orchestration.deploy.resources import Role, Rule, Schedule, StateMachine
 from orchestration.errors import DeployError
@@ -30,6 +31,7 @@ MOST_BYTES: Final = 1_048_576
 """Of a template in S3, which the same page says."""
 _TYPES: Final = {
     Role: ("AWS::IAM::Role", "Role"),
+    LogGroup: ("AWS::Logs::LogGroup", "LogGroup"),
     StateMachine: ("AWS::StepFunctions::StateMachine", "StateMachine"),
     Schedule: ("AWS::Scheduler::Schedule", "Schedule"),
     Rule: ("AWS::Events::Rule", "Rule"),
@@ -98,6 +100,8 @@ class _Writer:
                 self._ids[each.arn] = {"Fn::GetAtt": [self.id(each), "Arn"]}
             elif isinstance(each, StateMachine):
                 self._ids[each.arn] = {"Ref": self.id(each)}
+            elif isinstance(each, LogGroup):
+                self._ids[f"{each.arn}:*"] = {"Fn::GetAtt": [self.id(each), "Arn"]}
 
     def id(self, resource: Resource) -> str:
         """Return the logical ID of a resource: ``CompanionStateMachine``."""
@@ -106,12 +110,20 @@ class _Writer:
 
     def resource(self, resource: Resource) -> dict[str, Any]:
         """Return a resource with its properties."""
-        return {"Type": _TYPES[type(resource)][0], "Properties": self._properties(resource)}
+        # Records of executions stay when a stack goes, as they do when a deployment goes.
+        kept = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+        return {
+            "Type": _TYPES[type(resource)][0],
+            **(kept if isinstance(resource, LogGroup) else {}),
+            "Properties": self._properties(resource),
+        }
 
     def _properties(self, resource: Resource) -> dict[str, Any]:
         match resource:
             case Role():
                 return self._role(resource)
+            case LogGroup():
+                return self._log_group(resource)
             case StateMachine():
                 return self._machine(resource)
             case Schedule():
@@ -142,9 +154,32 @@ class _Writer:
             "StateMachineType": request["type"],
             "RoleArn": self._arn(request["roleArn"]),
             **self._definition(request["definition"]),
+            **self._monitoring(machine),
             "Tags": [
                 {"Key": tag["key"], "Value": self._written(tag["value"])} for tag in request["tags"]
             ],
+        }
+
+    def _monitoring(self, machine: StateMachine) -> dict[str, Any]:
+        written: dict[str, Any] = {}
+        if machine.logging is not None:
+            written["LoggingConfiguration"] = {"Level": machine.logging.level}
+            if machine.logging.log_group_arn:
+                group = {"LogGroupArn": self._arn(f"{machine.logging.log_group_arn}:*")}
+                written["LoggingConfiguration"] |= {
+                    "IncludeExecutionData": machine.logging.include_execution_data,
+                    "Destinations": [{"CloudWatchLogsLogGroup": group}],
+                }
+        if machine.tracing is not None:
+            written["TracingConfiguration"] = {"Enabled": machine.tracing}
+        return written
+
+    def _log_group(self, group: LogGroup) -> dict[str, Any]:
+        days = group.retention_days
+        return {
+            "LogGroupName": self._written(group.name),
+            **({} if days is None else {"RetentionInDays": days}),
+            "Tags": [{"Key": key, "Value": self._written(group.tags[key])} for key in group.tags],
         }
 
     def _definition(self, text: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from orchestration.deploy.account import Account, refusal
 from orchestration.deploy.comparing import difference
 from orchestration.deploy.composing import desired, names_of
 from orchestration.deploy.exporting.placeholders import ACCOUNT, REGION, Placeholders
+from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.permissions.policies import check_size
 from orchestration.deploy.resources import Current, Desired, Role, Rule, Schedule, StateMachine
 from orchestration.deploy.sources import SourceFolder
@@ -23,7 +24,7 @@ from orchestration.expressions import Json
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
 
-Resource: TypeAlias = Role | StateMachine | Schedule | Rule
+Resource: TypeAlias = Role | LogGroup | StateMachine | Schedule | Rule
 _OWNER: Final = re.compile(r"arn:[\w-]+:iam::(\d{12}):role/")
 _REGION: Final = r"[a-z]{2,4}(?:-[a-z]+)+-\d"
 
@@ -46,8 +47,10 @@ class Export:
     def key(self, resource: Resource) -> str:
         """Return what tells a resource from others of its type: ``companion``, ``states``.
 
-        The state machine of the pipeline itself, and its schedule, have none.
+        The state machine of the pipeline itself, its schedule and its log group have none.
         """
+        if isinstance(resource, LogGroup):
+            return ""
         name = resource.name.removeprefix(self.pipeline)
         region = self.region or self.placeholders.marks[REGION]
         return name.replace(f"-{region}-", "-").lstrip("-")

@@ -20,6 +20,7 @@ from orchestration.deploy.applying import (
 )
 from orchestration.deploy.exporting.contents import Export, Resource, expected
 from orchestration.deploy.exporting.placeholders import ACCOUNT, REGION, snake
+from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.reading import POLICY
 from orchestration.deploy.resources import Role, Rule, Schedule, StateMachine
 
@@ -27,6 +28,7 @@ PROVIDER: Final = {"source": "hashicorp/aws", "version": ">= 6.0"}
 """From 6.0 on the data source of a region calls its name ``region``."""
 _TYPES: Final = {
     Role: "aws_iam_role",
+    LogGroup: "aws_cloudwatch_log_group",
     StateMachine: "aws_sfn_state_machine",
     Schedule: "aws_scheduler_schedule",
     Rule: "aws_cloudwatch_event_rule",
@@ -70,7 +72,7 @@ class _Writer:
         self._addresses = {
             each.arn: self.address(each)
             for each in export.resources
-            if isinstance(each, Role | StateMachine)
+            if isinstance(each, Role | LogGroup | StateMachine)
         }
         self._first = next(each for each in export.resources if isinstance(each, StateMachine))
 
@@ -88,6 +90,8 @@ class _Writer:
             case Role():
                 yield kind, label, self._role(resource)
                 yield "aws_iam_role_policy", label, self._policy(resource)
+            case LogGroup():
+                yield kind, label, self._log_group(resource)
             case StateMachine():
                 yield kind, label, self._machine(resource)
             case Schedule():
@@ -126,10 +130,33 @@ class _Writer:
             "role_arn": self._arn(request["roleArn"]),
             "definition": self._text(request["definition"]),
             "tags": {tag["key"]: self._text(tag["value"]) for tag in request["tags"]},
+            **self._monitoring(machine),
             **self._after(request["roleArn"]),
         }
         conditions = list(_conditions(self._export)) if machine is self._first else []
         return {**written, **({"lifecycle": {"precondition": conditions}} if conditions else {})}
+
+    def _monitoring(self, machine: StateMachine) -> dict[str, Any]:
+        written: dict[str, Any] = {}
+        if machine.logging is not None:
+            written["logging_configuration"] = {"level": machine.logging.level}
+            if machine.logging.log_group_arn:
+                written["logging_configuration"] |= {
+                    "include_execution_data": machine.logging.include_execution_data,
+                    "log_destination": f"{self._arn(machine.logging.log_group_arn)}:*",
+                }
+        if machine.tracing is not None:
+            written["tracing_configuration"] = {"enabled": machine.tracing}
+        return written
+
+    def _log_group(self, group: LogGroup) -> dict[str, Any]:
+        return {
+            "name": self._text(group.name),
+            "retention_in_days": group.retention_days or 0,  # 0: records never expire.
+            # Records of executions stay, as they do when a deployment is destroyed.
+            "skip_destroy": True,
+            "tags": {key: self._text(value) for key, value in group.tags.items()},
+        }
 
     def _schedule(self, schedule: Schedule) -> dict[str, Any]:
         request = schedule_request(schedule)

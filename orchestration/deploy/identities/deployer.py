@@ -10,6 +10,7 @@ from typing import Final
 
 from orchestration.deploy.account import Account
 from orchestration.deploy.identities.identity import Identity, identity
+from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.permissions import Statement
 from orchestration.deploy.resources import (
     GROUP,
@@ -27,6 +28,7 @@ _READ: Final = {
     "state machine": ("states:DescribeStateMachine", "states:ListTagsForResource"),
     "schedule": ("scheduler:GetSchedule",),
     "rule": ("events:DescribeRule", "events:ListTargetsByRule"),
+    "log group": ("logs:ListTagsForResource",),
 }
 _MADE: Final = {
     "role": ("iam:CreateRole", "iam:PutRolePolicy", "iam:TagRole", "iam:UpdateAssumeRolePolicy"),
@@ -37,6 +39,12 @@ _MADE: Final = {
     ),
     "schedule": ("scheduler:CreateSchedule", "scheduler:UpdateSchedule"),
     "rule": ("events:PutRule", "events:PutTargets", "events:RemoveTargets"),
+    "log group": (
+        "logs:CreateLogGroup",
+        "logs:DeleteRetentionPolicy",
+        "logs:PutRetentionPolicy",
+        "logs:TagResource",
+    ),
 }
 _REMOVED: Final = {
     "role": ("iam:DeleteRole", "iam:DeleteRolePolicy"),
@@ -50,6 +58,10 @@ def deployer(desired: Desired, names: Names, workflow: Workflow, account: Accoun
     """Return the least identity that can deploy, and deploy again after any change."""
     made = _made(desired, account)
     needed = [*_passed(desired), *_sources(desired, account), *_watched(desired, workflow, account)]
+    if desired.log_group is not None:
+        found = Statement("FindLogGroups", frozenset(["logs:DescribeLogGroups"]), frozenset("*"))
+        needed.append(found.by("logging"))
+        needed += _log_group(desired.log_group)
     for kind, arns in _named(names, account).items():
         for arn in arns:
             what = f"{kind} {arn.rpartition('/')[2].rpartition(':')[2]}"
@@ -62,6 +74,17 @@ def deployer(desired: Desired, names: Names, workflow: Workflow, account: Accoun
                 sid = f"{verb}{kind.title().replace(' ', '')}s"
                 needed.append(Statement(sid, frozenset(table[kind]), frozenset([arn])).by(what))
     return identity("deployer", "whoever runs orchestrate deploy", needed)
+
+
+def _log_group(group: LogGroup) -> Iterator[Statement]:
+    """Yield what reading and making a log group needs.
+
+    Some actions are checked with ``:*`` behind the ARN of the group, and those of tags without.
+    https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/iam-access-control-overview-cwl.html
+    """
+    arns = frozenset([group.arn, f"{group.arn}:*"])
+    for verb, actions in (("Read", _READ["log group"]), ("Make", _MADE["log group"])):
+        yield Statement(f"{verb}LogGroups", frozenset(actions), arns).by(f"log group {group.name}")
 
 
 def _named(names: Names, account: Account) -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ from orchestration.deploy.identities.deployer import deployer
 from orchestration.deploy.identities.doctor import doctor
 from orchestration.deploy.identities.identity import Identity, Who, identity
 from orchestration.deploy.identities.jobs import identities as jobs
+from orchestration.deploy.monitoring import composing as monitoring
 from orchestration.deploy.parameters import read
 from orchestration.deploy.permissions import Statement, derived
 from orchestration.deploy.resources import Desired, Role
@@ -46,7 +47,7 @@ def identities(
     own = own_role.named(pipeline, role_arn)
     final = wanted if own is None else own_role.under(wanted, own, account)
     return (
-        _machine(workflow, account, runs, wanted),
+        _machine(workflow, account, runs, wanted, monitoring.statements(pipeline)),
         *jobs(workflow, account, runs),
         *_starters(wanted),
         *_companion(workflow, account, wanted),
@@ -58,11 +59,15 @@ def identities(
 
 
 def _machine(
-    workflow: Workflow, account: Account, runs: permissions.Runs, wanted: Desired
+    workflow: Workflow,
+    account: Account,
+    runs: permissions.Runs,
+    wanted: Desired,
+    more: Sequence[Statement],
 ) -> Identity:
     waited = permissions.synchronous(stepfunctions.render(workflow))
     needed = permissions.statements(workflow, account, runs, synchronous=waited)
-    return identity("machine", wanted.role.arn, needed, trust=wanted.role.trust)
+    return identity("machine", wanted.role.arn, [*needed, *more], trust=wanted.role.trust)
 
 
 def _starters(wanted: Desired) -> Iterator[Identity]:

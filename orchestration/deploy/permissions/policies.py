@@ -51,13 +51,15 @@ def policy(
     runs: Runs,
     *,
     synchronous: frozenset[str] = frozenset(),
+    more: Sequence[Statement] = (),
 ) -> dict[str, Any]:
     """Build the policy of the role that runs a workflow, in IAM's form.
 
-    ``synchronous`` are the operations that the definition waits for by ``.sync``. The keys that
-    buckets are encrypted with are unknown here; their own policies must let the role use them.
+    ``synchronous`` are the operations that the definition waits for by ``.sync``, and ``more`` is
+    what the state machine itself needs. The keys that buckets are encrypted with are unknown here;
+    their own policies must let the role use them.
     """
-    written = document(*statements(workflow, account, runs, synchronous=synchronous))
+    written = document(*statements(workflow, account, runs, synchronous=synchronous), *more)
     check_size(written["Statement"])
     return written
 

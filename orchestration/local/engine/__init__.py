@@ -31,6 +31,7 @@ def install(clock: Clock, activity: Activity, endpoint_url: str, *, enforced: bo
         status_events,
         timing,
     )
+    from orchestration.local.engine.machines import logs
     from orchestration.local.engine.tasks import clients, optimised
 
     default_user_config["stepfunctions"] = {"execute_state_machine": True}
@@ -46,6 +47,7 @@ def install(clock: Clock, activity: Activity, endpoint_url: str, *, enforced: bo
     # Around what the others have replaced.
     fields.install()
     timing.install(clock)
+    logs.install()
     definitions.install()
     optimised.install(activity)
     clients.install(endpoint_url, enforced=enforced)

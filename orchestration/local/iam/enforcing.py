@@ -15,6 +15,11 @@ Tags = Callable[[str], Mapping[str, str]]
 """The tags of the resource with an ARN."""
 _MACHINES = ("CreateStateMachine", "UpdateStateMachine")
 
+_LOG_DELIVERY = (
+    *(f"{verb}LogDelivery" for verb in ("Create", "Delete", "Get", "Update")),
+    *("DescribeLogGroups", "DescribeResourcePolicies", "ListLogDeliveries", "PutResourcePolicy"),
+)
+
 
 class Enforcement:
     """The check of calls; the account's own calls are not restricted."""
@@ -37,6 +42,7 @@ class Enforcement:
                 raise _refusal(request.service, role, need)
         if request.service == "stepfunctions" and request.operation in _MACHINES:
             _check_managed_rules(request)
+            _check_log_delivery(request)
 
     def _refused(self, request: Request, role: str) -> Iterator[Need]:
         """Yield what a call needs and its role is not allowed."""
@@ -93,6 +99,23 @@ def _check_managed_rules(request: Request) -> None:
                     "AccessDeniedException",
                     f"'{role}' is not authorized to create managed-rule.",
                 )
+
+
+def _check_log_delivery(request: Request) -> None:
+    """Refuse a machine that logs and whose role may not have its records delivered.
+
+    https://docs.aws.amazon.com/step-functions/latest/dg/cw-logs.html
+    """
+    role = request.parameters.get("roleArn")
+    logging = request.parameters.get("loggingConfiguration") or {}
+    if not role or logging.get("level", "OFF") == "OFF":
+        return
+    own = policies(role)
+    if not all(allows(own, Need(f"logs:{name}", "*")) for name in _LOG_DELIVERY):
+        raise ServiceError(
+            "AccessDeniedException",
+            "The state machine IAM Role is not authorized to access the Log Destination",
+        )
 
 
 def _waited(tree: Any) -> Iterator[str]:

@@ -52,7 +52,18 @@ _RESOURCES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "sns": dict.fromkeys(("GetTopicAttributes", "Publish"), "{TopicArn}"),
     "logs": {
+        "DescribeLogGroups": "arn:aws:logs:{place}:log-group::log-stream:",
         "DescribeLogStreams": _LOG_GROUP,
+        **dict.fromkeys(
+            (
+                "CreateLogGroup",
+                "DeleteLogGroup",
+                "DeleteRetentionPolicy",
+                "PutRetentionPolicy",
+            ),
+            _LOG_GROUP,
+        ),
+        **dict.fromkeys(("ListTagsForResource", "TagResource"), "{resourceArn}"),
         "GetLogEvents": _LOG_GROUP + "{logStreamName}",
     },
 }

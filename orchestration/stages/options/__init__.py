@@ -2,6 +2,6 @@
 
 from orchestration.stages.options.airflow import AirflowOptions
 from orchestration.stages.options.retry import JobRetry
-from orchestration.stages.options.step_functions import StepFunctionsOptions
+from orchestration.stages.options.step_functions import LoggingOptions, StepFunctionsOptions
 
-__all__ = ["AirflowOptions", "JobRetry", "StepFunctionsOptions"]
+__all__ = ["AirflowOptions", "JobRetry", "LoggingOptions", "StepFunctionsOptions"]

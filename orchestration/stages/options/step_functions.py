@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, WithJsonSchema
 
@@ -33,12 +33,36 @@ RoleArn: TypeAlias = Annotated[
 """The ARN of a role of IAM."""
 
 
+RetentionDays: TypeAlias = Literal[
+    1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922,
+    3288, 3653,
+]  # fmt: skip
+"""https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html"""
+
+
+class LoggingOptions(Model):
+    """The logging of executions to CloudWatch Logs."""
+
+    level: Literal["ALL", "ERROR", "FATAL", "OFF"] = "ALL"
+    """The events that are logged: all of an execution's history, errors, the ends of executions
+    that did not succeed, or none."""
+    include_execution_data: bool = False
+    """Log the input and the output of executions and states, too."""
+    retention_days: RetentionDays | None = 90
+    """Days after which records expire; ``null``: never."""
+
+
 class StepFunctionsOptions(Model):
     """Settings of the state machine that ``deploy`` makes; other backends ignore them."""
 
     role: RoleArn | None = None
     """ARN of a role of your own that the state machine, its schedule and its companion run under.
     By default ``deploy`` makes one; this one it only checks, and shows what it needs."""
+    logging: LoggingOptions | None = None
+    """Logs executions to the log group ``/aws/vendedlogs/states/<pipeline>``, which ``deploy``
+    makes; by default the state machine's logging is left as it is."""
+    tracing: bool | None = None
+    """Traces executions with AWS X-Ray, or does not; by default that is left as it is."""
 
     def misplaced(self, region: str | None) -> Iterator[Problem]:
         """Yield the role if it is not in the partition of the pipeline's region."""

@@ -70,9 +70,14 @@ def events(_: Path) -> Case:
 
 
 def following(_: Path) -> Case:
-    """A pipeline that starts after another one, in its own region."""
-    trigger = {"pipeline": "digits"}
-    return Case(pipeline=pipelines.copying(name="following", trigger=trigger, region=REGION))
+    """A pipeline that starts after another one, in its own region, and is watched."""
+    pipeline = pipelines.copying(
+        name="following",
+        trigger={"pipeline": "digits"},
+        region=REGION,
+        step_functions={"logging": {"level": "ERROR"}, "tracing": True},
+    )
+    return Case(pipeline=pipeline)
 
 
 def batch(_: Path) -> Case:

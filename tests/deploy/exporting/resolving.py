@@ -9,9 +9,10 @@ from typing import Any
 
 from orchestration.deploy import Role, Rule, Schedule, StateMachine, Target
 from orchestration.deploy.exporting.placeholders import snake
+from orchestration.deploy.monitoring.logs import OFF, Logging, LogGroup
 from orchestration.notices import Template
 
-Resource = Role | Rule | Schedule | StateMachine
+Resource = LogGroup | Role | Rule | Schedule | StateMachine
 _SUB = re.compile(r"\$\{(!?)([^}]*)\}")
 _TERRAFORM = re.compile(r"\$\$\{|%%\{|\$\{([^}]*)\}")
 
@@ -23,6 +24,10 @@ def cloudformation(template: Mapping[str, Any], values: Mapping[str, str]) -> li
         "AWS::StepFunctions::StateMachine": (
             "StateMachineName",
             f"arn:aws:states:{values['AWS::Region']}:{values['AWS::AccountId']}:stateMachine:",
+        ),
+        "AWS::Logs::LogGroup": (
+            "LogGroupName",
+            f"arn:aws:logs:{values['AWS::Region']}:{values['AWS::AccountId']}:log-group:",
         ),
     }
     resources = template["Resources"]
@@ -36,7 +41,7 @@ def cloudformation(template: Mapping[str, Any], values: Mapping[str, str]) -> li
             case {"Ref": id}:
                 return values[id] if id in values else arn(id)
             case {"Fn::GetAtt": [id, "Arn"]}:
-                return arn(id)
+                return f"{arn(id)}:*" if ":log-group:" in arn(id) else arn(id)
             case {"Fn::Sub": str() as text}:
                 return _SUB.sub(lambda m: f"${{{m[2]}}}" if m[1] else values[m[2]], text)
             case Mapping():
@@ -76,6 +81,15 @@ def _from_cloudformation(kind: str, found: Mapping[str, Any], arn: Any, id: str)
                 definition=json.loads(found["DefinitionString"]),
                 role_arn=found["RoleArn"],
                 tags=tags,
+                logging=_logging(found.get("LoggingConfiguration")),
+                tracing=found.get("TracingConfiguration", {"Enabled": False})["Enabled"],
+            )
+        case "AWS::Logs::LogGroup":
+            return LogGroup(
+                name=found["LogGroupName"],
+                arn=arn(id),
+                retention_days=found.get("RetentionInDays"),
+                tags=tags,
             )
         case "AWS::Scheduler::Schedule":
             return _schedule(found)
@@ -87,6 +101,18 @@ def _from_cloudformation(kind: str, found: Mapping[str, Any], arn: Any, id: str)
                 state=found["State"],
             )
     raise AssertionError(kind)
+
+
+def _logging(found: Mapping[str, Any] | None) -> Logging:
+    """The logging of a state machine; of one that says nothing, what Step Functions says."""
+    if found is None:
+        return OFF
+    [destination] = found["Destinations"]
+    return Logging(
+        level=found["Level"],
+        include_execution_data=found["IncludeExecutionData"],
+        log_group_arn=destination["CloudWatchLogsLogGroup"]["LogGroupArn"].removesuffix(":*"),
+    )
 
 
 def _schedule(request: Mapping[str, Any]) -> Schedule:
@@ -155,6 +181,7 @@ def _named(
     for kind, prefix in (
         ("aws_iam_role", f"arn:aws:iam::{account}:role/"),
         ("aws_sfn_state_machine", f"arn:aws:states:{region}:{account}:stateMachine:"),
+        ("aws_cloudwatch_log_group", f"arn:aws:logs:{region}:{account}:log-group:"),
         ("aws_cloudwatch_event_rule", f"arn:aws:events:{region}:{account}:rule/"),
     ):
         for label in configuration["resource"].get(kind, {}):
@@ -200,6 +227,15 @@ def from_terraform(blocks: Mapping[str, Any], known: Mapping[str, str]) -> Itera
             definition=json.loads(found["definition"]),
             role_arn=found["role_arn"],
             tags=found["tags"],
+            logging=_terraform_logging(found.get("logging_configuration")),
+            tracing=found.get("tracing_configuration", {"enabled": False})["enabled"],
+        )
+    for label, found in blocks.get("aws_cloudwatch_log_group", {}).items():
+        yield LogGroup(
+            name=found["name"],
+            arn=known[f"aws_cloudwatch_log_group.{label}.arn"],
+            retention_days=found["retention_in_days"] or None,
+            tags=found["tags"],
         )
     for found in blocks.get("aws_scheduler_schedule", {}).values():
         yield _terraform_schedule(found)
@@ -211,6 +247,17 @@ def from_terraform(blocks: Mapping[str, Any], known: Mapping[str, str]) -> Itera
             targets=tuple(_terraform_target(t) for t in targets if t["rule"] == found["name"]),
             state=found["state"],
         )
+
+
+def _terraform_logging(found: Mapping[str, Any] | None) -> Logging:
+    if found is None:
+        return OFF
+    assert found["log_destination"].endswith(":*")
+    return Logging(
+        level=found["level"],
+        include_execution_data=found["include_execution_data"],
+        log_group_arn=found["log_destination"].removesuffix(":*"),
+    )
 
 
 def _terraform_schedule(found: Mapping[str, Any]) -> Schedule:

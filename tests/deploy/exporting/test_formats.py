@@ -32,7 +32,16 @@ pytestmark = pytest.mark.slow
 ARGUMENTS: Mapping[str, tuple[set[str], set[str]]] = {
     "aws_iam_role": ({"assume_role_policy"}, {"name", "description", "tags"}),
     "aws_iam_role_policy": ({"policy", "role"}, {"name"}),
-    "aws_sfn_state_machine": ({"definition", "role_arn"}, {"name", "type", "tags"}),
+    "aws_cloudwatch_log_group": (set(), {"name", "retention_in_days", "skip_destroy", "tags"}),
+    "aws_sfn_state_machine": (
+        {"definition", "role_arn"},
+        {"name", "type", "tags", "logging_configuration", "tracing_configuration"},
+    ),
+    "aws_sfn_state_machine.logging_configuration": (
+        set(),
+        {"level", "include_execution_data", "log_destination"},
+    ),
+    "aws_sfn_state_machine.tracing_configuration": (set(), {"enabled"}),
     "aws_scheduler_schedule": (
         {"flexible_time_window", "schedule_expression", "target"},
         {"name", "group_name", "description", "schedule_expression_timezone", "state"},

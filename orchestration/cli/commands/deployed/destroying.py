@@ -18,6 +18,7 @@ def destroy(
     *,
     stop: bool,
     file_systems: bool,
+    logs: bool,
     region: str | None,
     profile: str | None,
     consent: Consent,
@@ -28,7 +29,7 @@ def destroy(
     from orchestration.deploy import destruction
     from orchestration.deploy.account import refusal
 
-    found = destruction(name, session=session_of(region or own_region, profile))
+    found = destruction(name, session=session_of(region or own_region, profile), logs=logs)
     problems = found.obstacles(stop=stop, file_systems=file_systems)
     if not consent.as_json:
         _announce(found, problems)
@@ -55,6 +56,8 @@ def _announce(found: Destruction, problems: tuple[str, ...]) -> None:
         note(f"file system {system} is there")
     for arn in found.running:
         note(f"execution {arn} is running")
+    if found.log_group:
+        note(f"log group {found.log_group} stays; --logs deletes it, too")
     for problem in problems:
         note(f"warning: {problem}")
     if not found.changes and not found.file_systems:
@@ -70,5 +73,6 @@ def _as_json(found: Destruction, problems: tuple[str, ...], *, dry_run: bool) ->
         "changes": [change.summary for change in found.changes],
         "running": list(found.running),
         "file_systems": list(found.file_systems),
+        "log_group": found.log_group or None,
         "obstacles": list(problems),
     }

@@ -5,26 +5,25 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any, assert_never
 
-from orchestration.backends import stepfunctions
 from orchestration.deploy.account import Clients
+from orchestration.deploy.applying.calling import Sleep, once_known, unless
+from orchestration.deploy.applying.monitoring import put_log_group
+from orchestration.deploy.applying.requests import (
+    machine_request,
+    monitoring_request,
+    role_request,
+    rule_request,
+    schedule_request,
+)
+from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.reading import POLICY
 from orchestration.deploy.resources import GROUP, Change, Role, Rule, Schedule, StateMachine
 from orchestration.deploy.sources import SourceFolder, send
 from orchestration.errors import DeployError
-
-# A new role or policy reaches other services within seconds, rarely a minute; until then they
-# refuse it. https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot.html
-_NOT_YET = (
-    "is authorized to assume the provided role",
-    "is not authorized to create managed-rule",
-    "must allow AWS EventBridge Scheduler to assume the role",
-)
-_PAUSES_S = (1, 2, 4, 8, 15, 15, 15)
-
-Sleep = Callable[[float], None]
 
 
 def apply(
@@ -63,6 +62,8 @@ def _apply(change: Change, session: Clients, sleep: Sleep) -> None:
                 _delete_role(client, subject)
             else:
                 _put_role(client, change.before, subject)
+        case LogGroup():
+            put_log_group(session.client("logs"), change, subject)
         case StateMachine():
             client = session.client("stepfunctions")
             if change.after is None:
@@ -77,62 +78,12 @@ def _apply(change: Change, session: Clients, sleep: Sleep) -> None:
             assert_never(subject)
 
 
-def role_request(role: Role) -> dict[str, Any]:
-    """Return the request that creates a role; its policy is put afterwards."""
-    return {
-        "RoleName": role.name,
-        "AssumeRolePolicyDocument": json.dumps(role.trust, ensure_ascii=False),
-        "Description": "Made by orchestration: may do what the steps of its pipeline do.",
-        "Tags": [{"Key": key, "Value": value} for key, value in role.tags.items()],
-    }
-
-
-def machine_request(machine: StateMachine) -> dict[str, Any]:
-    """Return the request that creates a state machine."""
-    return {
-        "name": machine.name,
-        "type": "STANDARD",
-        "tags": [{"key": key, "value": value} for key, value in machine.tags.items()],
-        "definition": stepfunctions.compact(dict(machine.definition)),
-        "roleArn": machine.role_arn,
-    }
-
-
-def schedule_request(schedule: Schedule) -> dict[str, Any]:
-    """Return the request that creates or updates a schedule."""
-    return {
-        "Name": schedule.name,
-        "GroupName": GROUP,
-        "Description": f"Starts {schedule.target_arn.rpartition(':')[2]}; made by orchestration.",
-        "ScheduleExpression": schedule.expression,
-        "ScheduleExpressionTimezone": schedule.timezone,
-        "FlexibleTimeWindow": {"Mode": schedule.window},
-        "State": schedule.state,
-        "Target": {
-            "Arn": schedule.target_arn,
-            "RoleArn": schedule.role_arn,
-            "Input": json.dumps(schedule.input, ensure_ascii=False),
-            "RetryPolicy": dict(schedule.retry),
-        },
-    }
-
-
-def rule_request(rule: Rule) -> dict[str, Any]:
-    """Return the request that creates or updates a rule; its targets are put afterwards."""
-    return {
-        "Name": rule.name,
-        "EventPattern": json.dumps(rule.pattern, ensure_ascii=False),
-        "State": rule.state,
-        "Description": "Starts or tells what its pipeline says; made by orchestration.",
-    }
-
-
 def _put_role(client: Any, before: object, role: Role) -> None:
     request = role_request(role)
     tags, trust = request["Tags"], request["AssumeRolePolicyDocument"]
     old = before if isinstance(before, Role) else None
     if old is None:
-        if not _unless("EntityAlreadyExists", client.create_role, **request):
+        if not unless("EntityAlreadyExists", client.create_role, **request):
             client.update_assume_role_policy(RoleName=role.name, PolicyDocument=trust)
     else:
         if old.trust != role.trust:
@@ -146,47 +97,48 @@ def _put_role(client: Any, before: object, role: Role) -> None:
 
 
 def _delete_role(client: Any, role: Role) -> None:
-    _unless("NoSuchEntity", client.delete_role_policy, RoleName=role.name, PolicyName=POLICY)
-    _unless("NoSuchEntity", client.delete_role, RoleName=role.name)
+    unless("NoSuchEntity", client.delete_role_policy, RoleName=role.name, PolicyName=POLICY)
+    unless("NoSuchEntity", client.delete_role, RoleName=role.name)
 
 
 def _put_machine(client: Any, before: object, machine: StateMachine, sleep: Sleep) -> None:
     request = machine_request(machine)
     old = before if isinstance(before, StateMachine) else None
-    if old is None and _once_known(
+    if old is None and once_known(
         sleep, "StateMachineAlreadyExists", client.create_state_machine, **request
     ):
         return
-    if old is None or (old.definition, old.role_arn) != (machine.definition, machine.role_arn):
+    if old is None or replace(old, tags=machine.tags) != machine:
         changed = {key: request[key] for key in ("definition", "roleArn")}
-        _once_known(sleep, "", client.update_state_machine, stateMachineArn=machine.arn, **changed)
+        changed |= monitoring_request(machine)
+        once_known(sleep, "", client.update_state_machine, stateMachineArn=machine.arn, **changed)
     if old is None or old.tags != machine.tags:
         client.tag_resource(resourceArn=machine.arn, tags=request["tags"])
 
 
 def _put_schedule(client: Any, change: Change, schedule: Schedule, sleep: Sleep) -> None:
     if change.after is None:
-        _unless("ResourceNotFound", client.delete_schedule, Name=schedule.name, GroupName=GROUP)
+        unless("ResourceNotFound", client.delete_schedule, Name=schedule.name, GroupName=GROUP)
         return
     request = schedule_request(schedule)
-    created = change.before is None and _once_known(
+    created = change.before is None and once_known(
         sleep, "Conflict", client.create_schedule, **request
     )
     if not created:
-        _once_known(sleep, "", client.update_schedule, **request)
+        once_known(sleep, "", client.update_schedule, **request)
 
 
 def _put_rule(client: Any, change: Change, rule: Rule, sleep: Sleep) -> None:
     wanted = () if change.after is None else rule.targets
     before = change.before.targets if isinstance(change.before, Rule) else ()
     if gone := sorted({t.id for t in before} - {t.id for t in wanted}):
-        _unless("ResourceNotFound", client.remove_targets, Rule=rule.name, Ids=gone)
+        unless("ResourceNotFound", client.remove_targets, Rule=rule.name, Ids=gone)
     if change.after is None:
-        _unless("ResourceNotFound", client.delete_rule, Name=rule.name)
+        unless("ResourceNotFound", client.delete_rule, Name=rule.name)
         return
     client.put_rule(**rule_request(rule))
     targets = [target.request() for target in wanted]
-    _once_known(sleep, "", partial(_put_targets, client), Rule=rule.name, Targets=targets)
+    once_known(sleep, "", partial(_put_targets, client), Rule=rule.name, Targets=targets)
 
 
 def _put_targets(client: Any, **request: Any) -> None:
@@ -196,30 +148,3 @@ def _put_targets(client: Any, **request: Any) -> None:
             f"EventBridge refused target {entry.get('TargetId')} of rule {request['Rule']}: "
             f"{entry.get('ErrorCode')}: {entry.get('ErrorMessage')}"
         )
-
-
-def _unless(code: str, call: Callable[..., Any], **request: Any) -> bool:
-    """Make a call; return False if it failed with this error."""
-    from botocore.exceptions import ClientError
-
-    try:
-        call(**request)
-    except ClientError as error:
-        if error.response["Error"]["Code"].removesuffix("Exception") == code:
-            return False
-        raise
-    return True
-
-
-def _once_known(sleep: Sleep, code: str, call: Callable[..., Any], **request: Any) -> bool:
-    """Call like :func:`_unless`, and retry for a minute while a new role is not usable yet."""
-    from botocore.exceptions import ClientError
-
-    for pause_s in _PAUSES_S:
-        try:
-            return _unless(code, call, **request)
-        except ClientError as error:
-            if not any(text in error.response["Error"]["Message"] for text in _NOT_YET):
-                raise
-            sleep(pause_s)
-    return _unless(code, call, **request)

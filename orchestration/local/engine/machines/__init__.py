@@ -1,0 +1,1 @@
+"""State machines themselves: their logging."""
