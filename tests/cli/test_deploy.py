@@ -65,18 +65,24 @@ def test_runs_are_started_listed_and_stopped(
 def test_a_deployment_is_destroyed_by_its_name(
     account: EmbeddedAws, orchestrate: Command, training: Path
 ) -> None:
-    training.write_text(training.read_text().replace("name: training", "name: leaving"))
+    text = training.read_text().replace("name: training", "name: leaving")
+    training.write_text(f"{text}step_functions: {{logging: {{level: FATAL}}}}\n")
     assert orchestrate("deploy", "step-functions", training, *PARAMETERS, "--yes").status == 0
     training.unlink()
     command = ("destroy", "step-functions", "leaving")
     shown = orchestrate(*command, "--dry-run")
     assert "would delete state machine leaving\n" in shown.out
+    group = "/aws/vendedlogs/states/leaving"
+    assert f"log group {group} stays; --logs deletes it, too" in shown.err
     refused = orchestrate(*command)
     assert (refused.status, "pass --yes" in refused.err) == (2, True)
     assert "leaving" in account.state()["stepfunctions"]
     gone = orchestrate(*command, "--yes", "--json").document
     assert "delete role leaving-us-east-1-states" in gone["changes"]
+    assert gone["log_group"] == group
     assert "leaving" not in account.state()["stepfunctions"]
+    last = orchestrate(*command, "--logs", "--yes", "--json").document
+    assert (last["changes"], last["log_group"]) == ([f"delete log group {group}"], None)
     assert "nothing of pipeline leaving is deployed here" in orchestrate(*command).err
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from orchestration import Pipeline
-from orchestration.deploy import Deployment, destruction, step_functions
+from orchestration.deploy import Clients, Deployment, destruction, step_functions
 from orchestration.deploy.identities import identities
 from orchestration.errors import DeployError
 from orchestration.local import EmbeddedAws
 from tests.deploy import pipelines
 from tests.deploy.pipelines import ACCOUNT, PARAMETERS
+from tests.deploy.test_destroying import CutOff, Cutting
 
 pytestmark = pytest.mark.slow  # starts the embedded AWS
 
@@ -36,7 +37,7 @@ def aws(account: EmbeddedAws) -> Iterator[EmbeddedAws]:
     destruction("copying", session=account, logs=True).apply()
 
 
-def deploy(aws: EmbeddedAws, options: dict[str, Any] | None, **more: Any) -> Deployment:
+def deploy(aws: Clients, options: dict[str, Any] | None, **more: Any) -> Deployment:
     made = pipelines.copying(step_functions=options)
     return step_functions(made, session=aws, parameters=PARAMETERS, sleep=_no_sleep, **more)
 
@@ -137,6 +138,28 @@ def test_the_log_group_outlives_a_deployment_unless_that_is_asked_for(aws: Embed
     assert planned.changes[-1].summary == f"delete log group {GROUP}"
     planned.apply()
     assert groups(aws) == {}
+
+
+def test_a_deployment_that_is_cut_off_at_each_call_is_finished_by_the_next(
+    aws: EmbeddedAws,
+) -> None:
+    cutting = Cutting(aws)
+    for _ in range(20):
+        try:
+            deploy(cutting, LOGGED)
+        except CutOff:
+            continue
+        break
+    cutting.release()
+    # A log group without its retention, a role without its policy: each is made up for.
+    assert cutting.made == [
+        "CreateRole",
+        "PutRolePolicy",
+        "CreateLogGroup",
+        "PutRetentionPolicy",
+        "CreateStateMachine",
+    ]
+    assert deploy(aws, LOGGED).changes == ()
 
 
 def test_each_permission_says_what_it_is_for() -> None:
