@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from orchestration.cli.options import Json, Parameters, Pipeline, Profile, Region
+from orchestration.cli.output import use_json
 
 Execution = Annotated[
     str, typer.Argument(metavar="EXECUTION", help="Its ARN, or the end of it, MACHINE:NAME.")
@@ -142,3 +143,36 @@ def logs(
 
     wanted = logging.Wanted(host=host, tail=tail, follow=follow, every_s=every_s, as_json=as_json)
     logging.logs(pipeline, stage, run_id, wanted, region=region, profile=profile)
+
+
+def watch(
+    pipeline: Pipeline,
+    run_id: OfRun,
+    every_s: EveryS = 5.0,
+    lines: Annotated[
+        int, typer.Option(min=0, max=200, help="Last lines of each job's log that are shown.")
+    ] = 10,
+    page: Annotated[
+        bool, typer.Option("--page", help="Also as a page that this machine alone can reach.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the page; default: a free one.")
+    ] = 0,
+    region: Region = None,
+    profile: Profile = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", callback=use_json, help="Print a JSON document per look.")
+    ] = False,
+) -> None:
+    """Watch a run until it ends.
+
+    Its stages, the status of their jobs, metrics, the last lines of logs, time and dollars so far;
+    without a terminal, a line for each change. It only looks: Ctrl-C ends this command, and the run
+    goes on. Exit status: 0 if the run succeeded, 1 if it failed.
+
+    Example: `orchestrate watch digits.yaml --run-id 2026-11-22 --page`
+    """
+    from orchestration.cli.commands.deployed import watching
+
+    shown = watching.Shown(every_s=every_s, lines=lines, page=page, port=port, as_json=as_json)
+    watching.watch(pipeline, run_id, shown, region=region, profile=profile)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from orchestration.direct.progress import OnProgress, Progress, StepState
 
 _REFRESH_PER_S = 8
-_MARKS = {"running": "…", "succeeded": "✓", "failed": "✗", "skipped": "–"}
-_STYLES = {"running": "cyan", "succeeded": "green", "failed": "bold red", "skipped": "dim"}
+MARKS = {"running": "…", "succeeded": "✓", "failed": "✗", "skipped": "–"}
+STYLES = {"running": "cyan", "succeeded": "green", "failed": "bold red", "skipped": "dim"}
 
 
 class Board:
@@ -48,11 +48,11 @@ class Board:
             state = _together(list(steps.values()))
             running = [step for step, its in steps.items() if its == "running"]
             table.add_row(
-                _MARKS.get(state, " "),
+                MARKS.get(state, " "),
                 stage,
                 ", ".join(step.partition(".")[2] for step in running[:2]),
                 self._seconds(stage, going=state == "running"),
-                style=_STYLES.get(state, "dim"),
+                style=STYLES.get(state, "dim"),
             )
         return table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -15,29 +16,39 @@ _HOUR_S: Final = 3600.0
 _SEARCH: Final = "a search does not say what its training jobs were billed; each of them does"
 
 
-def billed_h(kind: JobKind, job: Mapping[str, Any]) -> float | None:
+def billed_h(
+    kind: JobKind, job: Mapping[str, Any], at: datetime.datetime | None = None
+) -> float | None:
     """Return the hours that a job is billed for; ``None`` where it never ran.
 
-    `job`: the answer of its describe operation. Only of training jobs does SageMaker tell the
-    billed time itself, which spot capacity makes shorter than the time of the training:
+    `job`: the answer of its describe operation; `at`: now, where it may still run. Only of training
+    jobs does SageMaker tell the billed time itself, which spot capacity makes shorter than the time
+    of the training:
     https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingJob.html
     """
     seconds = job.get("BillableTimeInSeconds")
     if seconds is not None:
         return float(seconds) / _HOUR_S
     start = job.get(f"{kind.word}StartTime")
-    end = job.get(f"{kind.word}EndTime") or job.get("LastModifiedTime")
+    end = job.get(f"{kind.word}EndTime") or at or job.get("LastModifiedTime")
     if start is None or end is None:
         return None
     seconds = (end - start).total_seconds()
     return max(0.0, float(seconds)) / _HOUR_S
 
 
-def of_job(kind: JobKind, stage: str, job: Mapping[str, Any], region: str) -> list[Line]:
-    """Return the lines of a job that has run: one for each group of its machines."""
+def of_job(
+    kind: JobKind,
+    stage: str,
+    job: Mapping[str, Any],
+    region: str,
+    *,
+    at: datetime.datetime | None = None,
+) -> list[Line]:
+    """Return the lines of a job that has run, or runs: one for each group of its machines."""
     known = Known(region=region, parameters={}, assumptions=Assumptions(), bounds={})
     # What never ran is not billed; what a search was billed, its training jobs say.
-    took = None if kind.word == "HyperParameterTuning" else billed_h(kind, job) or 0.0
+    took = None if kind.word == "HyperParameterTuning" else billed_h(kind, job, at) or 0.0
     spot = ", spot" if job.get("EnableManagedSpotTraining") else ""
     return [
         _of_group(stage, group, took, known, spot)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from orchestration.cli.app import app
 from orchestration.local import EmbeddedAws
+from tests.cli.talkative import Talkative, talkative
 
 ROOT = Path(__file__).parents[2]
 STAGING = """\
@@ -117,3 +118,9 @@ def account(aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch) -> EmbeddedAws:
             monkeypatch.setenv(name, value)
     monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
     return aws
+
+
+@pytest.fixture(scope="session")
+def runs(aws: EmbeddedAws, tmp_path_factory: pytest.TempPathFactory) -> Talkative:
+    """The pipeline that the tests of logs and of watching look at."""
+    return talkative(aws, tmp_path_factory.mktemp("talkative"))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from orchestration.catalog import accelerators, instances
-from orchestration.local.sagemaker.jobs.metrics import final_metrics
+from orchestration.execution.reading.metrics import final_metrics
 from orchestration.runtime import StepMeter
 from orchestration.runtime.measuring import _PEAK_TFLOPS, PROBE
 from orchestration.stages.training.runtime_metrics import RUNTIME_METRICS

@@ -77,6 +77,33 @@ def described(states: Any, arn: str) -> Execution:
     )
 
 
+def found(pipeline: str, run: str, session: Clients) -> Execution:
+    """Return an execution of a deployed pipeline: the latest of a run, or one by its own name.
+
+    ``run`` is an ARN, or its end, ``PIPELINE:NAME``; or what ``start`` named the run, or its token.
+    Raises :class:`~orchestration.errors.StartError`.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    states = session.client("stepfunctions")
+    try:
+        if run.startswith(("arn:", f"{pipeline}:")):
+            return described(states, arn_of(run, session))
+        machine = Account.of(session).arn("states", f"stateMachine:{pipeline}")
+        attempts = tuple(f"{token}-" for token in (run, run_token(run)))
+        pages = states.get_paginator("list_executions").paginate(stateMachineArn=machine)
+        for page in pages:
+            for each in page["executions"]:
+                if each["name"] == run or each["name"].startswith(attempts):
+                    return described(states, each["executionArn"])
+    except (BotoCoreError, ClientError) as error:
+        raise StartError(f"run {run} of {pipeline} can't be looked up: {error}") from error
+    raise StartError(
+        f"there is no run {run} of {pipeline} on Step Functions; `orchestrate runs {pipeline}` "
+        "shows what there is"
+    )
+
+
 def meaning(definition: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a definition that says what its executions do."""
     return {key: value for key, value in definition.items() if key != "Comment"}

@@ -14,6 +14,7 @@ from typing import Any
 from moto.stepfunctions.parser.asl.eval.event.event_manager import EventManager
 from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommunication
 from moto.stepfunctions.parser.models import stepfunctions_parser_backends
+from moto.stepfunctions.responses import StepFunctionResponse
 
 from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject
 from orchestration.local.engine.seams import replace
@@ -53,7 +54,10 @@ def _summary(event: Any) -> JsonObject:
 
 
 def install() -> None:
-    """Make the engine announce every event and the end of an execution."""
+    """Make the engine announce every event and the end of an execution.
+
+    And make GetExecutionHistory begin with the latest event if it is told to.
+    """
     publish = EventManager._publish_history_event
 
     def publish_history_event(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -68,5 +72,14 @@ def install() -> None:
         with _CHANGED:
             _CHANGED.notify_all()
 
+    answer = StepFunctionResponse.get_execution_history
+
+    def get_execution_history(self: Any) -> Any:
+        answered: Any = answer(self)
+        if self._get_param("reverseOrder"):
+            answered.result["events"].reverse()
+        return answered
+
+    replace(StepFunctionResponse, "get_execution_history", get_execution_history)
     replace(EventManager, "_publish_history_event", publish_history_event)
     replace(BaseExecutionWorkerCommunication, "terminated", terminate)

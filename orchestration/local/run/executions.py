@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import datetime
 import json
-import re
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from orchestration.deploy.executions.history import StateEvent, step_names, steps
 from orchestration.direct.progress import OnProgress, Progress, StepRun, StepState
 from orchestration.execution.timing import pause
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
-from orchestration.graph import Workflow, all_steps
+from orchestration.graph import Workflow
 from orchestration.local.run import report
 from orchestration.local.run.report import Followed
 
@@ -103,7 +103,7 @@ def _machine(aws: EmbeddedAws, workflow: Workflow) -> str:
 def _followed(
     aws: EmbeddedAws, execution: str, workflow: Workflow, on_progress: OnProgress
 ) -> Followed:
-    names = {step.name.replace(".", "-"): step.name for step in all_steps(workflow.graph)}
+    names = step_names(workflow.graph)
     began = time.monotonic()
     seen: dict[str, StepState] = {}
     events: list[Mapping[str, Any]] = []
@@ -119,13 +119,23 @@ def _followed(
         if described["status"] != "RUNNING":
             # What was written between the two answers belongs to the end.
             events += aws.events(execution, after=len(events))
-        steps = _steps(events, names, failed=_failed(described))
-        for step in steps.values():
+        known = steps(map(_event, events), names, failed=_failed(described))
+        for step in known:
             if seen.get(step.step) != step.state:
                 seen[step.step] = step.state
                 on_progress(Progress(step.step, step.state, time.monotonic() - began))
         if described["status"] != "RUNNING":
-            return _ended(execution, described, tuple(steps.values()))
+            return _ended(execution, described, known)
+
+
+def _event(event: Mapping[str, Any]) -> StateEvent:
+    return StateEvent(
+        id=event["id"],
+        previous_id=event["previous_id"],
+        type=event["type"],
+        at=datetime.datetime.fromisoformat(event["timestamp"]),
+        state=event["state"],
+    )
 
 
 def _failed(described: Mapping[str, Any]) -> bool:
@@ -147,62 +157,3 @@ def _ended(execution: str, described: Mapping[str, Any], steps: tuple[StepRun, .
         outputs=json.loads(described["output"]),
         steps=steps,
     )
-
-
-@dataclass(slots=True)
-class _Visits:
-    """The entries into a step's states and exits from them."""
-
-    inside: int = 0
-    has_failed: bool = False
-    started: datetime.datetime | None = None
-    ended: datetime.datetime | None = None
-
-
-def _steps(
-    events: Iterable[Mapping[str, Any]], names: Mapping[str, str], *, failed: bool
-) -> dict[str, StepRun]:
-    """Return the steps that were entered, in the order of their starts."""
-    visits: dict[str, _Visits] = {}
-    steps_by_event: dict[int, str] = {}
-    for event in events:
-        if event["type"] == "FailStateEntered" and event["previous_id"] in steps_by_event:
-            # Many steps go to one Fail state; the one that was left for it has failed.
-            visits[steps_by_event[event["previous_id"]]].has_failed = True
-        step = None if event["state"] is None else _step_of(event["state"], names)
-        if step is None:
-            continue
-        steps_by_event[event["id"]] = step
-        moment = datetime.datetime.fromisoformat(event["timestamp"])
-        at = visits.setdefault(step, _Visits())
-        if event["type"].endswith("Entered"):
-            at.inside += 1
-            at.started = at.started or moment
-        else:
-            at.inside -= 1
-        at.ended = moment
-    return {
-        step: StepRun(
-            step,
-            _state(at, failed=failed),
-            at.started,
-            at.ended if at.inside <= 0 or failed else None,
-        )
-        for step, at in visits.items()
-    }
-
-
-def _state(at: _Visits, *, failed: bool) -> StepState:
-    if failed and at.has_failed:
-        return "failed"
-    if at.inside <= 0:
-        return "succeeded"
-    return "failed" if failed else "running"
-
-
-_HELPER = re.compile(r"-[A-Z].*$")
-
-
-def _step_of(state: str, names: Mapping[str, str]) -> str | None:
-    """Return the step of a state; helper states have a capitalised suffix."""
-    return names.get(state) or names.get(_HELPER.sub("", state, count=1))

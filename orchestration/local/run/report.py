@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from botocore import xform_name
 
 from orchestration.direct.progress import StepRun
+from orchestration.direct.stages import StageState, own_steps, stage_state
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
 from orchestration.graph import Workflow, job_name_fields
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from orchestration.local.server.embedded import EmbeddedAws
 
 On = Literal["direct", "step-functions", "airflow"]
-StageState = Literal["succeeded", "failed", "skipped", "not reached"]
 RunState = Literal["succeeded", "failed"]
 
 
@@ -187,17 +187,12 @@ def stop_jobs(aws: EmbeddedAws, workflow: Workflow, token: str) -> None:
 def _stage(
     name: str, followed: Followed, jobs: tuple[str, ...], account: Mapping[str, Any]
 ) -> StageReport:
-    # The choice whether the stage runs is made, and its outputs are collected, in any case.
-    own = [
-        step
-        for step in followed.steps
-        if step.step.partition(".")[0] == name and not step.step.startswith(f"{name}.when")
-    ]
+    own = own_steps(name, followed.steps)
     began = [step.started for step in own if step.started is not None]
     ended = [step.ended for step in own if step.ended is not None]
     return StageReport(
         name=name,
-        state="skipped" if _is_skipped(name, own, followed) else _state(own, followed),
+        state=stage_state(name, followed.steps, followed.state, followed.outputs),
         started=min(began, default=None),
         ended=max(ended, default=None),
         job_names=jobs,
@@ -206,29 +201,6 @@ def _stage(
             **_numbers(followed.outputs, name),
         },
     )
-
-
-def _is_skipped(name: str, own: Sequence[StepRun], followed: Followed) -> bool:
-    """Return whether a stage's condition was looked at, and did not hold."""
-    asked = any(s.step == f"{name}.when" and s.state == "succeeded" for s in followed.steps)
-    return (asked and not own) or _is_absent(name, followed)
-
-
-def _is_absent(name: str, followed: Followed) -> bool:
-    """Return whether a run that ended well shows no output of a stage that has some."""
-    shown = (followed.outputs or {}).get(name)
-    if not isinstance(shown, Mapping) or not shown:
-        return False
-    return all(value is None for value in shown.values())
-
-
-def _state(own: list[StepRun], followed: Followed) -> StageState:
-    states = {step.state for step in own}
-    if states & {"failed", "running"}:
-        return "failed"
-    if "succeeded" in states:
-        return "succeeded"
-    return "not reached" if followed.state == "failed" else "skipped"
 
 
 def _final_metrics(jobs: Iterable[str], account: Mapping[str, Any]) -> dict[str, float]:

@@ -37,6 +37,8 @@ def test_events_are_those_of_the_history(aws: EmbeddedAws) -> None:
     states = aws.client("stepfunctions")
     assert states.describe_execution(executionArn=execution)["status"] == "SUCCEEDED"
     history = states.get_execution_history(executionArn=execution)["events"]
+    latest_first = states.get_execution_history(executionArn=execution, reverseOrder=True)["events"]
+    assert latest_first == history[::-1]
     assert [event["type"] for event in events] == [event["type"] for event in history]
     assert [event["state"] for event in events if event["state"]] == [
         "First",

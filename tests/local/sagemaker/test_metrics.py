@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 
-from orchestration.local.sagemaker.jobs.metrics import final_metrics
+from orchestration.execution.reading.metrics import final_metrics
 
 AT = datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)
 

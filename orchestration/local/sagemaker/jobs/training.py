@@ -6,6 +6,7 @@ import json
 import math
 import time
 
+from orchestration.execution.reading.metrics import final_metrics
 from orchestration.local.account import sharing, storage
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, now
@@ -22,7 +23,6 @@ from orchestration.local.sagemaker.jobs.checkpoints import CheckpointSync
 from orchestration.local.sagemaker.jobs.inputs import bring_channel, input_mode, open_pipe, reaches
 from orchestration.local.sagemaker.jobs.lifecycle import Job
 from orchestration.local.sagemaker.jobs.log_streams import LogStream
-from orchestration.local.sagemaker.jobs.metrics import final_metrics
 from orchestration.local.sagemaker.jobs.mounts import Mounts
 from orchestration.local.sagemaker.jobs.pipes import Pipe
 from orchestration.local.sagemaker.jobs.runtime_limit import RuntimeLimit

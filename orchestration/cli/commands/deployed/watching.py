@@ -1,0 +1,106 @@
+"""``orchestrate watch``: a run as it goes on, on a terminal, in lines or as a page."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from orchestration.cli.commands.deployed.board import board
+from orchestration.cli.commands.deployed.changes import Changes
+from orchestration.cli.commands.deployment import MODULES, session_of
+from orchestration.cli.naming import named
+from orchestration.cli.output import FAILED, INTERRUPTED, console, note, require, say
+
+if TYPE_CHECKING:
+    from orchestration.runs import Snapshot
+
+Show = Callable[["Snapshot"], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The ways in which a run is shown."""
+
+    every_s: float
+    lines: int
+    page: bool
+    port: int
+    as_json: bool
+
+
+def watch(
+    pipeline: str, run_id: str, shown: Shown, *, region: str | None, profile: str | None
+) -> None:
+    """Show a run until it ends; exit with 1 where it failed."""
+    loaded = named(pipeline).load()
+    require(MODULES, what="watching runs")
+    from orchestration.runs import Execution, Jobs, Logs, Watch
+
+    session = session_of(region or loaded.region, profile)
+    run = Execution(loaded, run_id, session)
+    jobs = Jobs(loaded, session.client("sagemaker"))
+    logs = Logs(session.client("logs"))
+    watched = Watch(run, jobs, logs, region=session.region_name, lines=shown.lines)
+    try:
+        with _shown(shown) as show:
+            last = _followed(watched.look, show, shown.every_s)
+    except KeyboardInterrupt as error:
+        note("interrupted; the run goes on")
+        raise typer.Exit(INTERRUPTED) from error
+    if last.state == "failed":
+        note(f"error: run {last.run} failed: {last.error}: {last.cause}")
+        raise typer.Exit(FAILED)
+
+
+def _followed(look: Callable[[], Snapshot], show: Show, every_s: float) -> Snapshot:
+    while True:
+        snapshot = look()
+        show(snapshot)
+        if snapshot.state != "running":
+            return snapshot
+        time.sleep(every_s)
+
+
+@contextmanager
+def _shown(shown: Shown) -> Iterator[Show]:
+    """Yield what shows a snapshot: on standard output, and on the page if there is one."""
+    with _printed(as_json=shown.as_json) as printed:
+        if not shown.page:
+            yield printed
+            return
+        from orchestration.cli.commands.deployed.serving import served
+
+        with served(shown.port, every_s=shown.every_s) as page:
+            note(f"the page is {page.url} until this command ends")
+
+            def both(snapshot: Snapshot) -> None:
+                page.change(snapshot)
+                printed(snapshot)
+
+            yield both
+
+
+@contextmanager
+def _printed(*, as_json: bool) -> Iterator[Show]:
+    screen = console()
+    if as_json:
+        yield lambda snapshot: say(json.dumps(snapshot.to_json(), ensure_ascii=False))
+    elif not screen.is_terminal or screen.is_dumb_terminal:
+        changes = Changes()
+        yield lambda snapshot: _say(changes.of(snapshot))
+    else:
+        from rich.live import Live
+
+        with Live(console=screen, auto_refresh=False) as live:
+            yield lambda snapshot: live.update(board(snapshot), refresh=True)
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        say(line)

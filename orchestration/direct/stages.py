@@ -1,0 +1,65 @@
+"""The states of a run's stages, from those of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+from orchestration.direct.progress import StepRun
+from orchestration.expressions import Json
+
+RunState = Literal["running", "succeeded", "failed"]
+StageState = Literal["waiting", "running", "succeeded", "failed", "skipped", "not reached"]
+
+_UNBEGUN: Final[Mapping[RunState, StageState]] = {
+    "running": "waiting",
+    "succeeded": "skipped",
+    "failed": "not reached",
+}
+
+
+def own_steps(stage: str, steps: Iterable[StepRun]) -> list[StepRun]:
+    """Return the steps of a stage that only run if the stage does."""
+    # The choice whether the stage runs is made, and its outputs are collected, in any case.
+    return [
+        step
+        for step in steps
+        if step.step.partition(".")[0] == stage and not step.step.startswith(f"{stage}.when")
+    ]
+
+
+def stage_state(
+    stage: str,
+    steps: Iterable[StepRun],
+    run: RunState,
+    outputs: Mapping[str, Json] | None = None,
+) -> StageState:
+    """Return the state of a stage; ``outputs`` are those of the run, by stage."""
+    known = tuple(steps)
+    own = own_steps(stage, known)
+    if _is_skipped(stage, known, own) or _is_absent(stage, outputs):
+        return "skipped"
+    states = {step.state for step in own}
+    if "failed" in states:
+        return "failed"
+    if "running" in states:
+        return "running" if run == "running" else "failed"
+    if "succeeded" in states:
+        return "succeeded"
+    if "skipped" in states and run == "running":
+        return "skipped"
+    return _UNBEGUN[run]
+
+
+def _is_skipped(stage: str, steps: Iterable[StepRun], own: Iterable[StepRun]) -> bool:
+    """Return whether a stage's condition was looked at, and did not hold."""
+    asked = any(s.step == f"{stage}.when" and s.state == "succeeded" for s in steps)
+    return asked and not list(own)
+
+
+def _is_absent(stage: str, outputs: Mapping[str, Json] | None) -> bool:
+    """Return whether a run that ended well shows no output of a stage that has some."""
+    shown = (outputs or {}).get(stage)
+    if not isinstance(shown, Mapping) or not shown:
+        return False
+    return all(value is None for value in shown.values())

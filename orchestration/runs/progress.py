@@ -1,0 +1,38 @@
+"""The progress of a run, as the service that drives it tells it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from orchestration.direct.progress import StepRun
+from orchestration.direct.stages import RunState
+from orchestration.expressions import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """The state of a run and of the steps that have begun."""
+
+    state: RunState
+    started: datetime.datetime | None
+    ended: datetime.datetime | None
+    error: str = ""
+    cause: str = ""
+    steps: tuple[StepRun, ...] = ()
+    outputs: Mapping[str, Json] | None = None
+    """The outputs by stage, once the run has succeeded."""
+
+
+class Watched(Protocol):
+    """A run whose progress can be asked for."""
+
+    name: str
+    """The name that commands take: ``digits:0f5b7f0e-…``, or ``digits/friday`` on Airflow."""
+    token: str
+    """The run's identity in the tags of what it creates."""
+
+    def look(self) -> Progress:
+        """Ask how it does."""

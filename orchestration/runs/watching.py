@@ -1,0 +1,215 @@
+"""A run while it goes on: stages, jobs, metrics, the ends of logs, dollars."""
+
+from __future__ import annotations
+
+import datetime
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from orchestration.direct.stages import RunState, StageState, own_steps, stage_state
+from orchestration.execution.reading.metrics import final_metrics
+from orchestration.pricing import Sum
+from orchestration.pricing.billed import of_job
+from orchestration.runs.jobs import Job, Jobs
+from orchestration.runs.logs import Logs
+from orchestration.runs.progress import Progress, Watched
+
+_LINES: Final = 200
+"""Lines read of a stream that is new; what was logged before is not looked at for metrics."""
+_HOSTS: Final = 4
+"""Streams of a job that are read: with many hosts, the first few tell how it does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job as it is now."""
+
+    name: str
+    status: str
+    phase: str
+    """The secondary status of a training job: ``Downloading``, ``Training``."""
+    reason: str
+    """The reason of its failure."""
+    metrics: Mapping[str, float]
+    log: tuple[str, ...]
+    """The last lines of its first host."""
+    usd: float | None
+    """The dollars so far; ``None`` without a price."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageView:
+    """A stage as it is now."""
+
+    name: str
+    state: StageState
+    started: datetime.datetime | None
+    ended: datetime.datetime | None
+    steps: tuple[str, ...]
+    """The steps that run."""
+    jobs: tuple[JobView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A run at one moment."""
+
+    pipeline: str
+    run: str
+    state: RunState
+    at: datetime.datetime
+    started: datetime.datetime | None
+    ended: datetime.datetime | None
+    error: str
+    cause: str
+    stages: tuple[StageView, ...]
+    usd: float
+    """The dollars that jobs cost so far, as far as their prices are known."""
+    unpriced: tuple[str, ...]
+    """The jobs that ``usd`` leaves out."""
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since it started, until now or its end."""
+        if self.started is None:
+            return 0.0
+        return max(0.0, ((self.ended or self.at) - self.started).total_seconds())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "pipeline": self.pipeline,
+            "run": self.run,
+            "state": self.state,
+            "at": self.at.isoformat(),
+            "elapsed_s": round(self.elapsed_s, 1),
+            "error": self.error,
+            "cause": self.cause,
+            "stages": [_stage_data(stage) for stage in self.stages],
+            "usd": round(self.usd, 6),
+            "unpriced": list(self.unpriced),
+        }
+
+
+@dataclass(slots=True)
+class _Known:
+    """The last lines and the metrics of a job's log."""
+
+    tail: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES))
+    metrics: dict[str, float] = field(default_factory=dict)
+    whole: bool = False
+    """True once it is read to the end of a job that has ended."""
+
+
+class Watch:
+    """A run that is looked at again and again; what can't change is asked for once."""
+
+    def __init__(
+        self, run: Watched, jobs: Jobs, logs: Logs, *, region: str, lines: int = 10
+    ) -> None:
+        self._run = run
+        self._jobs = jobs
+        self._logs = logs
+        self._region = region
+        self._lines = lines
+        self._stages = [stage.name for stage in jobs.pipeline.every_stage]
+        self._known: dict[str, _Known] = {}
+
+    def look(self) -> Snapshot:
+        """Ask for everything once."""
+        # How the run ended comes first: what its jobs did before is read after it.
+        progress = self._run.look()
+        jobs = self._jobs.of({self._run.token})
+        at = datetime.datetime.now(datetime.UTC)
+        views = {job.name: self._view(job, at) for job in jobs}
+        known = [view.usd for view in views.values() if view.usd is not None]
+        return Snapshot(
+            pipeline=self._jobs.pipeline.name,
+            run=self._run.name,
+            state=progress.state,
+            at=at,
+            started=progress.started,
+            ended=progress.ended,
+            error=progress.error,
+            cause=progress.cause,
+            stages=tuple(
+                _stage(name, progress, [views[job.name] for job in jobs if job.stage == name])
+                for name in self._stages
+            ),
+            usd=sum(known),
+            unpriced=tuple(name for name, view in views.items() if view.usd is None),
+        )
+
+    def _view(self, job: Job, at: datetime.datetime) -> JobView:
+        known = self._read(job)
+        final = job.description.get("FinalMetricDataList") or ()
+        lines = of_job(job.kind, job.stage, job.description, self._region, at=at)
+        return JobView(
+            name=job.name,
+            status=job.status,
+            phase=job.phase,
+            reason=str(job.description.get("FailureReason", "")),
+            metrics={**known.metrics, **{each["MetricName"]: each["Value"] for each in final}},
+            log=tuple(known.tail)[-self._lines :] if self._lines else (),
+            usd=Sum.of(lines).expected_usd,
+        )
+
+    def _read(self, job: Job) -> _Known:
+        known = self._known.setdefault(job.name, _Known())
+        if known.whole:
+            return known
+        # Of two hosts that tell a metric, the first one's word counts: it is read last.
+        for number, stream in reversed([*enumerate(self._logs.streams(job)[:_HOSTS])]):
+            new = [event.message for event in self._logs.read(stream, most=_LINES)]
+            known.metrics |= dict(_metrics(job, new))
+            if number == 0:
+                known.tail.extend(new)
+        known.whole = job.has_ended
+        return known
+
+
+def _metrics(job: Job, lines: Sequence[str]) -> Iterator[tuple[str, float]]:
+    """Yield what SageMaker makes of a training job's log, before it says so itself."""
+    definitions = job.description.get("AlgorithmSpecification", {}).get("MetricDefinitions", ())
+    now = datetime.datetime.now(datetime.UTC)
+    for metric in final_metrics(definitions, "\n".join(lines), now):
+        yield metric["MetricName"], metric["Value"]
+
+
+def _stage(name: str, progress: Progress, jobs: Sequence[JobView]) -> StageView:
+    own = own_steps(name, progress.steps)
+    began = [step.started for step in own if step.started is not None]
+    ended = [step.ended for step in own if step.ended is not None]
+    running = tuple(step.step for step in own if step.state == "running")
+    return StageView(
+        name=name,
+        state=stage_state(name, progress.steps, progress.state, progress.outputs),
+        started=min(began, default=None),
+        ended=None if running else max(ended, default=None),
+        steps=running,
+        jobs=tuple(jobs),
+    )
+
+
+def _stage_data(stage: StageView) -> dict[str, Any]:
+    return {
+        "name": stage.name,
+        "state": stage.state,
+        "started": None if stage.started is None else stage.started.isoformat(),
+        "ended": None if stage.ended is None else stage.ended.isoformat(),
+        "steps": list(stage.steps),
+        "jobs": [
+            {
+                "name": job.name,
+                "status": job.status,
+                "phase": job.phase,
+                "reason": job.reason,
+                "metrics": dict(job.metrics),
+                "log": list(job.log),
+                "usd": job.usd,
+            }
+            for job in stage.jobs
+        ],
+    }

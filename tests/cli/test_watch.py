@@ -1,0 +1,173 @@
+"""``watch``: a run as it goes on and at its end, in lines, as JSON, on a terminal, as a page."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from orchestration.catalog import prices
+from orchestration.cli.commands.deployed.board import board
+from orchestration.cli.commands.deployed.changes import Changes
+from orchestration.cli.commands.deployed.serving import served
+from orchestration.local import EmbeddedAws
+from orchestration.runs import Execution, Jobs, Logs, Snapshot, Watch
+from tests.cli.conftest import Command
+from tests.cli.talkative import NAME, Talkative
+from tests.local.conftest import wait
+from tests.patience import PATIENCE_S
+from tests.planning.telling.test_report_in_browser import browser
+
+pytestmark = pytest.mark.slow  # starts the embedded AWS
+
+
+def look(runs: Talkative, run: str) -> Callable[[], Snapshot]:
+    aws = runs.aws
+    pipeline = runs.pipeline
+    jobs = Jobs(pipeline, aws.client("sagemaker"))
+    logs = Logs(aws.client("logs"))
+    return Watch(Execution(pipeline, run, aws), jobs, logs, region=aws.region, lines=3).look
+
+
+def states(snapshot: Snapshot) -> dict[str, str]:
+    return {stage.name: stage.state for stage in snapshot.stages}
+
+
+@pytest.fixture(scope="module")
+def seen(runs: Talkative, tmp_path_factory: pytest.TempPathFactory) -> tuple[Snapshot, Snapshot]:
+    """A run while its job waits, and once that has failed."""
+    hold = tmp_path_factory.mktemp("hold") / "go"
+    runs.start("sunday", hold=str(hold))
+    looked = look(runs, "sunday")
+    try:
+        during = wait(looked, lambda shot: any(s.jobs and s.jobs[0].metrics for s in shot.stages))
+    finally:
+        hold.write_text("fail")
+    return during, wait(looked, lambda shot: shot.state != "running")
+
+
+def test_a_run_shows_its_stages_jobs_metrics_and_dollars_while_it_runs(
+    seen: tuple[Snapshot, Snapshot],
+) -> None:
+    during, _ = seen
+    assert (during.state, during.run) == ("running", f"{NAME}:{during.run.partition(':')[2]}")
+    assert states(during) == {"staging": "succeeded", "train": "running", "publish": "waiting"}
+    train = during.stages[1]
+    [job] = train.jobs
+    assert train.steps == ("train.job",)
+    assert (job.status, job.phase) == ("InProgress", "Training")
+    assert job.metrics == {"epoch": 5.0}
+    assert job.log == tuple(f"epoch={number} <b>bold</b>" for number in (3, 4, 5))
+    assert job.usd is not None
+    assert 0 < during.usd == job.usd <= 2 * prices()["ml.m5.xlarge"].usd_per_hour * during.elapsed_s
+    assert during.unpriced == ()
+
+
+def test_a_failed_run_says_which_stage_and_why(seen: tuple[Snapshot, Snapshot]) -> None:
+    during, after = seen
+    assert (after.state, after.error) == ("failed", "JobFailed")
+    assert states(after) == {"staging": "succeeded", "train": "failed", "publish": "not reached"}
+    [job] = after.stages[1].jobs
+    assert (job.status, job.reason != "") == ("Failed", True)
+    changes = Changes()
+    lines = [line.partition("  ")[2] for shot in seen for line in changes.of(shot)]
+    assert lines[0] == "staging: succeeded"
+    assert lines.count("train: running") == lines.count("train: failed") == 1
+    assert f"train, metrics of {job.name}: epoch 5" in lines
+    assert lines[-1].startswith(f"run {after.run} of {NAME}: failed after 0:")
+    assert list(Changes().of(during))[-1].endswith("epoch 5")
+
+
+def test_the_end_of_a_run_is_the_exit_status(
+    runs: Talkative, seen: tuple[Snapshot, Snapshot], account: EmbeddedAws, orchestrate: Command
+) -> None:
+    command = ("watch", runs.file, "--every-s", "0.1", "--run-id")
+    failed = orchestrate(*command, "sunday", "--json")
+    assert failed.status == 1
+    assert json.loads(failed.out)["stages"][1]["state"] == "failed"
+    assert f"error: run {seen[1].run} failed: JobFailed: " in failed.err
+    well = orchestrate(*command, f"{NAME}:friday", "--page")
+    assert (well.status, "the page is http://127.0.0.1:" in well.err) == (0, True)
+    assert "  publish: succeeded\n" in well.out
+    assert orchestrate(*command, runs.execution).status == 0
+    none = orchestrate(*command, "monday")
+    assert (none.status, "there is no run monday of talkative" in none.err) == (1, True)
+
+
+def test_a_terminal_shows_text_of_users_as_it_is(seen: tuple[Snapshot, Snapshot]) -> None:
+    from rich.console import Console
+
+    console = Console(width=120, file=io.StringIO(), record=True)
+    console.print(board(seen[0]))
+    text = console.export_text()
+    assert f"{NAME}, run {seen[0].run}: running" in text
+    assert "epoch=5 <b>bold</b>" in text
+    assert "Training" in text
+    assert "for jobs" in text
+
+
+def answer(url: str, host: str | None = None, path: str | None = None) -> tuple[int, str, str]:
+    """Ask a page as a browser does."""
+    at = urlsplit(url)
+    connection = http.client.HTTPConnection(at.netloc, timeout=PATIENCE_S)
+    connection.request("GET", path or at.path, headers={"Host": host or at.netloc})
+    response = connection.getresponse()
+    text, policy = response.read().decode(), response.headers["Content-Security-Policy"]
+    connection.close()
+    return response.status, text, policy
+
+
+def test_the_page_is_for_this_machine_and_whoever_knows_its_path(
+    seen: tuple[Snapshot, Snapshot],
+) -> None:
+    with served(0, every_s=0.1) as page:
+        page.change(seen[0])
+        status, text, policy = answer(page.url)
+        assert (status, urlsplit(page.url).hostname) == (200, "127.0.0.1")
+        assert "&lt;b&gt;bold&lt;/b&gt;" in text
+        assert "<b>bold" not in text
+        assert "http" not in text
+        assert policy.startswith("default-src 'none'; script-src 'sha256-")
+        assert answer(page.url, path="/")[0] == 404
+        assert answer(page.url, host="elsewhere.example")[0] == 404
+    with pytest.raises(ConnectionRefusedError):
+        answer(page.url)
+
+
+def test_a_browser_shows_the_end_of_the_run(
+    seen: tuple[Snapshot, Snapshot], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(0, every_s=0.1) as page:
+        page.change(seen[0])
+        first = page.answer
+
+        def then_the_end(path: str, host: str) -> object:
+            answered = first(path, host)
+            if answered[0] == 200:
+                page.change(seen[1])
+            return answered
+
+        monkeypatch.setattr(page, "answer", then_the_end)
+        done = subprocess.run(
+            [
+                browser(),
+                *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"),
+                *("--disable-background-networking", "--disable-sync", "--no-first-run"),
+                *("--enable-logging=stderr", "--log-level=0", "--virtual-time-budget=20000"),
+                *(f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.url),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=True,
+        )
+    assert f"<title>{NAME}: failed</title>" in done.stdout
+    assert "not reached" in done.stdout
+    console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+    assert [line for line in console if "favicon" not in line] == []
