@@ -6,11 +6,15 @@ from typing import Annotated
 
 import typer
 
+from orchestration.cli.commands.rendering import Backend
 from orchestration.cli.options import Json, Parameters, Pipeline, Profile, Region
 from orchestration.cli.output import use_json
 
 Execution = Annotated[
-    str, typer.Argument(metavar="EXECUTION", help="Its ARN, or the end of it, MACHINE:NAME.")
+    str,
+    typer.Argument(
+        metavar="RUN", help="ARN of an execution, its end, MACHINE:NAME, or DAG/RUN of Airflow."
+    ),
 ]
 Deployed = Annotated[
     str,
@@ -19,6 +23,15 @@ Deployed = Annotated[
     ),
 ]
 
+On = Annotated[Backend, typer.Option("--on", help="Where it is deployed.")]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        envvar="AIRFLOW_API_URL",
+        help="Address of Airflow's API server; its token is read from AIRFLOW_CLI_TOKEN.",
+    ),
+]
 OfRun = Annotated[
     str,
     typer.Option(
@@ -39,24 +52,26 @@ def start(
         str | None,
         typer.Option(metavar="NAME", help="Name of the run: under one name it is started once."),
     ] = None,
+    on: On = Backend.STEP_FUNCTIONS,
+    url: Url = None,
     region: Region = None,
     profile: Profile = None,
     as_json: Json = False,
 ) -> None:
     """Start a run of it where it is deployed.
 
-    On Step Functions, with the parameters checked before. Prints the execution's ARN.
+    The parameters are checked before. Prints the execution's ARN, or DAG/RUN of Airflow.
 
     Example: `orchestrate start digits.yaml -p bucket=my-bucket --run-id 2026-11-22`
     """
     from orchestration.cli.commands.deployed import executing
+    from orchestration.cli.commands.deployed.places import Place
 
     executing.start(
         pipeline,
         parameters or (),
         run_id=run_id,
-        region=region,
-        profile=profile,
+        place=Place(on=on, url=url, region=region, profile=profile),
         as_json=as_json,
     )
 
@@ -64,6 +79,8 @@ def start(
 def runs(
     pipeline: Deployed,
     most: Annotated[int, typer.Option("--most", min=1, max=1000, help="How many.")] = 20,
+    on: On = Backend.STEP_FUNCTIONS,
+    url: Url = None,
     region: Region = None,
     profile: Profile = None,
     as_json: Json = False,
@@ -75,12 +92,16 @@ def runs(
     Example: `orchestrate runs digits --most 5`
     """
     from orchestration.cli.commands.deployed import executing
+    from orchestration.cli.commands.deployed.places import Place
 
-    executing.runs(pipeline, most=most, region=region, profile=profile, as_json=as_json)
+    place = Place(on=on, url=url, region=region, profile=profile)
+    executing.runs(pipeline, most=most, place=place, as_json=as_json)
 
 
 def stop(
     execution: Execution,
+    on: On = Backend.STEP_FUNCTIONS,
+    url: Url = None,
     region: Region = None,
     profile: Profile = None,
     as_json: Json = False,
@@ -88,29 +109,39 @@ def stop(
     """Stop a run, and clean up after it.
 
     The state machine's companion stops its jobs and deletes what it acquired; the command waits for
-    that. Of an execution that has ended already, what it left is cleaned up.
+    that. Of an execution that has ended already, what it left is cleaned up. On Airflow the run is
+    marked as failed, and its tasks stop their jobs.
 
     Example: `orchestrate stop digits:0f5b7f0e-6e2c-4c5e-9a77-0c2b9f4d1a35`
     """
     from orchestration.cli.commands.deployed import executing
+    from orchestration.cli.commands.deployed.places import Place
 
-    executing.stop(execution, region=region, profile=profile, as_json=as_json)
+    place = Place(on=on, url=url, region=region, profile=profile)
+    executing.stop(execution, place=place, as_json=as_json)
 
 
 def rerun(
     execution: Execution,
+    on: On = Backend.STEP_FUNCTIONS,
+    url: Url = None,
     region: Region = None,
     profile: Profile = None,
     as_json: Json = False,
 ) -> None:
-    """Start a failed execution again.
+    """Start a failed run again.
 
     As the next attempt at the same run: jobs that finished are adopted, failed ones are started
-    anew under their names with `-2`, `-3` and so on. The state machine's companion cleans up first.
+    anew under their names with `-2`, `-3` and so on. The state machine's companion cleans up first;
+    on Airflow all tasks are cleared.
+
+    Example: `orchestrate rerun digits/friday --on airflow --url https://airflow.example.com`
     """
     from orchestration.cli.commands.deployed import executing
+    from orchestration.cli.commands.deployed.places import Place
 
-    executing.rerun(execution, region=region, profile=profile, as_json=as_json)
+    place = Place(on=on, url=url, region=region, profile=profile)
+    executing.rerun(execution, place=place, as_json=as_json)
 
 
 def logs(
@@ -158,6 +189,8 @@ def watch(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port of the page; default: a free one.")
     ] = 0,
+    on: On = Backend.STEP_FUNCTIONS,
+    url: Url = None,
     region: Region = None,
     profile: Profile = None,
     as_json: Annotated[
@@ -173,6 +206,8 @@ def watch(
     Example: `orchestrate watch digits.yaml --run-id 2026-11-22 --page`
     """
     from orchestration.cli.commands.deployed import watching
+    from orchestration.cli.commands.deployed.places import Place
 
     shown = watching.Shown(every_s=every_s, lines=lines, page=page, port=port, as_json=as_json)
-    watching.watch(pipeline, run_id, shown, region=region, profile=profile)
+    place = Place(on=on, url=url, region=region, profile=profile)
+    watching.watch(pipeline, run_id, shown, place)

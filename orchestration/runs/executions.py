@@ -1,23 +1,69 @@
-"""The progress of an execution of a pipeline's state machine."""
+"""Executions of a pipeline's state machine, and the progress of one."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from orchestration.deploy import executions
 from orchestration.deploy.account import Clients
 from orchestration.deploy.executions.history import StateEvent, step_names, steps
 from orchestration.deploy.executions.runs import found
 from orchestration.direct.stages import RunState
 from orchestration.expressions import Json
 from orchestration.runs.asking import asking
+from orchestration.runs.operating import Again, Listed, Started, Stopped
 from orchestration.runs.progress import Progress
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
 
 _PAGE = 1000
+
+
+class Executions:
+    """The executions of a deployed pipeline's state machine."""
+
+    id_key = "execution_arn"
+
+    def __init__(self, pipeline: str, session: Clients) -> None:
+        self._pipeline = pipeline
+        self._session = session
+
+    def listed(self, most: int) -> Sequence[Listed]:
+        """List them, the newest first."""
+        return [
+            Listed(
+                id=each.arn,
+                name=each.name,
+                status=each.status,
+                started=each.started,
+                ended=each.ended,
+                error=each.error,
+                cause=each.cause,
+            )
+            for each in executions.listed(self._pipeline, session=self._session, most=most)
+        ]
+
+    def start(self, pipeline: Pipeline, values: Mapping[str, Json], run: str | None) -> Started:
+        """Start one with these values of parameters."""
+        started = executions.start(pipeline, values, session=self._session, run=run)
+        return Started(id=started.arn, warnings=started.warnings)
+
+    def stop(self, run: str) -> Stopped:
+        """Stop one, and let the companion stop and delete what it has left."""
+        stopped = executions.stop(run, session=self._session)
+        return Stopped(id=stopped.arn, was_running=stopped.was_running)
+
+    def rerun(self, run: str) -> Again:
+        """Start a failed one again, as the next attempt at its run."""
+        again = executions.rerun(run, session=self._session)
+        return Again(id=again.arn, run=again.run, attempt=again.attempt)
+
+    def watched(self, pipeline: Pipeline, run: str) -> Execution:
+        """Return one to be looked at."""
+        return Execution(pipeline, run, self._session)
 
 
 class Execution:

@@ -13,6 +13,7 @@ import typer
 
 from orchestration.cli.commands.deployed.board import board
 from orchestration.cli.commands.deployed.changes import Changes
+from orchestration.cli.commands.deployed.places import Place
 from orchestration.cli.commands.deployment import MODULES, session_of
 from orchestration.cli.naming import named
 from orchestration.cli.output import FAILED, INTERRUPTED, console, note, require, say
@@ -34,16 +35,14 @@ class Shown:
     as_json: bool
 
 
-def watch(
-    pipeline: str, run_id: str, shown: Shown, *, region: str | None, profile: str | None
-) -> None:
+def watch(pipeline: str, run_id: str, shown: Shown, place: Place) -> None:
     """Show a run until it ends; exit with 1 where it failed."""
     loaded = named(pipeline).load()
     require(MODULES, what="watching runs")
-    from orchestration.runs import Execution, Jobs, Logs, Watch
+    from orchestration.runs import Jobs, Logs, Watch
 
-    session = session_of(region or loaded.region, profile)
-    run = Execution(loaded, run_id, session)
+    run = place.runs(loaded.name, loaded.region).watched(loaded, run_id)
+    session = session_of(place.region or loaded.region, place.profile)
     jobs = Jobs(loaded, session.client("sagemaker"))
     logs = Logs(session.client("logs"))
     watched = Watch(run, jobs, logs, region=session.region_name, lines=shown.lines)
@@ -70,14 +69,15 @@ def _followed(look: Callable[[], Snapshot], show: Show, every_s: float) -> Snaps
 @contextmanager
 def _shown(shown: Shown) -> Iterator[Show]:
     """Yield what shows a snapshot: on standard output, and on the page if there is one."""
-    with _printed(as_json=shown.as_json) as printed:
-        if not shown.page:
+    if not shown.page:
+        with _printed(as_json=shown.as_json) as printed:
             yield printed
-            return
-        from orchestration.cli.commands.deployed.serving import served
+        return
+    from orchestration.cli.commands.deployed.serving import served
 
-        with served(shown.port, every_s=shown.every_s) as page:
-            note(f"the page is {page.url} until this command ends")
+    with served(shown.port, every_s=shown.every_s) as page:
+        note(f"the page is {page.url} until this command ends")
+        with _printed(as_json=shown.as_json) as printed:
 
             def both(snapshot: Snapshot) -> None:
                 page.change(snapshot)

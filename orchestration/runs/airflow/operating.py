@@ -1,0 +1,144 @@
+"""Runs of a pipeline's DAG: what commands do with them, said in requests to Airflow."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from orchestration.direct.stages import RunState
+from orchestration.errors import StartError
+from orchestration.expressions import Json
+from orchestration.expressions.evaluate import run_token
+from orchestration.runs.airflow.api import Api, Refused
+from orchestration.runs.airflow.task_instances import OURS, steps
+from orchestration.runs.operating import Again, Listed, Started, Stopped
+from orchestration.runs.progress import Progress
+
+if TYPE_CHECKING:
+    from orchestration.pipeline import Pipeline
+
+_RUNNING: Final = ("queued", "running")
+_STATES: Final[Mapping[str, RunState]] = {"success": "succeeded", "failed": "failed"}
+
+
+class DagRuns:
+    """The runs of a DAG that is a whole pipeline, under the pipeline's name."""
+
+    id_key = "dag_run"
+
+    def __init__(self, dag: str, api: Api) -> None:
+        self._dag = dag
+        self._api = api
+
+    def listed(self, most: int) -> Sequence[Listed]:
+        """List them, the newest first."""
+        path = ("dags", self._dag, "dagRuns")
+        found = self._api.every("dag_runs", *path, most=most, order_by="-run_after")
+        return [
+            Listed(
+                id=f"{self._dag}/{run['dag_run_id']}",
+                name=f"{self._dag}/{run['dag_run_id']}",
+                status=run["state"],
+                started=_moment(run["start_date"]),
+                ended=_moment(run["end_date"]),
+            )
+            for run in found
+        ]
+
+    def start(self, _: Pipeline, values: Mapping[str, Json], run: str | None) -> Started:
+        """Start one; one of this name that has not ended is found."""
+        dag = self._api.get("dags", self._dag)
+        # Airflow wants the field; it is for runs about an interval of data.
+        body: dict[str, Json] = {"logical_date": None, "conf": dict(values)}
+        if run is not None:
+            body["dag_run_id"] = run
+        try:
+            started = self._api.post("dags", self._dag, "dagRuns", body=body)
+        except Refused as error:
+            if error.status != 409 or run is None:
+                raise
+            started = self._run(run)
+            if started["state"] not in _RUNNING or started["conf"] != body["conf"]:
+                raise StartError(
+                    f"run {run} of {self._dag} has been started before, with other parameters or "
+                    "to its end; name another, or start a failed one again with `orchestrate rerun`"
+                ) from error
+        paused = (f"DAG {self._dag} is paused: its runs wait",) if dag["is_paused"] else ()
+        return Started(id=f"{self._dag}/{started['dag_run_id']}", warnings=paused)
+
+    def stop(self, run: str) -> Stopped:
+        """Mark one as failed, so that its tasks stop their jobs."""
+        name = self._own(run)
+        running = self._run(name)["state"] in _RUNNING
+        if running:
+            self._api.patch("dags", self._dag, "dagRuns", name, body={"state": "failed"})
+        return Stopped(id=f"{self._dag}/{name}", was_running=running)
+
+    def rerun(self, run: str) -> Again:
+        """Clear all tasks of a failed one: jobs that finished are adopted, others started anew.
+
+        All, since what a run had acquired, such as a file system, is gone with its failure.
+        """
+        name = self._own(run)
+        state = self._run(name)["state"]
+        if state != "failed":
+            raise StartError(f"run {name} of {self._dag} has not failed, it is {state}")
+        body: dict[str, Json] = {"dry_run": False, "only_failed": False}
+        self._api.post("dags", self._dag, "dagRuns", name, "clear", body=body)
+        return Again(id=f"{self._dag}/{name}", run=name)
+
+    def watched(self, _: Pipeline, run: str) -> DagRun:
+        """Return one to be looked at."""
+        name = self._own(run)
+        self._run(name)
+        return DagRun(self._dag, name, self._api)
+
+    def _own(self, run: str) -> str:
+        """Return the id of a run that is named by it, or by ``DAG/RUN``."""
+        return run.removeprefix(f"{self._dag}/")
+
+    def _run(self, name: str) -> Any:
+        return self._api.get("dags", self._dag, "dagRuns", name)
+
+
+class DagRun:
+    """A run of a DAG that is looked at again and again."""
+
+    def __init__(self, dag: str, run: str, api: Api) -> None:
+        self._path = ("dags", dag, "dagRuns", run)
+        self._api = api
+        self.name = f"{dag}/{run}"
+        self.token = run_token(self.name)
+
+    def look(self) -> Progress:
+        """Ask for the state of the run and of its tasks."""
+        run = self._api.get(*self._path)
+        instances = [
+            _Instance(each["task_id"], each["state"] or "", each["start_date"], each["end_date"])
+            for each in self._api.every("task_instances", *self._path, "taskInstances")
+        ]
+        state = _STATES.get(run["state"], "running")
+        failed = sorted({each.task_id for each in instances if each.state == "failed"})
+        tasks = [each for each in failed if each not in (*OURS, "leftovers")] or failed
+        return Progress(
+            state=state,
+            started=_moment(run["start_date"]),
+            ended=_moment(run["end_date"]),
+            error="TaskFailed" if state == "failed" else "",
+            cause=f"tasks that failed: {', '.join(tasks)}" if state == "failed" and tasks else "",
+            steps=tuple(steps(instances)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Instance:
+    task_id: str
+    state: str
+    start: str | None
+    end: str | None
+
+
+def _moment(text: str | None) -> datetime.datetime | None:
+    return None if text is None else datetime.datetime.fromisoformat(text)

@@ -1,0 +1,67 @@
+"""The steps of a run on Airflow: the instances of each of its tasks taken together."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Protocol
+
+from orchestration.direct.progress import StepRun, StepState
+
+_STATES: Final[Mapping[str, StepState]] = {
+    "success": "succeeded",
+    "failed": "failed",
+    "skipped": "skipped",
+    "running": "running",
+    "deferred": "running",
+    "up_for_retry": "running",
+    "up_for_reschedule": "running",
+}
+"""Tasks in any other state have not started, and ``upstream_failed`` ones never will."""
+OURS: Final = ("inputs", "outputs")
+"""Tasks of no stage."""
+
+
+class TaskInstance(Protocol):
+    """A task instance, as Airflow tells of it."""
+
+    @property
+    def task_id(self) -> str:
+        """Its task: ``evaluate.each``."""
+
+    @property
+    def state(self) -> str:
+        """As Airflow calls it; empty before it is scheduled."""
+
+    @property
+    def start(self) -> str | None:
+        """A time in ISO 8601."""
+
+    @property
+    def end(self) -> str | None:
+        """A time in ISO 8601."""
+
+
+def steps(instances: Iterable[TaskInstance]) -> Iterator[StepRun]:
+    """Yield the tasks of stages that have begun."""
+    by_task: dict[str, list[TaskInstance]] = {}
+    for instance in instances:
+        by_task.setdefault(instance.task_id, []).append(instance)
+    for task_id, own in by_task.items():
+        run = together(task_id, own)
+        if task_id not in OURS and run is not None:
+            yield run
+
+
+def together(step: str, instances: Iterable[TaskInstance]) -> StepRun | None:
+    """Return the instances of a task as one; None where none of them has begun."""
+    begun = [each for each in instances if each.state in _STATES]
+    if not begun:
+        return None
+    states = {_STATES[each.state] for each in begun}
+    order: tuple[StepState, ...] = ("running", "failed", "succeeded", "skipped")
+    state = next(state for state in order if state in states)
+    ran = [each for each in begun if each.state != "skipped"]
+    starts = [datetime.datetime.fromisoformat(each.start) for each in ran if each.start]
+    ends = [datetime.datetime.fromisoformat(each.end) for each in ran if each.end]
+    return StepRun(step, state, min(starts, default=None), max(ends, default=None))

@@ -1,0 +1,198 @@
+"""``start``, ``runs``, ``watch``, ``stop`` and ``rerun`` against Airflow's own API server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from orchestration import Pipeline
+from orchestration.direct.stages import stage_state
+from orchestration.local.airflow.home import dag_file, variables_in
+from orchestration.runs.airflow import Api, DagRuns
+from tests.cli.conftest import STAGING, Command
+
+# Its start takes ten seconds of a processor.
+with_airflow = pytest.mark.thorough
+
+SERVER = Path(__file__).with_name("airflow_server.py")
+PASSWORD = "of-the-test"
+GIVEN = ("-p", "bucket=b", "-p", "data=s3://b/d", "-p", "role=arn:aws:iam::123456789012:role/r")
+
+
+@dataclass(frozen=True)
+class Airflow:
+    """An API server whose only DAG is that of a pipeline."""
+
+    url: str
+    token: str
+    file: Path
+
+    @property
+    def api(self) -> Api:
+        return Api(self.url, self.token)
+
+
+@pytest.fixture(scope="module")
+def airflow_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
+    home = tmp_path_factory.mktemp("airflow")
+    for folder in ("dags", "tmp"):
+        (home / folder).mkdir()
+    file = home / "copying.yaml"
+    file.write_text(STAGING)
+    passwords = home / "passwords.json"
+    passwords.write_text(json.dumps({"admin": PASSWORD}))
+    variables = {
+        **variables_in(home, os.environ),
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
+        "AIRFLOW__API_AUTH__JWT_SECRET": "made up, and longer than sixty-four bytes " * 2,
+    }
+    log = home / "log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            [sys.executable, SERVER, dag_file(Pipeline.load(file), home)],
+            env=variables,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as server,
+    ):
+        assert server.stdout is not None
+        lines = iter(server.stdout.readline, "")
+        port = next((line.strip() for line in lines if line.strip().isdigit()), None)
+        assert port, log.read_text()
+        url = f"http://127.0.0.1:{port}"
+        yield Airflow(url, _token(url), file)
+        # The end of its input is its end, which leaving the block waits for.
+
+
+def _token(url: str) -> str:
+    request = urllib.request.Request(
+        f"{url}/auth/token",
+        json.dumps({"username": "admin", "password": PASSWORD}).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request) as response:
+        return str(json.load(response)["access_token"])
+
+
+@pytest.fixture
+def there(airflow_api: Airflow, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    monkeypatch.setenv("AIRFLOW_CLI_TOKEN", airflow_api.token)
+    return ("--on", "airflow", "--url", airflow_api.url)
+
+
+@with_airflow
+def test_a_run_is_started_once_watched_stopped_and_started_again(
+    airflow_api: Airflow, there: tuple[str, ...], orchestrate: Command
+) -> None:
+    start = ("start", airflow_api.file, *GIVEN, "--run-id", "friday", *there)
+    started = orchestrate(*start)
+    assert (started.status, started.out) == (0, "copying/friday\n")
+    assert "warning: DAG copying is paused: its runs wait" in started.err
+    assert orchestrate(*start, "--json").document["dag_run"] == "copying/friday"
+    other = orchestrate(*start, "-p", "limit=4")
+    assert (other.status, "has been started before" in other.err) == (1, True)
+    [run] = orchestrate("runs", "copying", "--json", *there).document["runs"]
+    assert (run["dag_run"], run["status"], run["ended"]) == ("copying/friday", "queued", None)
+    early = orchestrate("rerun", "copying/friday", *there)
+    assert (early.status, "has not failed, it is queued" in early.err) == (1, True)
+
+    stopped = orchestrate("stop", "copying/friday", *there)
+    assert (stopped.status, "is marked as failed" in stopped.err) == (0, True)
+    assert not orchestrate("stop", "copying/friday", "--json", *there).document["was_running"]
+    table = orchestrate("runs", "copying", *there).out.splitlines()
+    assert table[1].split()[:2] == ["copying/friday", "failed"]
+    watched = orchestrate("watch", airflow_api.file, "--run-id", "friday", *there)
+    assert (watched.status, "error: run copying/friday failed" in watched.err) == (1, True)
+
+    again = orchestrate("rerun", "copying/friday", *there)
+    assert (again.status, again.out) == (0, "copying/friday\n")
+    assert (
+        orchestrate("runs", "copying", "--json", *there).document["runs"][0]["status"] == "queued"
+    )
+
+
+@with_airflow
+def test_tasks_are_the_steps_of_their_stages(
+    airflow_api: Airflow, there: tuple[str, ...], orchestrate: Command
+) -> None:
+    assert orchestrate("start", airflow_api.file, *GIVEN, "--run-id", "states", *there).status == 0
+    api, run = airflow_api.api, ("dags", "copying", "dagRuns", "states")
+    watched = DagRuns("copying", api).watched(Pipeline.load(airflow_api.file), "copying/states")
+    began = watched.look()
+    assert (began.state, stage_state("staging", began.steps, began.state)) == ("running", "waiting")
+    tasks = [task["task_id"] for task in api.every("task_instances", *run, "taskInstances")]
+    for task in [each for each in tasks if each.partition(".")[0] == "staging"]:
+        api.patch(*run, "taskInstances", task, body={"new_state": "success"})
+    done = watched.look()
+    assert stage_state("staging", done.steps, done.state) == "succeeded"
+    api.patch(*run, body={"state": "success"})
+    end = watched.look()
+    assert (end.state, end.error) == ("succeeded", "")
+    command = ("watch", airflow_api.file, "--run-id", "states", "--json", *there)
+    [stage] = orchestrate(*command).document["stages"]
+    assert (stage["name"], stage["state"]) == ("staging", "succeeded")
+
+
+@with_airflow
+def test_pages_are_read_to_their_end(airflow_api: Airflow) -> None:
+    runs = DagRuns("copying", airflow_api.api)
+    pipeline = Pipeline.load(airflow_api.file)
+    names = {
+        runs.start(pipeline, {"bucket": "b", "data": "d", "role": "r"}, f"p{n}").id
+        for n in range(3)
+    }
+    api = Api(airflow_api.url, airflow_api.token)
+    found = list(api.every("dag_runs", "dags", "copying", "dagRuns", page=2))
+    assert names <= {f"copying/{run['dag_run_id']}" for run in found}
+    assert len(found) == len({run["dag_run_id"] for run in found})
+    assert len(runs.listed(2)) == 2
+
+
+@with_airflow
+def test_what_airflow_refuses_is_an_error_without_the_token(
+    airflow_api: Airflow,
+    there: tuple[str, ...],
+    orchestrate: Command,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for arguments, said in (
+        (("runs", "nobody"), "answers 404: "),
+        (("stop", "copying/nobody"), "answers 404: "),
+        (("watch", airflow_api.file, "--run-id", "nobody"), "answers 404: "),
+    ):
+        refused = orchestrate(*arguments, *there)
+        assert (refused.status, said in refused.err) == (1, True), refused.err
+    monkeypatch.setenv("AIRFLOW_CLI_TOKEN", "wrong-token")
+    denied = orchestrate("runs", "copying", *there)
+    assert (denied.status, "; take a new token from its /auth/token" in denied.err) == (1, True)
+    assert "wrong-token" not in denied.err + denied.out
+
+
+def test_what_is_missing_or_not_there_is_named(
+    orchestrate: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = ("runs", "copying", "--on", "airflow")
+    monkeypatch.delenv("AIRFLOW_CLI_TOKEN", raising=False)
+    missing = orchestrate(*runs, "--url", "http://127.0.0.1:9")
+    assert (missing.status, "AIRFLOW_CLI_TOKEN is not set" in missing.err) == (1, True)
+    assert orchestrate(*runs).status == 2
+    monkeypatch.setenv("AIRFLOW_CLI_TOKEN", "of-nobody")
+    for url, said in (
+        ("http://127.0.0.1:9", "can't be reached"),
+        ("airflow.example.com", "expected the URL of Airflow's API server, https://…, got"),
+    ):
+        refused = orchestrate(*runs, "--url", url)
+        assert (refused.status, said in refused.err) == (1, True), refused.err
+        assert "of-nobody" not in refused.err
