@@ -427,6 +427,40 @@ def test_instances_follow_the_load_and_requests_are_captured(shop: Shop) -> None
     assert captured["endpointInput"]["data"] == "1"
 
 
+def test_a_queue_is_answered_into_s3_and_tells_topics(shop: Shop) -> None:
+    sns, sqs = shop.aws.client("sns"), shop.aws.client("sqs")
+    topic = sns.create_topic(Name=f"failures-{shop.on}")["TopicArn"]
+    queue = sqs.create_queue(QueueName=f"failures-{shop.on}")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn["QueueArn"])
+    trial = {"trial": [{"request": 1, "expected": {"name": "one"}}], "baking_s": 0}
+    report = shop.deploy(
+        "one",
+        trial,
+        asynchronous={"output_uri": f"s3://models/answers-{shop.on}", "error_topic": topic},
+        autoscaling={"min_instances": 0, "max_instances": 2, "backlog_per_instance": 5},
+    )
+    assert (report.state, report.cause) == ("succeeded", None)
+    s3, runtime = shop.aws.client("s3"), shop.aws.client("sagemaker-runtime")
+
+    def answer(request: bytes, key: str) -> bytes:
+        s3.put_object(Bucket="models", Key=f"requests-{shop.on}", Body=request)
+        given = runtime.invoke_endpoint_async(
+            EndpointName=shop.name,
+            InputLocation=f"s3://models/requests-{shop.on}",
+            ContentType="application/json",
+        )
+        place = given[key].removeprefix("s3://models/")
+        wait(lambda: s3.list_objects_v2(Bucket="models", Prefix=place)["KeyCount"] == 1)
+        return bytes(s3.get_object(Bucket="models", Key=place)["Body"].read())
+
+    assert json.loads(answer(b"1", "OutputLocation")) == {"name": "one"}
+    assert b"this model answers nothing" in answer(b"13", "FailureLocation")
+    received = sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=20)["Messages"]
+    told = json.loads(json.loads(received[0]["Body"])["Message"])
+    assert told["invocationStatus"] == "Failed"
+
+
 def test_an_endpoint_without_instances_serves(shop: Shop) -> None:
     serverless: dict[str, Any] = {"instance_type": None, "serverless": {"memory_mb": 1024}}
     for model in ("one", "two"):

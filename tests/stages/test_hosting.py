@@ -97,6 +97,34 @@ def test_times_that_never_come_are_an_error(scheduled: dict[str, str], message: 
         deployment(autoscaling={"max_instances": 4, "scheduled": {"morning": scheduled}})
 
 
+QUEUED: dict[str, Any] = {
+    "asynchronous": {
+        "output_uri": "s3://b/answers",
+        "failure_uri": "s3://b/failures",
+        "max_concurrency": 4,
+        "error_topic": "arn:aws:sns:us-east-1:111122223333:failures",
+    },
+    "autoscaling": {"min_instances": 0, "max_instances": 4, "backlog_per_instance": 5},
+}
+
+
+def test_requests_that_wait_are_what_an_asynchronous_endpoint_scales_by() -> None:
+    stage = deployment(**QUEUED, endpoint_name="shop")
+    assert config(stage)["AsyncInferenceConfig"] == {
+        "OutputConfig": {
+            "S3OutputPath": "s3://b/answers",
+            "S3FailurePath": "s3://b/failures",
+            "NotificationConfig": {"ErrorTopic": "arn:aws:sns:us-east-1:111122223333:failures"},
+        },
+        "ClientConfig": {"MaxConcurrentInvocationsPerInstance": 4},
+    }
+    policy: Any = calls(stage)["deploy.scaling_policy"].operation.request
+    followed = policy["TargetTrackingScalingPolicyConfiguration"]["CustomizedMetricSpecification"]
+    assert followed["MetricName"] == "ApproximateBacklogSizePerInstance"
+    assert followed["Dimensions"] == [{"Name": "EndpointName", "Value": "shop"}]
+    assert not list(stage.check())
+
+
 LIMITS = {"startup_timeout_s": 900, "download_timeout_s": 600}
 
 
@@ -138,6 +166,7 @@ def test_tags_of_ones_own_are_put_on_an_endpoint_that_exists() -> None:
         {"autoscaling": SCALED, "data_capture": {"uri": "s3://b/c"}, "update": {}},
         {**SERVERLESS, "update": {"keep": 3}},
         {"autoscaling": {"max_instances": 4, "scheduled": {"morning": MORNING}}},
+        QUEUED,
         {**LIMITS, "volume_kms_key": "key", "update": {}, "tags": {"team": "shop"}},
     ],
 )
@@ -165,6 +194,31 @@ def test_every_request_is_well_formed(fields: dict[str, Any]) -> None:
             {"autoscaling": {"max_instances": 4}},
             "autoscaling.invocations_per_minute",
             "is needed; or scheduled bounds",
+        ),
+        (
+            {"autoscaling": {**SCALED, "min_instances": 0}},
+            "autoscaling.min_instances",
+            "only an asynchronous endpoint can wait without instances; change it",
+        ),
+        (
+            {**QUEUED, "autoscaling": {**SCALED, "backlog_per_instance": 5}},
+            "autoscaling.backlog_per_instance",
+            "the number follows invocations_per_minute already; remove one of them",
+        ),
+        (
+            {**QUEUED, "smoke_test": {"request": 1}},
+            "smoke_test",
+            "an asynchronous endpoint takes no such requests; try the model by update.trial",
+        ),
+        (
+            {**QUEUED, "update": {"trial": {"cases": [{"request": 1}], "after": True}}},
+            "update.trial.after",
+            "an asynchronous endpoint takes no such requests; try the model by update.trial",
+        ),
+        (
+            {**SERVERLESS, "asynchronous": QUEUED["asynchronous"]},
+            "asynchronous",
+            "a serverless endpoint has no queue; remove it",
         ),
         (
             {**SERVERLESS, "startup_timeout_s": 90},

@@ -105,12 +105,14 @@ class SageMaker(Service):
         return bool(_OURS.search(request.operation) or not _OF_MOTO.search(request.operation))
 
     def invoke(self, request: Request, environ: dict[str, Any], body: bytes) -> Answer:
-        """Answer InvokeEndpoint of `sagemaker-runtime`."""
+        """Answer InvokeEndpoint and InvokeEndpointAsync of `sagemaker-runtime`."""
         headers = {
             "Content-Type": environ.get("CONTENT_TYPE") or "application/json",
             "Accept": environ.get("HTTP_ACCEPT") or "application/json",
         }
         try:
+            if request.operation == "InvokeEndpointAsync":
+                return self._endpoints.invoke_async(request.parameters, body, headers)
             if request.operation != "InvokeEndpoint":
                 raise not_simulated(request)
             variant = environ.get("HTTP_X_AMZN_SAGEMAKER_TARGET_VARIANT")

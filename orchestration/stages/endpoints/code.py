@@ -14,6 +14,7 @@ _NOT_SERVERLESS: Final = {
     "volume_kms_key": "has no volumes of its own",
     "startup_timeout_s": "has no instances",
     "download_timeout_s": "has no instances",
+    "asynchronous": "has no queue",
     "autoscaling": "scales by itself",
     "data_capture": "captures nothing",
     "vpc": "has no network of its own",
@@ -51,6 +52,7 @@ def combined(stage: DeploymentFields) -> Iterator[Problem]:
     if stage.autoscaling is not None:
         for problem in stage.autoscaling.problems():
             yield problem.within("autoscaling")
+    yield from _queued(stage)
     if stage.serverless is None:
         if stage.instance_type is None:
             yield Problem("instance_type", "is needed; or serverless: {memory_mb: 2048}")
@@ -65,6 +67,20 @@ def combined(stage: DeploymentFields) -> Iterator[Problem]:
         field = "traffic" if update.alarms is None else "alarms"
         reason = "a serverless endpoint changes over all at once, and nothing watches it"
         yield Problem(f"update.{field}", f"{reason}; remove it")
+
+
+def _queued(stage: DeploymentFields) -> Iterator[Problem]:
+    """Yield what an asynchronous endpoint has or lacks, and others do not."""
+    if stage.asynchronous is None:
+        for name in () if stage.autoscaling is None else stage.autoscaling.resting():
+            message = "only an asynchronous endpoint can wait without instances; change it"
+            yield Problem(f"autoscaling.{name}", message)
+        return
+    answers = "an asynchronous endpoint takes no such requests; try the model by update.trial"
+    if stage.smoke_test is not None:
+        yield Problem("smoke_test", answers)
+    if stage.update is not None and stage.update.trial is not None and stage.update.trial.after:
+        yield Problem("update.trial.after", answers)
 
 
 def unencrypted(stage: DeploymentFields) -> Iterator[Problem]:

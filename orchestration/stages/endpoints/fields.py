@@ -8,7 +8,12 @@ from pydantic import Field
 
 from orchestration.graph import Operation
 from orchestration.stages.endpoints.cases import SmokeTest
-from orchestration.stages.endpoints.hosting import Autoscaling, DataCapture, Serverless
+from orchestration.stages.endpoints.hosting import (
+    Asynchronous,
+    Autoscaling,
+    DataCapture,
+    Serverless,
+)
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.stage import Context, Stage
 from orchestration.stages.training.container import Framework
@@ -80,6 +85,8 @@ class DeploymentFields(Stage):
     """Seconds in which the model's files must have come from S3."""
     serverless: Serverless | None = None
     """A model without machines of its own, in their place."""
+    asynchronous: Asynchronous | None = None
+    """A queue of requests, whose answers go to S3."""
     autoscaling: Autoscaling | None = None
     """Let the number of instances follow the load; ``instance_count`` is that of a new endpoint."""
     data_capture: DataCapture | None = None

@@ -72,6 +72,42 @@ class DataCapture(Model):
         return request if self.kms_key is None else {**request, "KmsKeyId": self.kms_key}
 
 
+class Asynchronous(Model):
+    """Requests wait in a queue, and their answers are written to S3.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference.html
+    """
+
+    output_uri: Text
+    """S3 URI of the prefix of the answers, which the model's role must be allowed to write to."""
+    failure_uri: Text | None = None
+    """S3 URI of the prefix of the answers that are errors."""
+    max_concurrency: int | None = Field(default=None, ge=1, le=1000, strict=True)
+    """Requests that each instance gets at a time; by default SageMaker chooses."""
+    success_topic: Text | None = None
+    """ARN of an SNS topic that is told of each answer."""
+    error_topic: Text | None = None
+    """ARN of an SNS topic that is told of each failure."""
+    kms_key: Text | None = None
+    """The KMS key that encrypts the answers; by default the bucket's own encryption."""
+
+    def request(self) -> dict[str, Any]:
+        """Return ``AsyncInferenceConfig``."""
+        topics = _present(SuccessTopic=self.success_topic, ErrorTopic=self.error_topic)
+        output = _present(
+            S3OutputPath=self.output_uri,
+            S3FailurePath=self.failure_uri,
+            KmsKeyId=self.kms_key,
+            NotificationConfig=topics or None,
+        )
+        client = _present(MaxConcurrentInvocationsPerInstance=self.max_concurrency)
+        return {"OutputConfig": output, **({"ClientConfig": client} if client else {})}
+
+
+def _present(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 class ScheduledScaling(Model):
     """Bounds of the number of instances from a time of day or week on, until others are set.
 
@@ -82,7 +118,7 @@ class ScheduledScaling(Model):
     """Five fields: minute, hour, day of month, month, day of week: ``0 7 * * MON-FRI``."""
     timezone: str = "UTC"
     """IANA name: ``Europe/Berlin``."""
-    min_instances: int | None = Field(default=None, ge=1, strict=True)
+    min_instances: int | None = Field(default=None, ge=0, strict=True)
     """The fewest instances from then on; by default those of the ``autoscaling``."""
     max_instances: int | None = Field(default=None, ge=1, strict=True)
     """The most instances from then on; by default those of the ``autoscaling``."""
@@ -109,13 +145,15 @@ class Autoscaling(Model):
     https://docs.aws.amazon.com/sagemaker/latest/dg/endpoint-auto-scaling.html
     """
 
-    min_instances: int = Field(default=1, ge=1, strict=True)
-    """The number that no decrease goes below."""
+    min_instances: int = Field(default=1, ge=0, strict=True)
+    """The number that no decrease goes below; 0 is for ``asynchronous`` endpoints."""
     max_instances: int = Field(ge=1, strict=True)
     """The number that no increase goes above."""
     invocations_per_minute: float | None = Field(default=None, gt=0)
     """Requests to each instance in a minute that the number of instances is to lead to. Without
     it, only ``scheduled`` bounds change the number."""
+    backlog_per_instance: float | None = Field(default=None, gt=0)
+    """Instead, of an ``asynchronous`` endpoint: requests that wait, for each instance."""
     scheduled: dict[Name, ScheduledScaling] = Field(default={}, max_length=20)
     """Bounds from certain times on, by names: ``{morning: {cron: "0 7 * * *", min_instances: 4}}``.
     A deployment in between sets those above again, until the next of these times."""
@@ -126,8 +164,12 @@ class Autoscaling(Model):
 
     def problems(self) -> Iterator[Problem]:
         """Yield what can't be scaled."""
-        if self.invocations_per_minute is None and not self.scheduled:
+        followed = (self.invocations_per_minute, self.backlog_per_instance)
+        if followed == (None, None) and not self.scheduled:
             yield Problem("invocations_per_minute", "is needed; or scheduled bounds")
+        if None not in followed:
+            message = "the number follows invocations_per_minute already; remove one of them"
+            yield Problem("backlog_per_instance", message)
         yield from _ordered(self.min_instances, self.max_instances)
         for name, scheduled in self.scheduled.items():
             for problem in _ordered(*self.bounds(scheduled)):
@@ -141,14 +183,41 @@ class Autoscaling(Model):
             self.max_instances if most is None else most,
         )
 
-    def policy(self) -> dict[str, Any]:
-        """Return ``TargetTrackingScalingPolicyConfiguration``."""
+    def resting(self) -> Iterator[str]:
+        """Yield the fields that only an asynchronous endpoint has: it can do without instances."""
+        if self.backlog_per_instance is not None:
+            yield "backlog_per_instance"
+        if self.min_instances == 0:
+            yield "min_instances"
+        for name, scheduled in self.scheduled.items():
+            if scheduled.min_instances == 0:
+                yield f"scheduled.{name}.min_instances"
+
+    def policy(self, endpoint: Text) -> dict[str, Any] | None:
+        """Return ``TargetTrackingScalingPolicyConfiguration``; ``None`` if no load is followed."""
+        cooldowns = {
+            "ScaleInCooldown": self.scale_in_cooldown_s,
+            "ScaleOutCooldown": self.scale_out_cooldown_s,
+        }
+        if self.backlog_per_instance is not None:
+            backlog = {
+                "MetricName": "ApproximateBacklogSizePerInstance",
+                "Namespace": "AWS/SageMaker",
+                "Dimensions": [{"Name": "EndpointName", "Value": endpoint}],
+                "Statistic": "Average",
+            }
+            return {
+                "TargetValue": self.backlog_per_instance,
+                "CustomizedMetricSpecification": backlog,
+                **cooldowns,
+            }
+        if self.invocations_per_minute is None:
+            return None
         metric = {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}
         return {
             "TargetValue": self.invocations_per_minute,
             "PredefinedMetricSpecification": metric,
-            "ScaleInCooldown": self.scale_in_cooldown_s,
-            "ScaleOutCooldown": self.scale_out_cooldown_s,
+            **cooldowns,
         }
 
 

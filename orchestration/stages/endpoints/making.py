@@ -134,4 +134,6 @@ class Made:
         }
         if stage.data_capture is not None:
             request["DataCaptureConfig"] = stage.data_capture.request()
+        if stage.asynchronous is not None:
+            request["AsyncInferenceConfig"] = stage.asynchronous.request()
         return stage.extra_request.merged("CreateEndpointConfig", request)

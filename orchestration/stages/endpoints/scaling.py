@@ -48,7 +48,7 @@ class Scaling:
             *(place % ("cloudwatch", "alarm:TargetTracking-endpoint/"), self.made.endpoint, "/*")
         )
         targets = place % ("application-autoscaling", "scalable-target/*")
-        follows = self.autoscaling.invocations_per_minute is not None
+        follows = self.autoscaling.policy(self.made.endpoint) is not None
         scales = (
             _TARGET,
             *((_POLICY,) if follows else ()),
@@ -86,11 +86,12 @@ class Scaling:
         scaling = self.autoscaling
         bounds = _bounds(scaling.min_instances, scaling.max_instances)
         yield "scaling", "RegisterScalableTarget", bounds
-        if scaling.invocations_per_minute is not None:
+        followed = scaling.policy(self.made.endpoint)
+        if followed is not None:
             policy: dict[str, Tree] = {
                 "PolicyName": join(self.made.endpoint, "-load"),
                 "PolicyType": "TargetTrackingScaling",
-                "TargetTrackingScalingPolicyConfiguration": scaling.policy(),
+                "TargetTrackingScalingPolicyConfiguration": followed,
             }
             yield "scaling_policy", "PutScalingPolicy", policy
         for name, scheduled in scaling.scheduled.items():

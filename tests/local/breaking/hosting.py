@@ -150,6 +150,34 @@ def _renamed(aws: EmbeddedAws) -> None:
         aws.client("sagemaker").delete_endpoint(EndpointName=name)
 
 
+def _asked(*, is_queued: bool, **how: Any) -> Callable[[EmbeddedAws], Any]:
+    """Ask an endpoint that serves at once, or one with a queue, in a way that it refuses."""
+
+    def ask(aws: EmbeddedAws) -> None:
+        name, client = f"breaking-{next(_numbers)}", aws.client("sagemaker")
+        queue = {"AsyncInferenceConfig": {"OutputConfig": {"S3OutputPath": f"s3://{BUCKET}/out"}}}
+        client.create_endpoint_config(
+            EndpointConfigName=name,
+            ProductionVariants=[served(aws)],
+            **(queue if is_queued else {}),
+        )
+        client.create_endpoint(EndpointName=name, EndpointConfigName=name)
+        wait(
+            lambda: client.describe_endpoint(EndpointName=name),
+            lambda described: described["EndpointStatus"] == "InService",
+        )
+        runtime = aws.client("sagemaker-runtime")
+        try:
+            if how:
+                runtime.invoke_endpoint_async(EndpointName=name, **how)
+            else:
+                runtime.invoke_endpoint(EndpointName=name, Body=b"1")
+        finally:
+            client.delete_endpoint(EndpointName=name)
+
+    return ask
+
+
 BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "model image's region": _model({"Image": FOREIGN}),
     "model data exists": _model({"ModelDataUrl": f"s3://{BUCKET}/no-such-model.tar.gz"}),
@@ -181,6 +209,9 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "endpoints to invoke serve": lambda aws: aws.client("sagemaker-runtime").invoke_endpoint(
         EndpointName=endpoint(aws), Body=b"{}"
     ),
+    "queued requests": _asked(is_queued=True),
+    "requests without a queue": _asked(is_queued=False, InputLocation=f"s3://{BUCKET}/data/file"),
+    "requests in S3": _asked(is_queued=True, InputLocation=f"s3://{BUCKET}/no-such-request"),
     "one policy": _deployed({**traffic("ALL_AT_ONCE"), **rolling()}),
     "sizes of canaries": _deployed(traffic("CANARY")),
     "sizes of steps": _deployed(traffic("ALL_AT_ONCE", LinearStepSize=part(20))),

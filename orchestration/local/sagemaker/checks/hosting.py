@@ -103,9 +103,8 @@ def _check_there(account: Account, request: JsonObject, data: Location, *, is_pr
 
 
 def _not_simulated(request: JsonObject, variants: list[JsonObject]) -> Iterator[str]:
-    for member in ("ShadowProductionVariants", "AsyncInferenceConfig"):
-        if request.get(member):
-            yield member
+    if request.get("ShadowProductionVariants"):
+        yield "ShadowProductionVariants"
     if any("ModelName" not in variant for variant in variants):
         yield "a production variant without a ModelName"
     if any(variant.get("InstancePools") for variant in variants):

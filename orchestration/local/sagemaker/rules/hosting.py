@@ -130,6 +130,21 @@ HOSTING: Final[Mapping[str, Rule]] = {
         "Endpoint {name} of account {account} not found.",
         "model: InvokeEndpoint, ValidationError; wording assumed",
     ),
+    "queued requests": Rule(
+        "ValidationError",
+        "Endpoint {name} has an AsyncInferenceConfig: it takes asynchronous invocations only.",
+        f"{_GUIDE}/async-inference.html; wording assumed",
+    ),
+    "requests without a queue": Rule(
+        "ValidationError",
+        "Endpoint {name} has no AsyncInferenceConfig: it takes no asynchronous invocations.",
+        f"{_GUIDE}/async-inference.html; wording assumed",
+    ),
+    "requests in S3": Rule(
+        "ValidationError",
+        "Could not find the input of the invocation: {uri}.",
+        "model: InvokeEndpointAsyncInput.InputLocation; wording assumed",
+    ),
     # DeploymentConfig
     "one policy": Rule(
         _REFUSED,

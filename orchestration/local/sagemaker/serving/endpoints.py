@@ -20,6 +20,7 @@ from orchestration.local.sagemaker.checks.deployments import check_alarms, check
 from orchestration.local.sagemaker.checks.surroundings import check_tags
 from orchestration.local.sagemaker.rules import refusal
 from orchestration.local.sagemaker.serving.alarms import Alarms
+from orchestration.local.sagemaker.serving.asynchronous import start
 from orchestration.local.sagemaker.serving.deploying import Deployer, Rollout, retained
 from orchestration.local.sagemaker.serving.endpoint import Endpoint
 from orchestration.local.sagemaker.serving.model_host import ModelHost
@@ -85,9 +86,34 @@ class Endpoints:
         self, name: str, body: bytes, headers: dict[str, str], variant: str | None = None
     ) -> Answer:
         """Send an inference request to the model and return its answer."""
+        endpoint = self._serving(name)
+        if "AsyncInferenceConfig" in self._configs.find(endpoint.config_name):
+            raise refusal("queued requests", name=name)
+        return self._answered(endpoint, body, headers, variant)
+
+    def invoke_async(self, request: JsonObject, body: bytes, headers: dict[str, str]) -> Answer:
+        """Let an inference request wait, and return where its answer will be."""
+        endpoint = self._serving(str(request["EndpointName"]))
+        config = self._configs.find(endpoint.config_name)
+
+        def answered(content: bytes) -> Answer:
+            try:
+                return self._answered(endpoint, content, headers)
+            except ServiceError as error:
+                return Answer(error.status, str(error).encode())
+
+        return start(self._account, config, {**request, "Body": body}, answered)
+
+    def _serving(self, name: str) -> Endpoint:
         endpoint = self._endpoints.get(name)
-        if endpoint is None:
+        if endpoint is None or endpoint.fleet is None:
             raise refusal("endpoints to invoke serve", name=name, account=ACCOUNT_ID)
+        return endpoint
+
+    def _answered(
+        self, endpoint: Endpoint, body: bytes, headers: dict[str, str], variant: str | None = None
+    ) -> Answer:
+        name = endpoint.name
         with endpoint.traffic.member(variant) as served:
             if served is None:
                 raise refusal("endpoints to invoke serve", name=name, account=ACCOUNT_ID)
