@@ -439,8 +439,11 @@ def test_a_queue_is_answered_into_s3_and_tells_topics(shop: Shop) -> None:
         trial,
         asynchronous={"output_uri": f"s3://models/answers-{shop.on}", "error_topic": topic},
         autoscaling={"min_instances": 0, "max_instances": 2, "backlog_per_instance": 5},
+        smoke_test={"request": {"text": "hi"}},
     )
     assert (report.state, report.cause) == ("succeeded", None)
+    outputs: Any = report.outputs
+    assert outputs["deploy"]["answer"] == {"name": "one"}
     s3, runtime = shop.aws.client("s3"), shop.aws.client("sagemaker-runtime")
 
     def answer(request: bytes, key: str) -> bytes:

@@ -166,7 +166,7 @@ def test_tags_of_ones_own_are_put_on_an_endpoint_that_exists() -> None:
         {"autoscaling": SCALED, "data_capture": {"uri": "s3://b/c"}, "update": {}},
         {**SERVERLESS, "update": {"keep": 3}},
         {"autoscaling": {"max_instances": 4, "scheduled": {"morning": MORNING}}},
-        QUEUED,
+        {**QUEUED, "smoke_test": {"request": {"text": "hi"}}},
         {**LIMITS, "volume_kms_key": "key", "update": {}, "tags": {"team": "shop"}},
     ],
 )
@@ -206,14 +206,9 @@ def test_every_request_is_well_formed(fields: dict[str, Any]) -> None:
             "the number follows invocations_per_minute already; remove one of them",
         ),
         (
-            {**QUEUED, "smoke_test": {"request": 1}},
-            "smoke_test",
-            "an asynchronous endpoint takes no such requests; try the model by update.trial",
-        ),
-        (
             {**QUEUED, "update": {"trial": {"cases": [{"request": 1}], "after": True}}},
             "update.trial.after",
-            "an asynchronous endpoint takes no such requests; try the model by update.trial",
+            "an asynchronous endpoint answers into S3; use smoke_test",
         ),
         (
             {**SERVERLESS, "asynchronous": QUEUED["asynchronous"]},

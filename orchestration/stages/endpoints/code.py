@@ -76,10 +76,8 @@ def _queued(stage: DeploymentFields) -> Iterator[Problem]:
             message = "only an asynchronous endpoint can wait without instances; change it"
             yield Problem(f"autoscaling.{name}", message)
         return
-    answers = "an asynchronous endpoint takes no such requests; try the model by update.trial"
-    if stage.smoke_test is not None:
-        yield Problem("smoke_test", answers)
     if stage.update is not None and stage.update.trial is not None and stage.update.trial.after:
+        answers = "an asynchronous endpoint answers into S3; use smoke_test"
         yield Problem("update.trial.after", answers)
 
 
