@@ -17,7 +17,7 @@ from orchestration.local import EmbeddedAws
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
-SCALE = 0.02
+SCALE = 0.005
 ROLE = "arn:aws:iam::123456789012:role/SageMakerExecution"
 COPYING = """\
 name: copying
@@ -139,11 +139,10 @@ def launch(account: Account) -> Iterator[Launch]:
     started = []
     environment = {
         **account.aws.environment(),
-        "ORCHESTRATION_TIME_SCALE": str(SCALE),
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
 
-    def start(pipeline: Path, *parameters: str) -> subprocess.Popen[str]:
+    def start(pipeline: Path, *parameters: str, time_scale: float = SCALE) -> subprocess.Popen[str]:
         given = ("bucket=workspace", "data=s3://incoming/set", f"role={ROLE}", *parameters)
         process = subprocess.Popen(
             [
@@ -151,7 +150,7 @@ def launch(account: Account) -> Iterator[Launch]:
                 *("--run-id", "nightly", "--json"),
                 *(word for value in given for word in ("-p", value)),
             ],
-            env=environment,
+            env=environment | {"ORCHESTRATION_TIME_SCALE": str(time_scale)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

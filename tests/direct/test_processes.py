@@ -75,9 +75,9 @@ def test_an_interruption_stops_the_job_and_deletes_the_file_system(
 def test_a_second_interruption_leaves_at_once_and_the_run_can_go_on(
     account: Account, launch: Launch, training: Path
 ) -> None:
-    process = launch(training)
+    process = launch(training, time_scale=0.05)
     until(lambda: account.job() == "InProgress")
-    # Deleting is tried again for long, so that the clean-up is still under way.
+    # Deleting is tried again for a quarter of a minute: the clean-up is still under way.
     busy = Fault("fsx", "DeleteFileSystem", "ThrottlingException", "Rate exceeded", times=9)
     account.aws.inject(busy)
     process.send_signal(signal.SIGINT)
