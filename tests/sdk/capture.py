@@ -6,6 +6,7 @@ training job to be created.
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import tarfile
@@ -104,8 +105,9 @@ _ANSWERS: dict[str, Mapping[str, Any]] = {
 }
 
 
-def unpacked(archive: bytes) -> dict[str, bytes]:
-    """The files of a ``.tar.gz``, by their names in it."""
+@functools.lru_cache(maxsize=8)
+def unpacked(archive: bytes) -> Mapping[str, bytes]:
+    """The files of a ``.tar.gz``, by their names in it; most are asked for twice."""
     found = {}
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:*") as tar:
         for member in tar.getmembers():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import inspect
 import itertools
 import logging
 import re
@@ -37,6 +38,9 @@ def _sdk() -> tuple[int, Any]:
     # Read afresh for every question otherwise: hours instead of seconds.
     vars(found)["config_for_framework"] = functools.cache(found.config_for_framework)
     vars(utils)["_botocore_resolver"] = functools.cache(vars(utils)["_botocore_resolver"])
+    # The SDK asks for it at every call, and `inspect` works it out each time.
+    retrieve = inspect.unwrap(found.retrieve)
+    vars(retrieve)["__signature__"] = inspect.signature(retrieve)
     return generation, found
 
 

@@ -87,11 +87,17 @@ def scopes(framework: str) -> tuple[str, ...]:
 
 def versions(framework: str, scope: str = DEFAULT_SCOPE) -> tuple[str, ...]:
     """List the versions of a framework, newest first; empty if there is no such image."""
+    return tuple(by_version(framework, scope))
+
+
+@cache
+def by_version(framework: str, scope: str) -> Mapping[str, tuple[Image, ...]]:
+    """Return the images of a framework for a scope, by their version, newest first."""
     listed = _load()["frameworks"].get(framework, {})
-    if scope not in listed:
-        return ()
-    names = {image.version for image in images(framework, scope)}
-    return tuple(sorted(names, key=_age, reverse=True))
+    found: dict[str, list[Image]] = {}
+    for image in _scope_images(framework, scope) if scope in listed else ():
+        found.setdefault(image.version, []).append(image)
+    return {version: tuple(found[version]) for version in sorted(found, key=_age, reverse=True)}
 
 
 def _age(version: str) -> tuple[list[int], str]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, Never, TypeAlias
 
 from orchestration.errors import PipelineError, Problem, near
 from orchestration.strategies.images.table import (
     DEFAULT_SCOPE,
     Image,
+    by_version,
     frameworks,
-    images,
     scopes,
     suffixes,
-    versions,
 )
 
 Distribution: TypeAlias = Literal["smddp", "smp"]
@@ -150,10 +149,10 @@ def _scope(framework: str, scope: str | None, family: str | None) -> str:
     )
 
 
-def _version(framework: str, scope: str, version: str | None) -> list[Image]:
-    known = versions(framework, scope)
+def _version(framework: str, scope: str, version: str | None) -> Sequence[Image]:
+    known = by_version(framework, scope)
     if version is None and len(known) == 1:
-        version = known[0]
+        [version] = known
     if version is None:
         _wrong("version", f"is needed for {framework}; there is {_listed(known)}")
     if version not in known:
@@ -162,16 +161,16 @@ def _version(framework: str, scope: str, version: str | None) -> list[Image]:
             f"{framework} has no {version!r} for {scope}{_suggested(version, known)}; for one "
             "that is not in the table, give the image's registry path itself",
         )
-    return [image for image in images(framework, scope) if image.version == version]
+    return known[version]
 
 
 def _one(
     path: str,
-    chosen: list[Image],
+    chosen: Sequence[Image],
     asked: str | None,
     read: Callable[[Image], str | None],
     framework: str,
-) -> list[Image]:
+) -> Sequence[Image]:
     """Return the images with the requested value, or with the only value there is."""
     known = list(dict.fromkeys(value for image in chosen if (value := read(image)) is not None))
     named = f"{framework} {chosen[0].version}"
