@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from orchestration.local import Fault
+from orchestration.local.server import keeper
 from tests.direct.conftest import Account, Launch, until
 from tests.patience import PATIENCE_S
 
@@ -36,11 +37,19 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def server_of(account: Account) -> int:
-    """The process id of the embedded AWS."""
+    """The process id of the embedded AWS, among what is forked as the accounts of these tests."""
     port = int(account.aws.endpoint_url.rpartition(":")[2])
-    children = psutil.Process().children(recursive=True)
-    [pid] = {c.pid for c in children for n in c.net_connections() if is_listening(n, port)}
+    servers = psutil.Process(keeper.of_this_process().pid).children()
+    [pid] = {each.pid for each in servers for n in connections(each) if is_listening(n, port)}
     return pid
+
+
+def connections(process: psutil.Process) -> list[Any]:
+    """The connections of a process: none of one that has just ended."""
+    try:
+        return list(process.net_connections())
+    except psutil.NoSuchProcess:
+        return []
 
 
 def is_listening(connection: Any, port: int) -> bool:
