@@ -95,7 +95,8 @@ def test_an_event_that_comes_twice_is_one_run_and_paid_once(
     aws.client("stepfunctions").start_execution(stateMachineArn=machine, input=first["input"])
     runs = ended(aws, machine, 2)
     assert [run["output"] for run in runs] == [first["output"]] * 2
-    [job] = aws.state()["sagemaker"]["TrainingJobs"].values()
+    jobs = aws.state()["sagemaker"]["TrainingJobs"]
+    [job] = [jobs[name] for name in jobs if name.startswith("trained-")]
     assert job["Environment"]["DATA"] == "s3://my-data/sets/a"
 
 

@@ -123,7 +123,7 @@ def test_a_second_deployment_changes_nothing_and_one_without_removes_the_rule(
         "delete rule copying-trigger",
         "delete role copying-us-east-1-trigger",
     ]
-    assert aws.client("events").list_rules()["Rules"] == []
+    assert aws.client("events").list_rules(NamePrefix="copying-")["Rules"] == []
 
 
 @pytest.mark.slow
