@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestration.cli.commands.deployment import new_session
 from orchestration.local import EmbeddedAws
 from tests.cli.conftest import Command
 
@@ -238,3 +239,15 @@ def test_code_is_uploaded_in_the_region_of_the_pipeline(
     said = orchestrate("upload", training, *PARAMETERS, "--region", "us-east-1")
     assert said.status != 0
     assert "runs in us-west-2, and the session is for us-east-1" in said.err
+
+
+def test_a_session_reads_credentials_anew_and_models_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = []
+    for key in ("before", "after"):
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", key)
+        session = new_session("eu-west-1", None)
+        client = session.client("sagemaker")
+        assert client.meta.region_name == "eu-west-1"
+        assert session.get_credentials().access_key == key
+        parsed.append(client.meta.service_model.metadata)
+    assert parsed[0] is parsed[1]

@@ -10,6 +10,7 @@ import typer
 
 from orchestration.cli import values
 from orchestration.cli.commands.costs.billing import account_of, told
+from orchestration.cli.commands.deployment import new_session
 from orchestration.cli.commands.rendering import Driver, locked
 from orchestration.cli.commands.running import terminable
 from orchestration.cli.naming import named
@@ -36,10 +37,7 @@ class Profile:
 
     def client(self, service_name: str, /, *, config: Any) -> Any:
         """Return a client for a service, with credentials as they are now."""
-        import boto3
-
-        session = boto3.Session(profile_name=self.name, region_name=self.region)
-        return session.client(service_name, config=config)
+        return new_session(self.region, self.name).client(service_name, config=config)
 
 
 def check_options(driver: Driver, uploads: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -133,11 +134,10 @@ def upload(
 
 def session_of(region: str | None, profile: str | None) -> Any:
     """Return a session of boto3; raises :class:`DeployError` where it has no region."""
-    import boto3
     from botocore.exceptions import BotoCoreError
 
     try:
-        session = boto3.Session(region_name=region, profile_name=profile)
+        session = new_session(region, profile)
     except BotoCoreError as error:
         raise DeployError(str(error)) from error
     if session.region_name is None:
@@ -145,3 +145,23 @@ def session_of(region: str | None, profile: str | None) -> Any:
             "the region is missing; give the pipeline one, use --region, or set AWS_REGION"
         )
     return session
+
+
+def new_session(region: str | None, profile: str | None) -> Any:
+    """Return a session of boto3 that reads credentials anew, and botocore's models only once."""
+    import boto3
+    import botocore.session
+
+    core = botocore.session.get_session()
+    core.lazy_register_component(
+        "data_loader", lambda: _models(core.get_config_variable("data_path"))
+    )
+    return boto3.Session(botocore_session=core, region_name=region, profile_name=profile)
+
+
+@functools.cache
+def _models(data_path: str | None) -> Any:
+    """Return what reads botocore's models: megabytes, which every session would parse again."""
+    from botocore.loaders import create_loader
+
+    return create_loader(data_path)
