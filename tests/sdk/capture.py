@@ -10,7 +10,7 @@ import functools
 import io
 import json
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -45,6 +45,7 @@ class Recorder:
     def session(self) -> Any:
         """A boto3 session that ends here."""
         import boto3
+        import boto3.s3.transfer as transfer
         import botocore.session
 
         core = botocore.session.Session()
@@ -52,7 +53,13 @@ class Recorder:
         core.set_credentials("testing", "testing")
         core.register("provide-client-params", self._seen)
         core.register("before-call", self._answered)
-        return boto3.Session(botocore_session=core, region_name=REGION)
+        session = boto3.Session(botocore_session=core, region_name=REGION)
+        # An SDK makes a class and a pool of threads for each archive that it uploads.
+        factory = session.resource_factory
+        factory.load_from_definition = _once_for_each_name(factory.load_from_definition)
+        one_thread = functools.partial(transfer.TransferConfig, use_threads=False)
+        vars(transfer)["TransferConfig"] = one_thread
+        return session
 
     def _seen(self, params: dict[str, Any], model: Any, **_: Any) -> None:
         if model.name in ("CreateTrainingJob", "CreateHyperParameterTuningJob"):
@@ -73,6 +80,18 @@ class Recorder:
         answer = deepcopy({**_ANSWERS, **self.answers}.get(model.name, {}))
         response = AWSResponse("https://example.invalid", 200, {}, None)
         return response, {**answer, "ResponseMetadata": metadata}
+
+
+def _once_for_each_name(load: Callable[..., Any]) -> Callable[..., Any]:
+    """Let boto3 make the class of each resource once; only S3 has any here."""
+    made: dict[str, Any] = {}
+
+    def loaded(resource_name: str, **given: Any) -> Any:
+        if resource_name not in made:
+            made[resource_name] = load(resource_name=resource_name, **given)
+        return made[resource_name]
+
+    return loaded
 
 
 _TRUST = json.dumps(
