@@ -344,6 +344,7 @@ def demo(as_json: Json = False) -> None:
 app.command()(inspecting.cost)
 app.command()(inspecting.schedule)
 app.command()(probing.probe)
+app.command("check-script")(probing.check_script)
 app.command()(deploying.deploy)
 app.command()(deploying.destroy)
 app.command()(deploying.export)

@@ -1,4 +1,4 @@
-"""The options of ``orchestrate probe``."""
+"""The options of the commands that try a part of a pipeline: ``probe`` and ``check-script``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestration.cli.options import Json, Parameters, Profile, Region, Uploads
+from orchestration.cli.options import Json, Parameters, Pipeline, Profile, Region, Uploads
 
 Channels = Annotated[
     list[str] | None,
@@ -85,3 +85,51 @@ def _channel(text: str) -> tuple[str, str]:
     if not (name and equals and uri.startswith("s3://")):
         raise typer.BadParameter(f"expected NAME=s3://…, got {text}", param_hint="--channel")
     return name, uri
+
+
+Folders = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--channel", metavar="NAME=FOLDER", help="Data of an input, or a file; repeatable."
+    ),
+]
+
+
+def check_script(
+    pipeline: Pipeline,
+    stage: Annotated[str, typer.Argument(metavar="STAGE", help="The stage whose script runs.")],
+    channels: Folders = None,
+    parameters: Parameters = None,
+    uploads: Uploads = None,
+    request: Annotated[
+        str | None,
+        typer.Option(metavar="JSON|@FILE", help="What a deployed model has to answer."),
+    ] = None,
+    content_type: Annotated[
+        str, typer.Option(metavar="TYPE", help="Content type of the request.")
+    ] = "application/json",
+    as_json: Json = False,
+) -> None:
+    """Run one stage's script alone, as its container starts it.
+
+    On this machine, without an account and without the other stages: a training job, an evaluation,
+    a processing job, or a model that is loaded and answers a request. Shows the variables that the
+    script gets, its metrics, checkpoints and results, and where it fails the last lines with the
+    traceback. Data comes from --channel (`train` of a training job; `model`, `checkpoints` and
+    `data` of an evaluation; `model` of a deployment), else from the uploads of `run.yaml`, else
+    from what checks of the other stages wrote. Exit status: 0, or 1 if it failed.
+
+    Example: `orchestrate check-script churn.yaml train --channel train=customers/train`
+    """
+    from orchestration.cli.commands.embedded import scripts
+
+    scripts.check_script(
+        pipeline,
+        stage,
+        channels=channels or (),
+        parameters=parameters or (),
+        uploads=uploads or (),
+        request=request,
+        content_type=content_type,
+        as_json=as_json,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any as Anything
 from typing import TypeVar, cast
 
@@ -32,28 +32,34 @@ def assuming(stage: S, parameters: Mapping[str, Json]) -> S:
 
     It is the stage itself where it has none.
     """
-    return cast(S, _model(stage, Values({}, parameters)))
+    values = Values({}, parameters)
 
-
-def _model(model: Anything, values: Values) -> Anything:
-    fields = {name: getattr(model, name) for name in type(model).model_fields}
-    changed = {name: _value(value, values) for name, value in fields.items()}
-    same = all(changed[name] is value for name, value in fields.items())
-    return model if same else model.model_copy(update=changed)
-
-
-def _value(value: Anything, values: Values) -> Anything:
-    if isinstance(value, Compare | All | Any | Not):
-        return value  # The condition of a stage, which no check of the stage asks for.
-    if isinstance(value, Expression):
+    def known(value: Expression[Anything]) -> Anything:
+        if isinstance(value, Compare | All | Any | Not):
+            return value  # The condition of a stage, which no check of the stage asks for.
         return evaluate(value, values) if _is_known(value, values) else value
+
+    return replacing(stage, known)
+
+
+def replacing(stage: S, replace: Callable[[Expression[Anything]], Anything]) -> S:
+    """The stage with what ``replace`` returns in the place of each expression in its fields."""
+    return cast(S, _value(stage, replace))
+
+
+def _value(value: Anything, replace: Callable[[Expression[Anything]], Anything]) -> Anything:
+    if isinstance(value, Expression):
+        return replace(value)
     if isinstance(value, Model):
-        return _model(value, values)
+        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        changed = {name: _value(item, replace) for name, item in fields.items()}
+        same = all(changed[name] is item for name, item in fields.items())
+        return value if same else value.model_copy(update=changed)
     if isinstance(value, dict):
-        made = {key: _value(item, values) for key, item in value.items()}
+        made = {key: _value(item, replace) for key, item in value.items()}
         return made if any(made[key] is not item for key, item in value.items()) else value
     if isinstance(value, tuple | list):
-        items = type(value)(_value(item, values) for item in value)
+        items = type(value)(_value(item, replace) for item in value)
         return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
     return value
 

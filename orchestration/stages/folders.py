@@ -19,7 +19,9 @@ MOST_FILES: Final = 10_000
 """A folder of code has hundreds; one of data or of a whole system is named by mistake."""
 _MOST_PROBLEMS: Final = 10
 """A folder with more is the wrong one."""
-_LEFT_OUT: Final = frozenset(["__pycache__", ".git", ".DS_Store", ".ipynb_checkpoints", ".venv"])
+_LEFT_OUT: Final = frozenset(
+    ["__pycache__", ".git", ".DS_Store", ".ipynb_checkpoints", ".orchestration", ".venv"]
+)
 _SECRET_NAMES: Final = (
     ".env",
     ".env.*",

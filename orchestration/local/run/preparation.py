@@ -123,15 +123,21 @@ def _bucket(uri: str) -> str:
 
 
 def _upload(s3: Any, uri: str, path: Path) -> None:
+    for each, file in objects(uri, path):
+        bucket, _, key = each.removeprefix("s3://").partition("/")
+        s3.put_object(Bucket=bucket, Key=key, Body=file.read_bytes())
+
+
+def objects(uri: str, path: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the S3 URI and the file of each object that an upload becomes."""
     bucket, _, key = uri.removeprefix("s3://").partition("/")
     if path.is_file():
         whole = f"{key}{path.name}" if key.endswith("/") or not key else key
-        s3.put_object(Bucket=bucket, Key=whole, Body=path.read_bytes())
+        yield f"s3://{bucket}/{whole}", path
         return
     if not path.is_dir():
         raise LocalError(f"missing file or folder {path}, to be uploaded to {uri}")
     prefix = f"{key.rstrip('/')}/" if key else ""
     for file in sorted(path.rglob("*")):
         if file.is_file():
-            name = file.relative_to(path).as_posix()
-            s3.put_object(Bucket=bucket, Key=prefix + name, Body=file.read_bytes())
+            yield f"s3://{bucket}/{prefix}{file.relative_to(path).as_posix()}", file

@@ -1,0 +1,92 @@
+"""A run's logs and objects, kept in a folder after its account is gone.
+
+A folder of a run holds ``report.json``, ``logs/<stage>/<job>.log`` and ``s3/<bucket>/<key>``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from orchestration.local.run.preparation import objects
+
+if TYPE_CHECKING:
+    from orchestration.local.run.report import RunReport
+    from orchestration.local.server.embedded import EmbeddedAws
+
+HOME: Final = ".orchestration"
+"""The folder beside a pipeline for what runs on this machine leave."""
+RUNS: Final = "runs"
+REPORT: Final = "report.json"
+_OURS: Final = ("/.journal/", "/source/")
+"""Parts of keys that a run writes for itself, and copies of the code."""
+
+
+def home(pipeline: Path | None) -> Path:
+    """Return the folder for what runs of a pipeline leave, which git ignores."""
+    folder = (Path() if pipeline is None else pipeline.parent) / HOME
+    folder.mkdir(parents=True, exist_ok=True)
+    ignored = folder / ".gitignore"
+    if not ignored.exists():
+        ignored.write_text("*\n", encoding="utf-8")
+    return folder
+
+
+def keep(
+    aws: EmbeddedAws, report: RunReport, folder: Path, *, uploads: Mapping[str, Path]
+) -> tuple[str, ...]:
+    """Write a run's report, logs and objects into a folder; returns the URIs of the objects.
+
+    Objects that were uploaded for the run, its journal and copies of its code are left out.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / REPORT).write_text(json.dumps(report.to_json(), indent=2, default=str), "utf-8")
+    for stage, job in logged(report):
+        file = folder / "logs" / stage / f"{job}.log"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(aws.logs(job), encoding="utf-8")
+    return tuple(_objects(aws, folder / "s3", uploads))
+
+
+def logged(report: RunReport) -> Iterator[tuple[str, str]]:
+    """Yield stage and name of what has a log: jobs, and endpoints that the run created."""
+    for stage in report.stages:
+        for job in stage.job_names:
+            yield stage.name, job
+    for call in report.calls:
+        if call.operation == "CreateEndpoint" and call.error_code is None:
+            tags = {tag["Key"]: tag["Value"] for tag in call.request.get("Tags", ())}
+            yield tags.get("orchestration:stage", ""), str(call.request["EndpointName"])
+
+
+def _objects(aws: EmbeddedAws, folder: Path, uploads: Mapping[str, Path]) -> Iterator[str]:
+    given = {uri for upload, path in uploads.items() for uri, _ in objects(upload, path)}
+    s3 = aws.client("s3")
+    for bucket, key in _keys(aws.state()["s3"]):
+        uri = f"s3://{bucket}/{key}"
+        if uri in given or any(part in f"/{key}" for part in _OURS) or not _is_path(key):
+            continue
+        file = folder / bucket / key
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(s3.get_object(Bucket=bucket, Key=key)["Body"].read())
+        except (FileExistsError, IsADirectoryError, NotADirectoryError):
+            continue  # In S3, `a` and `a/b` can both be objects.
+        yield uri
+
+
+def _keys(buckets: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    return ((bucket, key) for bucket, contents in buckets.items() for key in contents)
+
+
+def _is_path(key: str) -> bool:
+    """Return whether a key names a file below a folder."""
+    return all(part not in ("", ".", "..") for part in key.split("/"))
+
+
+def kept_runs(folder: Path) -> list[Path]:
+    """Return the folders of kept runs, the newest first."""
+    found: Iterable[Path] = (folder / HOME / RUNS).glob(f"*/{REPORT}")
+    return [each.parent for each in sorted(found, key=lambda each: each.stat().st_mtime)[::-1]]

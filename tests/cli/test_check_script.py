@@ -1,0 +1,182 @@
+"""A stage's script runs alone, with its container's variables, on data of this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+
+PIPELINE = """\
+name: means
+region: us-east-1
+parameters:
+  bucket: {}
+  data: {}
+  times: {type: number, default: 3}
+workspace: {join: ["s3://", {parameter: bucket}, /means]}
+stages:
+  staging: {kind: data_staging, source: {parameter: data}}
+  train:
+    kind: training_job
+    framework: {name: sklearn, version: 1.2-1}
+    source: {directory: src, entry_point: train.py}
+    hyperparameters: {times: {parameter: times}}
+    channels: {train: {join: [{ref: staging.location}, /train]}}
+    cluster: {instance_type: ml.m5.large}
+    checkpoints: {}
+    spot: {max_wait_s: 90000}
+    metrics: {mean: 'mean=([0-9.]+)', loss: 'loss=([0-9.]+)'}
+  evaluate:
+    kind: checkpoint_evaluation
+    checkpoints: {ref: train.checkpoints}
+    data: {join: [{ref: staging.location}, /holdout]}
+    framework: {name: sklearn, version: 1.2-1}
+    source: {directory: src, entry_point: evaluate.py}
+    instance_type: ml.m5.large
+    metric: error
+    direction: min
+    threshold: {value: 0.0}
+  deploy:
+    kind: deployment
+    model_data: {ref: train.model_artifacts}
+    model_archive: true
+    framework: {name: sklearn, version: 1.2-1}
+    environment: {SAGEMAKER_PROGRAM: inference.py, SAGEMAKER_SUBMIT_DIRECTORY: /opt/ml/model/code}
+    instance_type: ml.m5.large
+"""
+TRAIN = """\
+import argparse, os, pathlib
+parser = argparse.ArgumentParser()
+parser.add_argument("--times", type=int)
+times = parser.parse_args().times
+files = pathlib.Path(os.environ["SM_CHANNEL_TRAIN"]).glob("*.txt")
+numbers = [float(file.read_text()) for file in files]
+mean = sum(numbers) / len(numbers)
+print(f"mean={mean}")
+base = pathlib.Path(os.environ["SM_INPUT_DIR"]).parent
+for step in range(times):
+    (base / f"checkpoints/step-{step}").mkdir(parents=True)
+    (base / f"checkpoints/step-{step}/mean").write_text(str(mean + step))
+model = pathlib.Path(os.environ["SM_MODEL_DIR"])
+(model / "mean").write_text(str(mean))
+"""
+EVALUATE = """\
+import argparse, json, pathlib
+parser = argparse.ArgumentParser()
+for name in ("checkpoint", "data", "output"):
+    parser.add_argument(f"--{name}", type=pathlib.Path)
+given = parser.parse_args()
+truth = float((given.data / "truth.txt").read_text())
+error = abs(float((given.checkpoint / "mean").read_text()) - truth)
+(given.output / "evaluation.json").write_text(json.dumps({"metrics": {"error": error}}))
+"""
+INFERENCE = """\
+import json, pathlib
+def model_fn(directory):
+    return float((pathlib.Path(directory) / "mean").read_text())
+def input_fn(body, content_type):
+    return json.loads(body)
+def predict_fn(data, model):
+    return [model - each for each in data]
+def output_fn(prediction, accept):
+    return json.dumps(prediction)
+"""
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Path:
+    """A pipeline whose scripts need the standard library only."""
+    files = {
+        "means.yaml": PIPELINE,
+        "src/train.py": TRAIN,
+        "src/evaluate.py": EVALUATE,
+        "data/train/a.txt": "2",
+        "data/train/b.txt": "4",
+        "data/holdout/truth.txt": "3.5",
+        "run.yaml": "parameters: {bucket: work, data: s3://given/set}\nuploads: {data: s3://given/set}",
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    return tmp_path / "means.yaml"
+
+
+@pytest.mark.thorough
+def test_scripts_are_checked_one_after_the_other(orchestrate: Command, pipeline: Path) -> None:
+    # The threshold that no checkpoint keeps is about the run, and not about the script.
+    said = orchestrate("check-script", pipeline, "train", "--json", "-p", "times=2")
+    assert said.status == 0
+    trained = said.document
+    assert trained["inputs"] == [
+        {"name": "train", "place": "/opt/ml/input/data/train", "files": 2, "size": 2}
+    ]
+    assert trained["environment"]["SM_CHANNEL_TRAIN"] == "/opt/ml/input/data/train"
+    assert trained["environment"]["SM_HP_TIMES"] == "2"
+    assert trained["metrics"] == {"mean": 3.0}
+    assert trained["missing_metrics"] == ["loss"]
+    assert trained["checkpoints"] == ["step-0", "step-1"]
+    assert trained["model"] == [{"path": "mean", "size": 3}]
+    said = orchestrate("check-script", pipeline, "evaluate")
+    assert said.status == 0
+    assert "checkpoints: /opt/ml/processing/input/checkpoint (2 files, 6 bytes)" in said.err
+    assert 'evaluation.json: {"metrics": {"error": 0.5}}' in said.out
+    assert (pipeline.parent / ".orchestration/.gitignore").read_text() == "*\n"
+
+
+def test_a_model_of_a_folder_is_loaded_and_answers(
+    orchestrate: Command, pipeline: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "model/code").mkdir(parents=True)
+    (tmp_path / "model/mean").write_text("7")
+    (tmp_path / "model/code/inference.py").write_text(INFERENCE)
+    (tmp_path / "request.json").write_text("[1, 2]")
+    said = orchestrate(
+        *("check-script", pipeline, "deploy", "--channel", f"model={tmp_path / 'model'}"),
+        *("--request", f"@{tmp_path / 'request.json'}"),
+    )
+    assert said.status == 0
+    assert "answer: [6.0, 5.0]" in said.out
+
+
+def test_a_script_that_fails_shows_its_traceback(orchestrate: Command, pipeline: Path) -> None:
+    (pipeline.parent / "src/train.py").write_text("import os\nos.environ['SM_CHANNEL_TRAIM']\n")
+    said = orchestrate("check-script", pipeline, "train", "--json")
+    assert said.status == 1
+    assert said.document["state"] == "failed"
+    assert "KeyError: 'SM_CHANNEL_TRAIM'" in said.document["cause"]
+    assert any(line.startswith("Traceback") for line in said.document["log"])
+    assert "KeyError: 'SM_CHANNEL_TRAIM'" in said.err
+    [log] = (pipeline.parent / ".orchestration/scripts/train/logs/train").iterdir()
+    assert "KeyError" in log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tran"], "there is no stage 'tran'; did you mean 'train'?"),
+        (["staging"], "stages.staging.kind: a data_staging has no script of its own"),
+        (["deploy"], "stages.deploy.model_data: reads train.model_artifacts; check train first"),
+        (["train", "--channel", "trian=."], "has no input 'trian'; did you mean 'train'?"),
+        (["train", "--channel", "train=nowhere"], "there is no file or folder nowhere"),
+        (["train", "-p", "data=s3://other/set"], "channels.train.uri: no file is given for 's3://"),
+    ],
+)
+def test_what_is_missing_is_said_before_anything_runs(
+    orchestrate: Command, pipeline: Path, arguments: list[str], message: str
+) -> None:
+    said = orchestrate("check-script", pipeline, *arguments)
+    assert said.status == 1
+    assert message in said.err
+
+
+def test_what_no_channel_or_request_is_is_a_usage_error(
+    orchestrate: Command, pipeline: Path
+) -> None:
+    said = orchestrate("check-script", pipeline, "train", "--channel", "train=s3://bucket/train")
+    assert said.status == 2
+    assert "of this machine" in said.err
+    said = orchestrate("check-script", pipeline, "deploy", "--request", "{")
+    assert said.status == 2
+    assert "--content-type" in said.err
