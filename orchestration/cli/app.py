@@ -12,8 +12,10 @@ from orchestration.cli.commands.rendering import Artefact, Backend, Driver, Form
 from orchestration.cli.naming import use_stages
 from orchestration.cli.options import (
     Json,
+    Keep,
     Measurements,
     No,
+    Page,
     Parameters,
     Pipeline,
     Profile,
@@ -289,6 +291,8 @@ def run(
     ] = 0.02,
     approve: Yes = None,
     reject: No = None,
+    keep: Keep = False,
+    report: Page = None,
     as_json: Json = False,
 ) -> None:
     """Run it from this machine.
@@ -298,12 +302,14 @@ def run(
     jobs, follows them and cleans up. Ctrl-C stops what runs; a second one leaves at once. After a
     crash, the same command with the same `--run-id` goes on, and pays nothing twice. Parameters and
     uploads for the embedded AWS are also read from `run.yaml` beside the pipeline.
+
+    Example: `orchestrate run digits.yaml --report run.html --keep`
     """
     replies = Replies(approve or (), reject or ())
     if aws:
         from orchestration.cli.commands import account
 
-        account.check_options(on, uploads or ())
+        account.check_options(on, uploads or (), keep=keep, report=report)
         account.run(
             pipeline,
             parameters or (),
@@ -315,6 +321,7 @@ def run(
         )
         return
     from orchestration.cli.commands import running
+    from orchestration.cli.commands.embedded import leaving
 
     running.check_options(region, profile)
     running.run(
@@ -325,6 +332,7 @@ def run(
         run_id=run_id,
         time_scale=time_scale,
         replies=replies,
+        left=leaving.Left(keep, report),
         as_json=as_json,
     )
 

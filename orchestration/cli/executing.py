@@ -33,7 +33,7 @@ Url = Annotated[
     ),
 ]
 OfRun = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--run-id",
         metavar="ID",
@@ -147,7 +147,11 @@ def rerun(
 def logs(
     pipeline: Pipeline,
     stage: Annotated[str, typer.Argument(metavar="STAGE", help="The stage that started the jobs.")],
-    run_id: OfRun,
+    run_id: OfRun = None,
+    kept: Annotated[
+        bool,
+        typer.Option("--kept", help="Of a run on this machine with --keep; default: the newest."),
+    ] = False,
     host: Annotated[
         str | None, typer.Option(metavar="HOST", help="Only of this host, algo-1; default: of all.")
     ] = None,
@@ -166,10 +170,18 @@ def logs(
 
     Of all hosts, from CloudWatch, each line after the job, the host and the time (UTC). Whatever
     runs the pipeline: Step Functions, Airflow, or `orchestrate run --aws`. A loop's and a repeated
-    job's logs follow each other. Exit status: 1 if the stage has started no job in this run.
+    job's logs follow each other. With --kept, those of a run of `orchestrate run --keep`. Exit
+    status: 1 if the stage has started no job in this run.
 
     Example: `orchestrate logs digits.yaml train --run-id 2026-11-22 --tail 20 --follow`
     """
+    if kept:
+        from orchestration.cli.commands.embedded import kept_logs
+
+        kept_logs.logs(pipeline, stage, run_id, tail=tail, as_json=as_json)
+        return
+    if run_id is None:
+        raise typer.BadParameter("is needed, or --kept", param_hint="--run-id")
     from orchestration.cli.commands.deployed import logging
 
     wanted = logging.Wanted(host=host, tail=tail, follow=follow, every_s=every_s, as_json=as_json)

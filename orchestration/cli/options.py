@@ -31,6 +31,13 @@ Uploads = Annotated[
     list[str] | None,
     typer.Option("--upload", metavar="LOCAL=S3URI", help="File or folder to put into S3."),
 ]
+Keep = Annotated[
+    bool, typer.Option("--keep", help="Keep logs and S3 in .orchestration/ beside the pipeline.")
+]
+Page = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="HTML page to write about the run."),
+]
 Agreed = Annotated[bool, typer.Option("--yes", "-y", help="Change the account without asking.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show the changes.")]
 Full = Annotated[bool, typer.Option("--full", help="Show changes as whole diffs of JSON.")]

@@ -125,6 +125,7 @@ def test_scripts_are_checked_one_after_the_other(orchestrate: Command, pipeline:
     assert (pipeline.parent / ".orchestration/.gitignore").read_text() == "*\n"
 
 
+@pytest.mark.thorough
 def test_a_model_of_a_folder_is_loaded_and_answers(
     orchestrate: Command, pipeline: Path, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -40,7 +41,9 @@ class Profile:
         return new_session(self.region, self.name).client(service_name, config=config)
 
 
-def check_options(driver: Driver, uploads: Sequence[str]) -> None:
+def check_options(
+    driver: Driver, uploads: Sequence[str], *, keep: bool, report: Path | None
+) -> None:
     """Refuse what only the embedded AWS can do."""
     if driver is not Driver.DIRECT:
         raise typer.BadParameter(
@@ -52,6 +55,12 @@ def check_options(driver: Driver, uploads: Sequence[str]) -> None:
         raise typer.BadParameter(
             "is for the embedded AWS; put data into your own account with `aws s3 cp`",
             param_hint="--upload",
+        )
+    if keep or report is not None:
+        raise typer.BadParameter(
+            "is for the embedded AWS; in your own account logs and objects stay, and "
+            "`orchestrate logs` prints those of a stage",
+            param_hint="--keep" if keep else "--report",
         )
 
 

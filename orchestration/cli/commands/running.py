@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from orchestration.cli import run_file, values
+from orchestration.cli.commands.embedded.leaving import Left
 from orchestration.cli.commands.rendering import Driver
 from orchestration.cli.naming import named
 from orchestration.cli.output import FAILED, console, document, note, require
@@ -45,6 +46,7 @@ def run(
     run_id: str | None,
     time_scale: float,
     replies: Replies,
+    left: Left,
     as_json: bool,
 ) -> None:
     """Run a pipeline, show its report, and exit with 1 if it failed."""
@@ -75,6 +77,7 @@ def run(
             run_id=run_id,
             on_progress=on_progress,
             on_question=person,
+            on_end=left.writer(loaded, which.path, files),
             time_scale=time_scale,
         )
     if as_json:

@@ -57,6 +57,8 @@ class Template:
     """Packages that its scripts import on this machine; on SageMaker the containers have them."""
     scripts: Mapping[str, str]
     """Files in which one's own code goes, and what each does."""
+    trains: str = "train"
+    """The stage that trains."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """Further parameters for runs on this machine, as YAML."""
 
@@ -100,6 +102,7 @@ TEMPLATES: Final[Mapping[str, Template]] = {
             "src/evaluate.py": "how good the best model is",
             "src/inference.py": "how the endpoint answers",
         },
+        trains="tune",
         parameters={"jobs": "2"},
     ),
 }
@@ -166,6 +169,7 @@ def _surround(template: Template, directory: Path, name: str) -> None:
         "NAME": name,
         "ABOUT": template.about,
         "DATA": template.made,
+        "STAGE": template.trains,
         "SCRIPTS": "\n".join(f"| `{path}` | {about} |" for path, about in template.scripts.items()),
         "GIVEN": "\n".join(f'        "{each}": "{value}",' for each, value in given.items()),
         "SETTINGS": "\n".join(f"{each.upper()}={value}" for each, value in given.items()),

@@ -6,6 +6,7 @@ A folder of a run holds ``report.json``, ``logs/<stage>/<job>.log`` and ``s3/<bu
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -86,7 +87,15 @@ def _is_path(key: str) -> bool:
     return all(part not in ("", ".", "..") for part in key.split("/"))
 
 
-def kept_runs(folder: Path) -> list[Path]:
-    """Return the folders of kept runs, the newest first."""
-    found: Iterable[Path] = (folder / HOME / RUNS).glob(f"*/{REPORT}")
+def run_folder(pipeline: Path | None, name: str, run_id: str) -> Path:
+    """Return the folder of a run of the pipeline of that name, which is made anew."""
+    folder = home(pipeline) / RUNS / name / run_id
+    shutil.rmtree(folder, ignore_errors=True)
+    return folder
+
+
+def kept_runs(pipeline: Path | None, name: str) -> list[Path]:
+    """Return the folders of the runs of a pipeline that were kept, the newest first."""
+    beside = Path() if pipeline is None else pipeline.parent
+    found: Iterable[Path] = (beside / HOME / RUNS / name).glob(f"*/{REPORT}")
     return [each.parent for each in sorted(found, key=lambda each: each.stat().st_mtime)[::-1]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 _ROLE = "EmbeddedSageMakerExecution"
 
+OnEnd = Callable[[EmbeddedAws, RunReport], None]
+"""Is called with the account of a run that has ended, and its report."""
+
 
 def run(
     pipeline: Pipeline,
@@ -41,6 +44,7 @@ def run(
     run_id: str | None = None,
     on_progress: OnProgress | None = None,
     on_question: OnQuestion | None = None,
+    on_end: OnEnd | None = None,
     time_scale: float = 0.02,
     airflow: LocalAirflow | None = None,
 ) -> RunReport:
@@ -50,7 +54,8 @@ def run(
     folders by S3 URI) and the folders of code. Without ``aws`` the run gets a new account in the
     pipeline's region, in which a second of AWS takes ``time_scale`` real seconds; without
     ``airflow``, a new Airflow. The parameter ``role`` is optional. ``on_question`` answers for a
-    person: it is given a stage and its question.
+    person: it is given a stage and its question. ``on_end`` is given the account and the report
+    before the account goes.
 
     Raises :class:`~orchestration.errors.DeployError` if parameters do not fit or code is
     missing.
@@ -79,7 +84,10 @@ def run(
             airflow=airflow,
         )
         with asking(on_question, workflow, attempt.places, account):
-            return attempt.run(on, [stage.name for stage in pipeline.every_stage])
+            ended = attempt.run(on, [stage.name for stage in pipeline.every_stage])
+        if on_end is not None:
+            on_end(account, ended)
+        return ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

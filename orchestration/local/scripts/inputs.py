@@ -15,6 +15,7 @@ from orchestration.stages.processing.stage import ProcessingJob
 from orchestration.stages.staging import DataStaging
 from orchestration.stages.training import TrainingJob
 from orchestration.stages.training.channels import FileSystemChannel, S3Channel
+from orchestration.stages.tuning import TuningJob
 from orchestration.stages.values import Text
 
 _SUBJECTS: Final = ("model", "checkpoints", "data")
@@ -105,8 +106,10 @@ def wants_archive(stage: Stage, name: str, stages: Mapping[str, Stage]) -> bool:
     if isinstance(stage, Deployment):
         return stage.model_archive or stage.model_data is None
     value = getattr(stage, "model", None)
-    made = stages.get(value.stage) if isinstance(value, Ref) else None
-    return made is not None and bool(type(made).outputs.is_archive(made, value.output))
+    if not isinstance(value, Ref) or value.stage not in stages:
+        return False
+    made = stages[value.stage]
+    return bool(type(made).outputs.is_archive(made, value.output))
 
 
 _AROUND: Final = {
@@ -129,11 +132,13 @@ _AROUND: Final = {
 
 def without_surroundings(stage: Stage) -> Stage:
     """Return the stage without what is not about its script; raise for one without a script."""
+    if isinstance(stage, TuningJob):
+        stage = _first_job(stage)
     if not isinstance(stage, TrainingJob | ProcessingJob | CheckpointEvaluation | Deployment):
         kind = getattr(stage, "kind", type(stage).__name__)
         message = (
-            f"a {kind} has no script of its own; this checks training_job, processing_job, "
-            "checkpoint_evaluation and deployment"
+            f"a {kind} has no script of its own; this checks training_job, tuning_job, "
+            "processing_job, checkpoint_evaluation and deployment"
         )
         raise PipelineError([Problem("kind", message, stage=stage.name)])
     if stage.for_each is not None:
@@ -144,3 +149,21 @@ def without_surroundings(stage: Stage) -> Stage:
         raise PipelineError([Problem("training_job", message, stage=stage.name)])
     known = {name: value for name, value in _AROUND.items() if name in type(stage).model_fields}
     return stage.model_copy(update=known)
+
+
+def _first_job(search: TuningJob) -> TrainingJob:
+    """Return a training job of a search, with the first value of each range."""
+    fields = {name: getattr(search, name) for name in TrainingJob.model_fields if name != "kind"}
+    tried = {
+        name: (values.categorical or values.integer or values.continuous or (0,))[0]
+        for name, values in search.ranges.items()
+    }
+    objective = search.objective
+    metrics = {} if objective.regex is None else {objective.metric: objective.regex}
+    return TrainingJob.model_construct(
+        **{
+            **fields,
+            "hyperparameters": {**search.hyperparameters, **tried},
+            "metrics": {**search.metrics, **metrics},
+        }
+    )

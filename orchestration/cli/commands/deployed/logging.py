@@ -43,7 +43,7 @@ def logs(
     if wanted.follow and wanted.as_json:
         raise typer.BadParameter("has no end to print a document at", param_hint="--follow")
     loaded = named(pipeline).load()
-    _check(loaded, stage)
+    check_stage(loaded, stage)
     require(MODULES, what="reading logs")
     from orchestration.runs import Jobs, Logs, tokens_of
 
@@ -70,7 +70,8 @@ def logs(
         raise typer.Exit(INTERRUPTED) from error
 
 
-def _check(pipeline: Pipeline, stage: str) -> None:
+def check_stage(pipeline: Pipeline, stage: str) -> None:
+    """Refuse the name of a stage that a pipeline does not have."""
     names = [each.name for each in pipeline.every_stage]
     if stage not in names:
         raise typer.BadParameter(
