@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchestration import Pipeline
+from orchestration.expressions import Json
 from orchestration.local.account.records import RecordedCall
 from orchestration.local.pages import page
 from orchestration.local.pages.curves import curves
@@ -62,7 +63,7 @@ def pipeline(tmp_path: Path) -> Pipeline:
 
 @pytest.fixture
 def report() -> RunReport:
-    rows = [
+    rows: list[Json] = [
         {"checkpoint": f"s3://w/c/epoch-{number}/", "metric": 1 / (number + 1)}
         for number in range(12)
     ]

@@ -28,14 +28,14 @@ class Curve:
 
 
 def curves(report: RunReport, logs: Mapping[str, str]) -> Iterator[Curve]:
-    """Yield the curves of a run's training jobs, by the regular expressions of their metrics."""
+    """Yield the curves of a run's training jobs: metrics with more than one value."""
     for call in report.calls:
         if call.operation != "CreateTrainingJob" or call.error_code is not None:
             continue
         job = str(call.request["TrainingJobName"])
         for definition in call.request["AlgorithmSpecification"].get("MetricDefinitions", ()):
             values = tuple(_values(definition["Regex"], logs.get(job, "")))
-            if values:
+            if len(values) > 1:
                 yield Curve(job, definition["Name"], values)
 
 
