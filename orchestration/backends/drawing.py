@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+from orchestration.refs import Ref
+
+if TYPE_CHECKING:
+    from orchestration.stages import Stage
 
 State = Literal["succeeded", "failed", "skipped", "not reached", ""]
 
@@ -37,16 +42,33 @@ class Box:
     state: State = ""
 
 
+def boxes(
+    stages: Iterable[Stage], notes: Mapping[str, str], states: Mapping[str, State] | None = None
+) -> list[Box]:
+    """Return the boxes of stages, each below those that it refers to or waits for."""
+    return [
+        Box(
+            name=stage.name,
+            below=tuple(
+                dict.fromkeys(
+                    [*(n.stage for _, n in stage.references() if isinstance(n, Ref)), *stage.after]
+                )
+            ),
+            note=notes.get(stage.name, ""),
+            state=(states or {}).get(stage.name, ""),
+        )
+        for stage in stages
+    ]
+
+
 def svg(boxes: Sequence[Box], title: str) -> str:
     """Return the picture as an SVG element, which is a whole file as well."""
     rows = _rows(boxes)
     width = max(len(row) for row in rows) * (_WIDTH + _APART) - _APART + 4
     height = len(rows) * (_HEIGHT + _BELOW) - _BELOW + 4
     places = dict(_places(rows, width))
-    known = {box.name for box in boxes}
-    edges = [(above, box.name) for box in boxes for above in box.below if above in known]
     body = [
-        *(_edge(places[above], places[name]) for above, name in edges),
+        *(_edge(places[above], places[name]) for above, name in _edges(boxes)),
         *(_box(box, *places[box.name]) for box in boxes),
     ]
     return (
@@ -54,6 +76,21 @@ def svg(boxes: Sequence[Box], title: str) -> str:
         f'width="{width}" height="{height}" font-family="system-ui, sans-serif" font-size="13">'
         f"<title>{escape(title)}</title>{''.join(body)}</svg>"
     )
+
+
+def _edges(boxes: Sequence[Box]) -> Iterator[tuple[str, str]]:
+    """Yield who waits for whom, but for what follows from others."""
+    below = {box.name: box.below for box in boxes}
+
+    def before(name: str) -> set[str]:
+        own = {above for above in below[name] if above in below}
+        return own.union(*map(before, own))
+
+    for name, own in below.items():
+        implied = set[str]().union(*(before(above) for above in own if above in below))
+        for above in own:
+            if above in below and above not in implied:
+                yield above, name
 
 
 def _rows(boxes: Sequence[Box]) -> list[list[str]]:

@@ -47,6 +47,7 @@ class Format(StrEnum):
 
     MERMAID = "mermaid"
     DOT = "dot"
+    SVG = "svg"
 
 
 BACKENDS = tuple(Backend)
@@ -119,11 +120,18 @@ def _companion(workflow: Workflow) -> str:
 
 
 def graph(pipeline: str, form: Format, output: Path | None, *, check: bool) -> None:
-    """Draw a pipeline."""
-    from orchestration.backends import picture
+    """Draw a pipeline: its steps, or as SVG its stages."""
+    from orchestration.backends import drawing, picture
 
-    workflow = named(pipeline).load().lower()
-    text = picture.mermaid(workflow) if form is Format.MERMAID else picture.dot(workflow)
+    loaded = named(pipeline).load()
+    match form:
+        case Format.MERMAID:
+            text = picture.mermaid(loaded.lower())
+        case Format.DOT:
+            text = picture.dot(loaded.lower())
+        case Format.SVG:
+            kinds = {stage.name: getattr(stage, "kind", "") for stage in loaded.every_stage}
+            text = drawing.svg(drawing.boxes(loaded.every_stage, kinds), loaded.name) + "\n"
     again = f"orchestrate graph {pipeline} --format {form.value} -o {output}"
     deliver(text, output, check=check, again=again)
 

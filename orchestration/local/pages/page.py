@@ -8,10 +8,9 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestration.backends.drawing import Box, svg
+from orchestration.backends.drawing import boxes, svg
 from orchestration.local.pages.curves import curves, drawn
 from orchestration.local.pages.page_style import STYLE
-from orchestration.refs import Ref
 from orchestration.runtime.verdict.drawing import dots
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def page(report: RunReport, pipeline: Pipeline, logs: Mapping[str, str]) -> str:
         f'<p class="quiet">Run {escape(report.run_id)} on {escape(report.on)}, '
         f"{report.started:%Y-%m-%d %H:%M} UTC, {report.duration_s:.1f} s, on an embedded AWS</p>",
         *_failure(report),
-        f'<div class="graph">{svg(_boxes(report, pipeline), f"Stages of {report.pipeline}")}</div>',
+        _graph(report, pipeline),
         *_timeline(report),
         *_metrics(report, logs),
         *(part for stage in report.stages for part in _compared(report, stage)),
@@ -64,22 +63,10 @@ def _failure(report: RunReport) -> Iterator[str]:
             yield f"<p>{escape(stage.name)}:</p><pre>{escape(chr(10).join(stage.log))}</pre>"
 
 
-def _boxes(report: RunReport, pipeline: Pipeline) -> list[Box]:
-    ended = {stage.name: stage for stage in report.stages}
-    return [
-        Box(
-            name=stage.name,
-            below=tuple(
-                {
-                    **dict.fromkeys(n.stage for _, n in stage.references() if isinstance(n, Ref)),
-                    **dict.fromkeys(stage.after),
-                }
-            ),
-            note=_ended(ended[stage.name]),
-            state=ended[stage.name].state,
-        )
-        for stage in pipeline.every_stage
-    ]
+def _graph(report: RunReport, pipeline: Pipeline) -> str:
+    notes = {stage.name: _ended(stage) for stage in report.stages}
+    drawn = boxes(pipeline.every_stage, notes, {stage.name: stage.state for stage in report.stages})
+    return f'<div class="graph">{svg(drawn, f"Stages of {report.pipeline}")}</div>'
 
 
 def _ended(stage: StageReport) -> str:
