@@ -11,6 +11,7 @@ from orchestration.cli import answers, deploying, executing, inspecting, probing
 from orchestration.cli.commands.rendering import Artefact, Backend, Driver, Format
 from orchestration.cli.naming import use_stages
 from orchestration.cli.options import (
+    InAccount,
     Json,
     Keep,
     Measurements,
@@ -18,9 +19,11 @@ from orchestration.cli.options import (
     Page,
     Parameters,
     Pipeline,
+    PipelineHere,
     Profile,
     Region,
     RunId,
+    TimeScale,
     Uploads,
     Yes,
 )
@@ -271,24 +274,15 @@ def vendor_runtime(
 
 @app.command()
 def run(
-    pipeline: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PIPELINE", help="YAML file or module:attribute; default: as in run.yaml."
-        ),
-    ] = None,
+    pipeline: PipelineHere = None,
     on: Annotated[Driver, typer.Option("--on", help="What runs it.")] = Driver.DIRECT,
     parameters: Parameters = None,
     uploads: Uploads = None,
     run_id: RunId = None,
-    aws: Annotated[
-        bool, typer.Option("--aws", help="In an account at AWS, which costs; only directly.")
-    ] = False,
+    aws: InAccount = False,
     region: Region = None,
     profile: Profile = None,
-    time_scale: Annotated[
-        float, typer.Option(min=0.0001, max=1.0, help="Real seconds per second of AWS.")
-    ] = 0.02,
+    time_scale: TimeScale = 0.02,
     approve: Yes = None,
     reject: No = None,
     keep: Keep = False,

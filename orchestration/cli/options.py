@@ -31,6 +31,18 @@ Uploads = Annotated[
     list[str] | None,
     typer.Option("--upload", metavar="LOCAL=S3URI", help="File or folder to put into S3."),
 ]
+PipelineHere = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="PIPELINE", help="YAML file or module:attribute; default: as in run.yaml."
+    ),
+]
+InAccount = Annotated[
+    bool, typer.Option("--aws", help="In an account at AWS, which costs; only directly.")
+]
+TimeScale = Annotated[
+    float, typer.Option(min=0.0001, max=1.0, help="Real seconds per second of AWS.")
+]
 Keep = Annotated[
     bool, typer.Option("--keep", help="Keep logs and S3 in .orchestration/ beside the pipeline.")
 ]

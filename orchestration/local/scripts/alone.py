@@ -89,7 +89,7 @@ def alone(
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of values before a run: parameters, and outputs of other stages."""
+    """The values that are known before a run: parameters, and outputs of other stages."""
 
     stages: Mapping[str, Stage]
     parameters: Mapping[str, Json]

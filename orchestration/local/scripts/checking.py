@@ -114,7 +114,7 @@ class _Given:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What earlier checks of other stages have left."""
+    """The results of earlier checks of other stages."""
 
     folder: Path
     stage: str

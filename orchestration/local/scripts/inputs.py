@@ -26,11 +26,11 @@ class Input:
     """Data that a script reads."""
 
     name: str
-    """What ``--channel`` calls it."""
+    """The name that ``--channel`` gives it."""
     field: str
     """Its path in the stage."""
     place: str
-    """Where the script finds it."""
+    """The folder in which the script finds it."""
     uri: Any
     """The S3 URI, or the expression for it."""
 

@@ -48,7 +48,7 @@ class ScriptReport:
     duration_s: float
     inputs: tuple[GivenInput, ...]
     command: tuple[str, ...] = ()
-    """What was started in the container."""
+    """The program that was started in the container, with its arguments."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that the training toolkit set, with the container's paths."""
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -58,13 +58,13 @@ class ScriptReport:
     model: tuple[Written, ...] = ()
     """The files of ``model.tar.gz``."""
     results: tuple[Written, ...] = ()
-    """Whatever else it left."""
+    """Further files that it left."""
     evaluation: Mapping[str, Any] | None = None
     """The content of ``evaluation.json``."""
     answer: Any = None
     """The model's answer to the request."""
     folder: Path
-    """Where logs and results are."""
+    """The folder with logs and results."""
     log: tuple[str, ...] = ()
     """The last lines of the script that failed, with its traceback."""
 

@@ -1,4 +1,4 @@
-"""What a run on this machine leaves, where that is asked for: a folder, and a page."""
+"""A folder and a page about a run on this machine, where they are asked for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What is written at the end of a run."""
+    """The files to write at the end of a run."""
 
     keep: bool
     """Keep logs and objects in a folder."""
