@@ -124,14 +124,12 @@ def graph(pipeline: str, form: Format, output: Path | None, *, check: bool) -> N
     from orchestration.backends import drawing, picture
 
     loaded = named(pipeline).load()
-    match form:
-        case Format.MERMAID:
-            text = picture.mermaid(loaded.lower())
-        case Format.DOT:
-            text = picture.dot(loaded.lower())
-        case Format.SVG:
-            kinds = {stage.name: getattr(stage, "kind", "") for stage in loaded.every_stage}
-            text = drawing.svg(drawing.boxes(loaded.every_stage, kinds), loaded.name) + "\n"
+    if form is Format.SVG:
+        kinds = {stage.name: getattr(stage, "kind", "") for stage in loaded.every_stage}
+        text = drawing.svg(drawing.boxes(loaded.every_stage, kinds), loaded.name) + "\n"
+    else:
+        draw = picture.mermaid if form is Format.MERMAID else picture.dot
+        text = draw(loaded.lower())
     again = f"orchestrate graph {pipeline} --format {form.value} -o {output}"
     deliver(text, output, check=check, again=again)
 
