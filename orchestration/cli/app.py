@@ -25,6 +25,7 @@ from orchestration.cli.options import (
     RunId,
     TimeScale,
     Uploads,
+    Watched,
     Yes,
 )
 from orchestration.cli.output import Commands, say
@@ -287,6 +288,7 @@ def run(
     reject: No = None,
     keep: Keep = False,
     report: Page = None,
+    watch: Watched = False,
     as_json: Json = False,
 ) -> None:
     """Run it from this machine.
@@ -303,7 +305,7 @@ def run(
     if aws:
         from orchestration.cli.commands import account
 
-        account.check_options(on, uploads or (), keep=keep, report=report)
+        account.check_options(on, uploads or (), keep=keep, report=report, watch=watch)
         account.run(
             pipeline,
             parameters or (),
@@ -318,7 +320,8 @@ def run(
     from orchestration.cli.commands.embedded import leaving
 
     running.check_options(region, profile)
-    running.run(
+    running.run_or_watch(
+        watch,
         pipeline,
         on,
         parameters or (),

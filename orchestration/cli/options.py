@@ -50,6 +50,9 @@ Page = Annotated[
     Path | None,
     typer.Option("--report", metavar="FILE", help="HTML page to write about the run."),
 ]
+Watched = Annotated[
+    bool, typer.Option("--watch", help="Run it again whenever its files change, until Ctrl-C.")
+]
 Agreed = Annotated[bool, typer.Option("--yes", "-y", help="Change the account without asking.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show the changes.")]
 Full = Annotated[bool, typer.Option("--full", help="Show changes as whole diffs of JSON.")]

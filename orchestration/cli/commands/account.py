@@ -42,7 +42,7 @@ class Profile:
 
 
 def check_options(
-    driver: Driver, uploads: Sequence[str], *, keep: bool, report: Path | None
+    driver: Driver, uploads: Sequence[str], *, keep: bool, report: Path | None, watch: bool
 ) -> None:
     """Refuse what only the embedded AWS can do."""
     if driver is not Driver.DIRECT:
@@ -55,6 +55,10 @@ def check_options(
         raise typer.BadParameter(
             "is for the embedded AWS; put data into your own account with `aws s3 cp`",
             param_hint="--upload",
+        )
+    if watch:
+        raise typer.BadParameter(
+            "is for the embedded AWS: every change would start paid jobs", param_hint="--watch"
         )
     if keep or report is not None:
         raise typer.BadParameter(

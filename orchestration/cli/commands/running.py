@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -35,6 +35,20 @@ def check_options(region: str | None, profile: str | None) -> None:
             "is for runs in your own account: give --aws too",
             param_hint=("--region" if region else "--profile"),
         )
+
+
+def run_or_watch(
+    watch: bool, pipeline: str | None, driver: Driver, *given: Sequence[str], **options: Any
+) -> None:
+    """Run a pipeline as :func:`run` does; with ``watch`` again after each change of its files."""
+    if not watch:
+        run(pipeline, driver, *given, **options)
+        return
+    if options["as_json"]:
+        raise typer.BadParameter("has no end to print a document at", param_hint="--watch")
+    from orchestration.cli.commands.embedded.watching import repeatedly
+
+    repeatedly(pipeline, lambda: run(pipeline, driver, *given, **options))
 
 
 def run(

@@ -1,0 +1,85 @@
+"""``orchestrate run --watch``: run again whenever a file of the pipeline has changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from orchestration.cli import run_file
+from orchestration.cli.naming import Named, named
+from orchestration.cli.output import note
+from orchestration.errors import OrchestrationError
+
+_EVERY_S: Final = 0.5
+_MOST_NAMES: Final = 3
+
+_Seen = Mapping[Path, tuple[int, int]]
+"""Time of the last change and size, by file."""
+
+
+def repeatedly(pipeline: str | None, once: Callable[[], None]) -> None:
+    """Run a pipeline, and again after each change of its files, until somebody interrupts it.
+
+    All stages run again, in an account of their own.
+    """
+    which = named(pipeline or run_file.pipeline_here())
+    if which.path is None:
+        raise typer.BadParameter("watches the files of a YAML pipeline", param_hint="--watch")
+    places = {which.path}
+    while True:
+        places |= set(_places(which, which.path))
+        before = _seen(places)
+        try:
+            once()
+        except (OrchestrationError, typer.BadParameter) as error:
+            note(f"error: {error}")
+        except typer.Exit:
+            pass  # The run has failed, and said why.
+        note(f"watching {len(before)} files; Ctrl-C ends")
+        while (now := _seen(places)) == before:
+            time.sleep(_EVERY_S)
+        changed = sorted(p.name for p in {*now, *before} if now.get(p) != before.get(p))
+        more = f" and {len(changed) - _MOST_NAMES} more" if len(changed) > _MOST_NAMES else ""
+        note(f"{', '.join(changed[:_MOST_NAMES])}{more} changed: running all stages again")
+
+
+def _places(which: Named, path: Path) -> Iterator[Path]:
+    """Yield the files and folders that a run reads; of a file with mistakes, those it still has."""
+    yield from path.parent.glob("*.y*ml")
+    try:
+        yield from run_file.beside(path).uploads.values()
+        loaded = which.load_with_code_as_it_is()
+    except (OrchestrationError, typer.BadParameter):
+        return
+    for stage in loaded.every_stage:
+        for _, source in stage.sources():
+            place = source.directory or source.archive
+            if place is not None:
+                yield Path(place)
+
+
+def _below(place: Path) -> Iterator[Path]:
+    """Yield a file, or the files of a folder but for hidden ones and those that Python makes."""
+    if place.is_file():
+        yield place
+        return
+    for file in place.rglob("*"):
+        parts = file.relative_to(place).parts
+        hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
+        if not hidden and file.is_file():
+            yield file
+
+
+def _seen(places: set[Path]) -> _Seen:
+    found = {}
+    for file in {file for place in places for file in _below(place)}:
+        try:
+            status = file.stat()
+        except OSError:
+            continue  # It was deleted in between.
+        found[file] = (status.st_mtime_ns, status.st_size)
+    return found
