@@ -12,7 +12,7 @@ from orchestration.refs import Ref
 if TYPE_CHECKING:
     from orchestration.stages import Stage
 
-State = Literal["succeeded", "failed", "skipped", "not reached", ""]
+State = Literal["succeeded", "failed", "skipped", "not reached", "waiting", "running", ""]
 
 _WIDTH: Final = 168
 _HEIGHT: Final = 46
@@ -25,6 +25,8 @@ _COLOURS: Final[Mapping[State, tuple[str, str]]] = {
     "failed": ("#fbe9e7", "#b3261e"),
     "skipped": ("#f5f6f8", "#8a929e"),
     "not reached": ("#fff", "#8a929e"),
+    "waiting": ("#fff", "#8a929e"),
+    "running": ("#eef4fb", "#2b6cb0"),
     "": ("#eef4fb", "#2b6cb0"),
 }
 """Fill and outline by state; the last is that of a pipeline that has not run."""

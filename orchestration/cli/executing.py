@@ -33,12 +33,16 @@ Url = Annotated[
     ),
 ]
 OfRun = Annotated[
-    str | None,
+    str,
     typer.Option(
         "--run-id",
         metavar="ID",
         help="The run: the name it was started with, its execution, or its run on Airflow.",
     ),
+]
+OfRunOrKept = Annotated[
+    str | None,
+    typer.Option("--run-id", metavar="ID", help="The run, as for `watch`; not needed with --kept."),
 ]
 EveryS = Annotated[
     float, typer.Option("--every-s", min=0.1, max=3600, help="Seconds between two looks.")
@@ -147,7 +151,7 @@ def rerun(
 def logs(
     pipeline: Pipeline,
     stage: Annotated[str, typer.Argument(metavar="STAGE", help="The stage that started the jobs.")],
-    run_id: OfRun = None,
+    run_id: OfRunOrKept = None,
     kept: Annotated[
         bool,
         typer.Option("--kept", help="Of a run on this machine with --keep; default: the newest."),
