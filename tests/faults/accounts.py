@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -19,6 +21,7 @@ from typing import Any, Self
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.processes.children import remove
 from orchestration.local.processes.scratch import Scratch
+from tests.faults.cell import Work
 from tests.faults.holding import PREFIX
 from tests.patience import PATIENCE_S
 
@@ -61,7 +64,10 @@ class Account(EmbeddedAws):
 
 
 class Zygote:
-    """The process from which accounts and direct runs are forked; use it in a `with` block."""
+    """The process from which accounts and direct runs are forked; use it in a `with` block.
+
+    Several threads may.
+    """
 
     def __enter__(self) -> Self:
         self._scratch = Scratch("orchestration-faults-")
@@ -77,7 +83,8 @@ class Zygote:
                 start_new_session=True,
                 text=True,
             )
-        self._count = 0
+        self._count = itertools.count()
+        self._lock = threading.Lock()
         return self
 
     def __exit__(
@@ -93,12 +100,11 @@ class Zygote:
         self._scratch.close()
 
     @contextlib.contextmanager
-    def account(self, time_scale: float, work_s: float | None = None) -> Iterator[Account]:
-        """Provide a new account; `work_s` is how long its jobs run."""
-        self._count += 1
-        directory = self._directory / str(self._count)
+    def account(self, time_scale: float, work_s: Mapping[Work, float]) -> Iterator[Account]:
+        """Provide a new account; `work_s` is how long its jobs run, if longer than a moment."""
+        directory = self._directory / str(next(self._count))
         directory.mkdir()
-        order = {"directory": str(directory), "time_scale": time_scale, "work_s": work_s}
+        order = {"directory": str(directory), "time_scale": time_scale, "work_s": dict(work_s)}
         pid = self._fork("account", log=str(directory / "log"), **order)
         try:
             _until((directory / "port").exists, f"see {directory / 'log'}")
@@ -111,8 +117,7 @@ class Zygote:
     @contextlib.contextmanager
     def direct(self, account: Account, run: Mapping[str, Any]) -> Iterator[int]:
         """Start a direct run in a process of its own and provide its id; kill it at the end."""
-        self._count += 1
-        path = self._directory / f"{self._count}.pickle"
+        path = self._directory / f"{next(self._count)}.pickle"
         path.write_bytes(pickle.dumps(dict(run)))
         order = {"run": str(path), "port": account._port, "time_scale": account.time_scale}
         pid = self._fork("direct", log=str(path.with_suffix(".log")), **order)
@@ -123,12 +128,21 @@ class Zygote:
                 os.kill(pid, signal.SIGKILL)
             _until(lambda: not _runs(pid), "the run goes on")
 
+    def remember(self, definition: str) -> None:
+        """Parse a state machine once for all accounts."""
+        with self._lock:
+            self._order(kind="definition", definition=definition)
+
     def _fork(self, kind: str, **order: Any) -> int:
-        assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"kind": kind, **order}) + "\n")
+        with self._lock:
+            self._order(kind=kind, **order)
+            return int(json.loads(self._process.stdout.readline())["pid"])
+
+    def _order(self, **order: Any) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
-        return int(json.loads(self._process.stdout.readline())["pid"])
 
 
 def _runs(pid: int) -> bool:

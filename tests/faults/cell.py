@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -14,6 +15,16 @@ KILLED: Final = "killed right after"
 KILLED_BEFORE: Final = "killed right before"
 Deed = Literal["cancel a task", "delete all data", "cancel the copy", "stop the search"]
 CONCLUDED: Final = "concluded"
+Work = Literal["training", "processing", "transform"]
+_AT_WORK: Mapping[str, Work] = {
+    "train": "training",
+    "poll training": "training",
+    "tune": "training",
+    "evaluate": "processing",
+    "poll evaluation": "processing",
+    "process": "processing",
+    "transform": "transform",
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,11 @@ class Cell:
     def killed(self) -> bool:
         """Whether the driver is killed."""
         return self.moment is not None and self.deed is None
+
+    @property
+    def work(self) -> Work | None:
+        """The kind of job that runs at the row's call."""
+        return _AT_WORK.get(self.row)
 
     @property
     def name(self) -> str:

@@ -26,10 +26,11 @@ from tests.faults.small import lay
 
 SCALE = 0.002
 _WORK_S: Mapping[Backend, float] = {"direct": 0.5, "airflow": 0.5, "step-functions": 60.0}
-"""How long jobs run that somebody is killed over: longer than the rest of the cell, where they have
-to be stopped."""
+"""How long the jobs run that somebody is killed over: longer than the rest of the cell, where they
+have to be stopped. Others are over in a moment, as in all cells."""
 _MET_WORK_S: Mapping[Deed | None, float] = {"stop the search": 2.0}
 """How long jobs run that somebody stops meanwhile."""
+KINDS_OF_JOBS = ("Training", "Processing", "Transform", "HyperParameterTuning")
 OBJECTS = ("train/one.csv", "train/two words + ü.csv", "holdout/held.csv")
 
 
@@ -65,7 +66,8 @@ class Drivers:
     def run(self, on: Backend, run_id: str, cell: Cell) -> Ending:
         """Run the pipeline under the faults of a cell."""
         work_s = _WORK_S[on] if cell.killed else _MET_WORK_S.get(cell.deed)
-        with self._zygote.account(SCALE, work_s) as aws:
+        long = {} if work_s is None or cell.work is None else {cell.work: work_s}
+        with self._zygote.account(SCALE, long) as aws:
             self._prepare(aws, served=cell.served)
             for fault in cell.faults:
                 aws.inject(fault)
@@ -167,9 +169,19 @@ def _quiet(_: object) -> None:
 
 
 def _settling(aws: Account) -> bool:
-    """Return whether something is about to end that was told to."""
-    endpoints = aws.state()["sagemaker"]["Endpoints"].values()
-    return any(each["EndpointStatus"] in ("Creating", "Updating") for each in endpoints)
+    """Return whether something is about to end that was told to.
+
+    SageMaker ends a job that is `Stopping` by itself, after two minutes at the latest, and a search
+    once its jobs have ended, of which it starts no more: the companion asks for the stop, and has
+    nothing to do afterwards. What does not stop makes this wait fail.
+    """
+    account = aws.state()["sagemaker"]
+    endpoints = account["Endpoints"].values()
+    return any(each["EndpointStatus"] in ("Creating", "Updating") for each in endpoints) or any(
+        job[f"{kind}JobStatus"] == "Stopping"
+        for kind in KINDS_OF_JOBS
+        for job in account[f"{kind}Jobs"].values()
+    )
 
 
 def _cancel_a_task(aws: Account) -> None:

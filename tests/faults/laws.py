@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from tests.conformance import normal
 from tests.conformance.test_conformance import BACKENDS, Backend
 from tests.faults.cell import Cell
-from tests.faults.drivers import Ending
+from tests.faults.drivers import KINDS_OF_JOBS, Ending
 from tests.faults.flagship import BEST, ENDPOINT, OLD
 
 _ENDED = frozenset({"Completed", "Failed", "Stopped"})
@@ -63,7 +63,7 @@ def _concluded(cell: Cell, ending: Ending) -> Iterator[str]:
 
 
 def _nothing_runs(ending: Ending) -> Iterator[str]:
-    for kind in ("Training", "Processing", "Transform", "HyperParameterTuning"):
+    for kind in KINDS_OF_JOBS:
         for name, job in ending.account["sagemaker"][f"{kind}Jobs"].items():
             if job[f"{kind}JobStatus"] not in _ENDED:
                 yield f"{name} is {job[f'{kind}JobStatus']}"

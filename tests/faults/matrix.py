@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from orchestration.backends.stepfunctions import compact, render
 from orchestration.local.airflow import LocalAirflow
 from tests.conformance.test_conformance import BACKENDS
 from tests.faults.accounts import Zygote
@@ -26,10 +27,10 @@ def judged(cells: Sequence[Cell], workers: int, tell: Callable[[Result], None]) 
     for cell in cells:
         waiting.put(cell)
     results: dict[str, Result] = {}
+    all_pipelines = {"flagship": flagship(), CONCLUDED: concluded(), **small()}
 
-    def work() -> None:
-        with Zygote() as zygote, LocalAirflow() as airflow, tempfile.TemporaryDirectory() as folder:
-            all_pipelines = {"flagship": flagship(), CONCLUDED: concluded(), **small()}
+    def work(zygote: Zygote) -> None:
+        with LocalAirflow() as airflow, tempfile.TemporaryDirectory() as folder:
             drivers = {
                 name: Drivers(zygote, airflow, Path(folder), pipeline)
                 for name, pipeline in all_pipelines.items()
@@ -42,11 +43,14 @@ def judged(cells: Sequence[Cell], workers: int, tell: Callable[[Result], None]) 
                 result = results[cell.name] = _judged(cell, drivers[cell.of])
                 tell(result)
 
-    threads = [threading.Thread(target=work) for _ in range(workers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with Zygote() as zygote:
+        for name in {cell.of for cell in cells}:
+            zygote.remember(compact(render(all_pipelines[name].lower())))
+        threads = [threading.Thread(target=work, args=(zygote,)) for _ in range(workers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     return [results[cell.name] for cell in cells]
 
 

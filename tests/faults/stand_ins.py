@@ -11,6 +11,7 @@ because they come while a job runs: `INTERRUPTION` and `STOPPED`.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from orchestration.local.sagemaker.jobs.transform import TransformJob
 from orchestration.local.sagemaker.outcomes import JobStopped
 from orchestration.local.sagemaker.serving.model_host import ModelHost
 from orchestration.local.sagemaker.workloads import Workloads
+from tests.faults.cell import Work
 
 STOPPED = "(stopped by someone)"
 _MOMENT_S = 0.05
@@ -136,12 +138,15 @@ def host(account: Account, endpoint: str, model: JsonObject, directory: Path) ->
     return StandInHost(score, directory)
 
 
-def workloads(work_s: float | None) -> Workloads:
+def workloads(work_s: Mapping[Work, float]) -> Workloads:
     """Return the stand-ins; `work_s` is how long jobs run, unless they are stopped."""
-    seconds = _MOMENT_S if work_s is None else work_s
+
+    def working(stand_in: Any, kind: Work) -> Any:
+        return type(stand_in.__name__, (stand_in,), {"work_s": work_s.get(kind, _MOMENT_S)})
+
     return Workloads(
-        training=type("StandInTraining", (StandInTraining,), {"work_s": seconds}),
-        processing=type("StandInProcessing", (StandInProcessing,), {"work_s": seconds}),
-        transform=type("StandInTransform", (StandInTransform,), {"work_s": seconds}),
+        training=working(StandInTraining, "training"),
+        processing=working(StandInProcessing, "processing"),
+        transform=working(StandInTransform, "transform"),
         model_host=host,
     )

@@ -1,7 +1,8 @@
 """A process that has imported everything, and forks: an account, or a direct run, in no time.
 
 Each line of standard input is an order, `{"kind": "account" | "direct", ...}`; the answer is the
-line `{"pid": N}`. Forked processes end with this one.
+line `{"pid": N}`. Forked processes end with this one. The order `{"kind": "definition", ...}` has
+no answer: the state machine is parsed here, and no account parses it again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,22 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from orchestration.local.engine.loading import remember
+
+_SERVICES = (
+    "s3",
+    "s3control",
+    "fsx",
+    "sagemaker",
+    "sagemaker-runtime",
+    "sns",
+    "iam",
+    "events",
+    "scheduler",
+    "stepfunctions",
+)
+"""What the pipelines and their deployment call."""
+
 
 def main() -> None:
     """Fork for each order until standard input ends."""
@@ -26,38 +43,31 @@ def main() -> None:
     # Nobody waits for the children.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
+        order = json.loads(line)
+        if order["kind"] == "definition":
+            remember(order["definition"])
+            gc.freeze()
+            continue
         pid = os.fork()
         if not pid:
             os.close(writing)
-            _serve(json.loads(line), reading)
+            _serve(order, reading)
         sys.stdout.write(json.dumps({"pid": pid}) + "\n")
         sys.stdout.flush()
 
 
 def _preload() -> None:
-    import boto3
-    import moto.events.models
-    import moto.iam.models
-    import moto.moto_server.werkzeug_app
-    import moto.s3.models
-    import moto.s3.responses
-    import moto.scheduler.models  # loaded before it is needed
-
-    from orchestration.local.engine import loading
     from orchestration.local.run import direct_runs  # noqa: F401
-    from orchestration.local.server.sessions import load_once
+    from orchestration.local.server import loading, serving  # noqa: F401
+    from tests.faults import accounts, holding, stand_ins  # noqa: F401
 
-    load_once()
-    loading.import_engine()
-    import moto.stepfunctions.parser.api
-    import moto.stepfunctions.responses  # noqa: F401
-
-    for service in ("s3", "fsx", "sagemaker", "sagemaker-runtime", "stepfunctions", "iam"):
-        boto3.client(service, region_name="us-east-1")
+    loading.load(_SERVICES)
 
 
 def _serve(order: dict[str, Any], reading: int) -> None:
     """Do the order in this forked process, which never returns."""
+    from orchestration.local.server import loading
+
     status = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -66,6 +76,7 @@ def _serve(order: dict[str, Any], reading: int) -> None:
         log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         for descriptor in (1, 2):
             os.dup2(log, descriptor)
+        loading.seed()
         if order["kind"] == "account":
             _account(order)
         else:

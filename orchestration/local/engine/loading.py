@@ -12,6 +12,7 @@ import functools
 import importlib
 import importlib.util
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -36,6 +37,12 @@ def import_engine() -> None:
     importlib.import_module("moto.stepfunctions.parser.models")
 
 
+def remember(definition: str) -> None:
+    """Parse a definition, for accounts that are forked from this process."""
+    import_engine()
+    _tree(definition)
+
+
 def install() -> None:
     """Make the engine parse each definition once.
 
@@ -44,14 +51,23 @@ def install() -> None:
     from moto.stepfunctions.parser.asl.parse import asl_parser
     from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
 
-    stock = asl_parser.AmazonStateLanguageParser.parse
-
-    @functools.lru_cache(maxsize=_LONGEST_REMEMBERED)
-    def tree(definition: str) -> Any:
-        return stock(definition)[1]
+    _stock()
 
     def parse(definition: str) -> tuple[Any, Any]:
-        parsed = tree(definition)
+        parsed = _tree(definition)
         return Preprocessor().visit(parsed), parsed
 
     replace(asl_parser.AmazonStateLanguageParser, "parse", staticmethod(parse))
+
+
+@functools.cache
+def _stock() -> Callable[[str], tuple[Any, Any]]:
+    """Return moto's own method, which is asked for before it is replaced."""
+    from moto.stepfunctions.parser.asl.parse import asl_parser
+
+    return asl_parser.AmazonStateLanguageParser.parse
+
+
+@functools.lru_cache(maxsize=_LONGEST_REMEMBERED)
+def _tree(definition: str) -> Any:
+    return _stock()(definition)[1]
