@@ -183,7 +183,8 @@ class _Run:
         admitted = self._admitted(run, session)
         for instance in admitted:
             self._work(instance)
-            self._report(run, session)
+            self._emit_state(instance, str(instance.state))
+            self._instances[instance.id] = instance.state
         if not (admitted or changed) and run.state == DagRunState.RUNNING:
             # A round takes some 50 ms of a processor, and without a trigger only retries change.
             retries = run.get_task_instances([TaskInstanceState.UP_FOR_RETRY], session=session)
