@@ -66,7 +66,11 @@ class ProcessingJob(Job):
             self._upload()
 
     def describe(self) -> JsonObject:
-        """Return the members that only processing jobs have."""
+        """Return the members that only processing jobs have.
+
+        `ExitMessage` is the first KiB of what the containers wrote, one after the other, as AWS
+        documents (byoc-metadata, read 2026-11-23).
+        """
         messages = [read_log(host.directory / "output" / "message") for host in self._cluster.hosts]
         return {"ExitMessage": "".join(messages)[:_LONGEST_MESSAGE] or None}
 
@@ -175,6 +179,8 @@ class ProcessingJob(Job):
                 next_copy = time.monotonic() + _COPY_EVERY_S
         status = next((p.exit_status for p in self._processes if p.exit_status), 0)
         if status:
+            # AWS documents `FailureReason` as a reason of up to a KiB, and nowhere that it repeats
+            # `ExitMessage`: assumed, as no public example of a job shows both.
             message = self.describe()["ExitMessage"] or "See job logs for more information"
             advice = self._watch.advice(message + self.logs()) if self._watch else ""
             raise JobFailed(f"AlgorithmError: {message}, exit code: {status}{advice}")
