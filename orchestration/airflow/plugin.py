@@ -1,4 +1,4 @@
-"""An Airflow plugin that loads the operators once, before the DAG processor forks.
+"""An Airflow plugin: it registers the timetable, and loads the operators once.
 
 Airflow parses each file in a process of its own, forked from one that has imported only what files
 import of ``airflow``; the operators would be imported anew for every file, every time. Plugins are
@@ -16,6 +16,8 @@ from typing import Any
 
 from airflow.listeners import hookimpl
 from airflow.plugins_manager import AirflowPlugin
+
+from orchestration.airflow.dags.timetable import FireTimes
 
 _COMMAND = "airflow.cli.commands.dag_processor_command"
 _log = logging.getLogger(__name__)
@@ -40,3 +42,4 @@ class OrchestrationPlugin(AirflowPlugin):
 
     name = "orchestration"
     listeners = [_Preloading()]  # noqa: RUF012 (Airflow's own type)
+    timetables = [FireTimes]  # noqa: RUF012 (Airflow's own type)

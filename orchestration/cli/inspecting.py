@@ -198,7 +198,7 @@ def schedule(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show when it runs next by its schedule.
+    """Show when it runs next by its schedule: cron, a rate, or once.
 
     By the rules of EventBridge Scheduler: a time that clocks skip is not run, one that they repeat
     runs once. Says where Airflow does otherwise.

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from orchestration.deploy import other_accounts, own_role
@@ -23,7 +24,7 @@ from orchestration.deploy.comparing import difference
 from orchestration.deploy.composing import desired, names_of
 from orchestration.deploy.destroying import Destruction, destruction
 from orchestration.deploy.differences import readable
-from orchestration.deploy.events import notices, triggers
+from orchestration.deploy.events import notices, schedules, triggers
 from orchestration.deploy.executions import Rerun, rerun
 from orchestration.deploy.reading import current
 from orchestration.deploy.resources import (
@@ -196,6 +197,9 @@ def plan(
     if own is not None:
         wanted = own_role.under(wanted, own, account)
         ready = own_role.readiness(wanted, now, session)
+    moment = datetime.now(tz=UTC)
+    scheduled = schedules.settled(pipeline.lower(), wanted.schedule, now.schedule, moment)
+    wanted = replace(wanted, schedule=scheduled)
     changes = difference(wanted, now, adopt=adopt)
     checks = _checks(pipeline, wanted, session, account, ready)
     warnings = (

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from orchestration.backends import stepfunctions
-from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.deploy import (
     batch_copies,
     companion,
@@ -16,23 +15,18 @@ from orchestration.deploy import (
     transfers,
 )
 from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
-from orchestration.deploy.events import notices, triggers
+from orchestration.deploy.events import notices, schedules, triggers
 from orchestration.deploy.monitoring import composing as monitoring
 from orchestration.deploy.monitoring.logs import log_group_name
 from orchestration.deploy.parameters import read, required, with_defaults
-from orchestration.deploy.resources import Desired, Names, Role, Schedule, StateMachine
-from orchestration.deploy.starting import Maker, schedule
+from orchestration.deploy.resources import Desired, Names, StateMachine
+from orchestration.deploy.starting import Maker
 from orchestration.errors import near
 from orchestration.expressions import Json, Parameter, walk
-from orchestration.pipeline.schedules import cron
 
 if TYPE_CHECKING:
     from orchestration.graph import Workflow
     from orchestration.pipeline import Pipeline
-
-_SCHEDULED_TIME = "<aws.scheduler.scheduled-time>"
-"""The text that the scheduler replaces by the time it starts a run for. It starts some runs twice;
-both executions are then one run, and the second adopts the jobs of the first."""
 
 
 def desired(
@@ -76,7 +70,7 @@ def desired(
         role_arn=role.arn,
         tags=tags,
     )
-    starter, scheduled = _scheduled(workflow, names, chosen, maker)
+    starter, scheduled = schedules.desired(workflow, names, chosen, maker)
     triggered = triggers.desired(workflow, names, chosen, maker)
     return Desired(
         pipeline=pipeline.name,
@@ -163,26 +157,3 @@ def runs_of(
     if told:
         runs.append({**with_defaults(workflow.parameters, chosen), **told, **anything})
     return list(runs)
-
-
-def _scheduled(
-    workflow: Workflow, names: Names, chosen: Mapping[str, Json], maker: Maker
-) -> tuple[Role | None, Schedule | None]:
-    if workflow.schedule is None:
-        return None, None
-    starter = maker.starter(
-        names.schedule_role,
-        "StartRuns",
-        names.machine_arn,
-        {"scheduler.amazonaws.com": maker.schedules},
-    )
-    run = f"{workflow.name}/{_SCHEDULED_TIME}"
-    started = schedule(
-        names.schedule,
-        names.machine_arn,
-        starter,
-        cron.eventbridge(workflow.schedule.cron),
-        timezone=workflow.schedule.timezone,
-        input={**chosen, **workflow.schedule.parameters, RUN: run},
-    )
-    return starter, started

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from orchestration.deploy.account import Clients
@@ -141,9 +142,15 @@ def _schedule(client: Any, name: str) -> Schedule | None:
         role_arn=target["RoleArn"],
         input=json.loads(target.get("Input", "{}")),
         state=response.get("State", "ENABLED"),
-        window=response["FlexibleTimeWindow"]["Mode"],
+        start=_universal(response.get("StartDate")),
+        end=_universal(response.get("EndDate")),
+        window_minutes=response["FlexibleTimeWindow"].get("MaximumWindowInMinutes"),
         retry=dict(target.get("RetryPolicy", {})),
     )
+
+
+def _universal(moment: datetime | None) -> str | None:
+    return None if moment is None else f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _rules(session: Clients, names: Iterable[str]) -> tuple[Rule, ...]:

@@ -78,7 +78,12 @@ class Schedule:
     input: Mapping[str, Any]
     """The input of the executions that it starts."""
     state: str = "ENABLED"
-    window: str = "OFF"
+    start: str | None = None
+    """The moment from which on it fires: ``2027-01-01T05:00:00Z``."""
+    end: str | None = None
+    """The moment after which it does not fire."""
+    window_minutes: int | None = None
+    """The flexible time window; without one, runs start at the time itself."""
     retry: Mapping[str, int] = field(default_factory=dict)
 
     def aspects(self) -> dict[str, Any]:
@@ -87,7 +92,9 @@ class Schedule:
             "expression": self.expression,
             "timezone": self.timezone,
             "state": self.state,
-            "window": self.window,
+            "start": self.start,
+            "end": self.end,
+            "window": self.window_minutes,
             "target": self.target_arn,
             "role": self.role_arn,
             "input": dict(self.input),

@@ -39,6 +39,7 @@ from orchestration.graph.failing import (
     USUAL_FAILURES,
     FailureKind,
 )
+from orchestration.graph.starts import ParameterSpec, ParameterValue, ScheduleSpec, TriggerSpec
 from orchestration.graph.steps import (
     CONCLUDED,
     RUN_FAILED,
@@ -54,14 +55,10 @@ from orchestration.graph.steps import (
     Kept,
     NotifySpec,
     Parallel,
-    ParameterSpec,
-    ParameterValue,
     Permission,
     Read,
     Require,
-    ScheduleSpec,
     Step,
-    TriggerSpec,
     Wait,
     Workflow,
 )

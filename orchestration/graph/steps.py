@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -18,6 +18,7 @@ from orchestration.graph.calls import (
     Retry,
     Until,
 )
+from orchestration.graph.starts import ParameterSpec, ScheduleSpec, TriggerSpec
 from orchestration.graph.timing import Clock, Within
 
 if TYPE_CHECKING:
@@ -194,9 +195,6 @@ class Fail:
     after: tuple[str, ...] = ()
 
 
-_Scalar: TypeAlias = str | float | bool
-ParameterValue: TypeAlias = _Scalar | Sequence[_Scalar | Mapping[str, _Scalar]]
-"""The value of a parameter: a scalar, or a list of scalars, or of objects of scalars."""
 Step: TypeAlias = (
     Call | Read | Choose | Require | ForEach | Parallel | Guarded | Concluded | Clock | Wait | Fail
 )
@@ -212,50 +210,6 @@ class Graph:
     """Steps, in no particular order."""
 
     steps: tuple[Step, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParameterSpec:
-    """A parameter of a workflow."""
-
-    name: str
-    type: Literal["string", "number", "boolean", "array"] = "string"
-    default: ParameterValue | None = None
-    """``None``: required."""
-    description: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleSpec:
-    """When a workflow runs by itself."""
-
-    cron: str
-    """Five fields: minute hour day-of-month month day-of-week."""
-    timezone: str
-    """IANA name: ``Europe/Berlin``."""
-    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TriggerSpec:
-    """The events that a workflow runs after."""
-
-    pattern: Mapping[str, Json]
-    """As EventBridge takes it; empty for another pipeline's success."""
-    values: Mapping[str, str] = field(default_factory=dict)
-    """Texts for parameters, with ``<detail.object.key>`` for a field of the event."""
-    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
-    """Values that are the same for every event."""
-    pipeline: str | None = None
-    """The pipeline whose success it is."""
-    bucket: str | None = None
-    """The bucket whose objects it is about."""
-    prefix: str = ""
-    """The beginning of their keys."""
-    suffix: str = ""
-    """The end of their keys."""
-    queue: str | None = None
-    """The URL of the queue of SQS in which Airflow finds the events."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

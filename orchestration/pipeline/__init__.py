@@ -1,8 +1,9 @@
 """A pipeline: stages gathered, checked whole, and lowered to one step graph."""
 
-from orchestration.pipeline.description import Parameter, Schedule
+from orchestration.pipeline.description import Parameter
 from orchestration.pipeline.model import Pipeline
 from orchestration.pipeline.notifying import Notify, Topics
+from orchestration.pipeline.schedules.model import Schedule
 from orchestration.pipeline.triggers import EventValue, ModelPackages, S3Objects, Trigger
 
 __all__ = [

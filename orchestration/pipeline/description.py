@@ -12,6 +12,7 @@ from orchestration.expressions import Json, parameter
 from orchestration.graph import Integration, ParameterSpec, ScheduleSpec, TriggerSpec
 from orchestration.pipeline.afterwards.sections import SECTIONS
 from orchestration.pipeline.notifying import Notify
+from orchestration.pipeline.schedules.model import Schedule
 from orchestration.pipeline.triggers.model import Trigger
 from orchestration.stages import Context, Stage
 from orchestration.stages.kinds import Kinds
@@ -72,17 +73,6 @@ class Parameter(Model):
             article = "an" if self.type == "array" else "a"
             raise ValueError(f"expected {article} {self.type} as the default, got {self.default!r}")
         return self
-
-
-class Schedule(Model):
-    """When the pipeline runs by itself: the same moments on both backends."""
-
-    cron: str
-    """Five fields: minute, hour, day of month, month, day of week: ``0 6 * * MON``."""
-    timezone: str = "UTC"
-    """IANA name: ``Europe/Berlin``."""
-    parameters: dict[Name, Scalar | list[Element]] = {}
-    """Values of parameters for scheduled runs."""
 
 
 class Description(Model):
@@ -172,13 +162,7 @@ class Description(Model):
 
     def schedule_spec(self) -> ScheduleSpec | None:
         """The schedule, as backends take it."""
-        if self.schedule is None:
-            return None
-        return ScheduleSpec(
-            cron=self.schedule.cron,
-            timezone=self.schedule.timezone,
-            parameters=self.schedule.parameters,
-        )
+        return None if self.schedule is None else self.schedule.spec()
 
     def trigger_spec(self) -> TriggerSpec | None:
         """The trigger, as backends take it."""

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from orchestration.expressions import Json, parameter, walk
 from orchestration.graph import Integration
 from orchestration.pipeline.afterwards.sections import SECTIONS, STAGES, in_section
-from orchestration.pipeline.description import Description, Parameter, Schedule
+from orchestration.pipeline.description import Description, Parameter
 from orchestration.pipeline.notifying import Notify
+from orchestration.pipeline.schedules.model import Schedule
 from orchestration.pipeline.triggers.model import Trigger
 from orchestration.refs import Expression, parse
 from orchestration.stages import Context, Stage

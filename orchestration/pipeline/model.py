@@ -157,7 +157,7 @@ class Pipeline(Description):
 
     def _fires_otherwise(self) -> Iterator[Problem]:
         if self.schedule is not None:
-            for problem in differences(self.schedule.cron, self.schedule.timezone):
+            for problem in differences(self.schedule.spec()):
                 yield problem.within("schedule")
 
     def facts(self) -> dict[str, list[str]]:

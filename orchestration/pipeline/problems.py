@@ -239,11 +239,11 @@ def _tags(tags: Iterable[str]) -> Iterator[Problem]:
 
 
 def _schedule(draft: Draft) -> Iterator[Problem]:
-    from orchestration.pipeline.schedules import cron
+    from orchestration.pipeline.schedules import checking
 
     if draft.schedule is None:
         return
-    for problem in cron.problems(draft.schedule.cron, draft.schedule.timezone):
+    for problem in checking.problems(draft.schedule):
         yield problem.within("schedule")
     for name, value in draft.schedule.parameters.items():
         path = f"schedule.parameters.{name}"

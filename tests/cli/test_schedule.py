@@ -51,3 +51,42 @@ def test_validation_warns_of_it(orchestrate: Command, nightly: Path) -> None:
     said = orchestrate("validate", nightly)
     assert said.status == 0
     assert "does not exist in Europe/Berlin" in said.out + said.err
+
+
+def test_bounds_and_windows_are_told(orchestrate: Command, tmp_path: Path) -> None:
+    path = tmp_path / "often.yaml"
+    path.write_text(
+        STAGING + "schedule: {rate: 6 hours, start: 2027-01-01, end: 2027-01-01T12:00, "
+        "flexible_window_minutes: 15, parameters: {bucket: b, data: s3://b/d}}\n"
+    )
+    said = orchestrate("schedule", path, "--after", "2026-12-01")
+    assert said.out.splitlines() == [
+        "every 6 hours from 2027-01-01T00:00Z in UTC, for EventBridge Scheduler rate(6 hours)",
+        "until 2027-01-01T12:00Z",
+        "Fri 2027-01-01 00:00 +0000  2027-01-01 00:00 UTC",
+        "Fri 2027-01-01 06:00 +0000  2027-01-01 06:00 UTC",
+        "each within the 15 minutes after; Airflow at once",
+    ]
+    assert (
+        "does not run after 2027-02-01"
+        in orchestrate("schedule", path, "--after", "2027-02-01").err
+    )
+    told = orchestrate("validate", path, "--on", "airflow")
+    assert "schedule.flexible_window_minutes: Airflow has no window" in told.err
+    told = orchestrate("validate", path, "--on", "step-functions")
+    assert "window" not in told.err
+
+
+def test_a_time_that_is_over_is_told_and_nonsense_refused(
+    orchestrate: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "once.yaml"
+    given = "parameters: {bucket: b, data: s3://b/d}"
+    path.write_text(STAGING + f"schedule: {{at: 2020-01-01T06:00, {given}}}\n")
+    said = orchestrate("validate", path)
+    assert said.status == 0
+    assert "schedule.at: 2020-01-01T06:00Z is over, so it starts no run any more" in said.err
+    path.write_text(STAGING + f"schedule: {{rate: 0 hours, end: soon, {given}}}\n")
+    said = orchestrate("validate", path)
+    assert said.status == 1
+    assert "schedule.end: expected a time such as 2027-03-01T06:00, got 'soon'" in said.err

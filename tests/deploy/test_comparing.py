@@ -48,13 +48,14 @@ def test_desired_twice_is_equal(wanted: Desired) -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("state", "DISABLED"), ("window", "FLEXIBLE"), ("timezone", "Asia/Tokyo"), ("input", {})],
+    [("state", "DISABLED"), ("window_minutes", 15), ("timezone", "Asia/Tokyo"), ("input", {})],
 )
 def test_a_schedule_changed_by_hand_is_a_change(wanted: Desired, field: str, value: Any) -> None:
     assert isinstance(wanted.schedule, Schedule)
     found = replace(wanted.schedule, **{field: value})
     [change] = difference(wanted, as_wanted(wanted, schedule=found))
-    assert change.summary == f"update schedule copying: {field}"
+    shown = field.removesuffix("_minutes")
+    assert change.summary == f"update schedule copying: {shown}"
 
 
 def test_another_role_is_a_change_of_the_machine(wanted: Desired) -> None:

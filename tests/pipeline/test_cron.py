@@ -88,7 +88,7 @@ EXPRESSIONS = st.tuples(*FIELDS).map(" ".join) | st.tuples(
 @settings(max_examples=200, deadline=None)
 @given(EXPRESSIONS)
 def test_both_fire_at_the_same_moments(expression: str) -> None:
-    assume(not list(cron.problems(expression, "UTC")))
+    assume(not list(cron.problems(expression)))
     airflow = croniter(expression, START)
     ours = list(islice(eventbridge_times(cron.eventbridge(expression), START), 5))
     assert ours == [airflow.get_next(datetime) for _ in ours]
@@ -111,7 +111,7 @@ def test_both_fire_at_the_same_moments(expression: str) -> None:
     ],
 )
 def test_conversion(expression: str, theirs: str) -> None:
-    assert not list(cron.problems(expression, "UTC"))
+    assert not list(cron.problems(expression))
     assert cron.eventbridge(expression) == theirs
 
 
@@ -133,14 +133,6 @@ def test_conversion(expression: str, theirs: str) -> None:
     ],
 )
 def test_what_has_no_equal_is_refused(expression: str, message: str) -> None:
-    [problem] = cron.problems(expression, "UTC")
+    [problem] = cron.problems(expression)
     assert problem.path == "cron"
     assert message in problem.message
-
-
-@pytest.mark.parametrize(
-    "timezone", ["Europe/Berln", "", "../etc/passwd", "/etc/localtime", "Europe"]
-)
-def test_a_time_zone_has_an_iana_name(timezone: str) -> None:
-    [problem] = cron.problems("0 6 * * *", timezone)
-    assert problem.path == "timezone"

@@ -2,34 +2,80 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+import re
+from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from orchestration.pipeline.schedules import cron
-from orchestration.pipeline.schedules.firing import differences, times
+from orchestration.graph import ScheduleSpec
+from orchestration.pipeline import Schedule
+from orchestration.pipeline.schedules import checking, cron
+from orchestration.pipeline.schedules.firing import (
+    differences,
+    expression,
+    fires,
+    last,
+    runs_per_month,
+)
 from tests.schedule_rows import FIRES, REFUSED, after, moments, named
+
+RATES = {
+    "every 6 hours over a change of the clock": (
+        Schedule(rate="6 hours", start="2027-03-27T19:00", timezone="Europe/Berlin"),
+        "rate(6 hours)",
+        ["2027-03-27T19:00+01:00", "2027-03-28T01:00+01:00", "2027-03-28T08:00+02:00"],
+    ),
+    "a day has 24 hours": (
+        Schedule(rate="1 days", start="2027-10-30T12:00", timezone="Europe/Berlin"),
+        "rate(1 day)",
+        ["2027-10-30T12:00+02:00", "2027-10-31T11:00+01:00", "2027-11-01T11:00+01:00"],
+    ),
+    "until its end, which is none": (
+        Schedule(rate="90 minutes", start="2027-01-01", end="2027-01-01T03:00"),
+        "rate(90 minutes)",
+        ["2027-01-01T00:00+00:00", "2027-01-01T01:30+00:00"],
+    ),
+    "once, as far as an offset says": (
+        Schedule(at="2027-03-01T06:00+01:00", timezone="America/New_York"),
+        "at(2027-03-01T00:00:00)",
+        ["2027-03-01T00:00-05:00"],
+    ),
+    "cron between two moments, the first included": (
+        Schedule(cron="0 6 * * *", start="2027-02-01T06:00", end="2027-02-03T06:00"),
+        "cron(0 6 * * ? *)",
+        ["2027-02-01T06:00+00:00", "2027-02-02T06:00+00:00"],
+    ),
+}
+
+
+def of(row: dict[str, Any]) -> ScheduleSpec:
+    return ScheduleSpec(cron=row["cron"], timezone=row["timezone"])
+
+
+def berlin(cron: str) -> ScheduleSpec:
+    return ScheduleSpec(cron=cron, timezone="Europe/Berlin")
 
 
 @pytest.mark.parametrize("row", FIRES, ids=named)
 def test_the_next_moments_are_those_that_are_documented(row: dict[str, Any]) -> None:
-    assert not list(cron.problems(row["cron"], row["timezone"]))
-    found = islice(times(row["cron"], row["timezone"], after(row)), len(row["next"]))
+    assert not list(cron.problems(row["cron"]))
+    found = islice(fires(of(row), after(row)), len(row["next"]))
     assert [moment.isoformat(timespec="minutes") for moment in found] == row["next"]
-    found = islice(times(row["cron"], row["timezone"], moments(row)[3]), 3)
+    found = islice(fires(of(row), moments(row)[3]), 3)
     assert [moment.astimezone(UTC) for moment in found] == moments(row)[4:7]
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=named)
 def test_what_both_do_not_read_alike_is_refused(row: dict[str, str]) -> None:
-    assert list(cron.problems(row["cron"], "UTC"))
+    assert list(cron.problems(row["cron"]))
 
 
 @pytest.mark.parametrize("row", FIRES, ids=named)
 def test_a_difference_is_told(row: dict[str, Any]) -> None:
-    told = [problem.message for problem in differences(row["cron"], row["timezone"])]
+    told = [problem.message for problem in differences(of(row))]
     if row.get("airflow") in ("skips", "repeats"):
         words = {"skips": "does not exist", "repeats": "comes twice"}[row["airflow"]]
         assert words in told[0]
@@ -38,11 +84,87 @@ def test_a_difference_is_told(row: dict[str, Any]) -> None:
 
 
 def test_the_words_name_the_day_and_both_ways() -> None:
-    [skipped] = differences("30 2 * * *", "Europe/Berlin")
+    [skipped] = differences(berlin("30 2 * * *"))
     assert skipped.message == (
         "02:30 does not exist in Europe/Berlin on 28 March 2027: EventBridge Scheduler skips it, "
         "Airflow runs at 03:30; choose another time, or timezone: UTC"
     )
-    [repeated] = differences("0 * * * *", "Europe/Berlin")
+    [repeated] = differences(berlin("0 * * * *"))
     assert "02:00 comes twice in Europe/Berlin on 31 October 2027" in repeated.message
-    assert not list(differences("30 4 * * *", "Europe/Berlin"))
+    assert not list(differences(berlin("30 4 * * *")))
+
+
+@pytest.mark.parametrize("about", RATES)
+def test_rates_single_times_and_bounds_mean_what_eventbridge_documents(about: str) -> None:
+    schedule, theirs, told = RATES[about]
+    assert not list(checking.problems(schedule))
+    found = islice(fires(schedule.spec(), datetime(2026, 1, 1, tzinfo=UTC)), 3)
+    assert [moment.isoformat(timespec="minutes") for moment in found] == told
+    assert expression(schedule.spec()) == theirs
+    for text in told:
+        moment = datetime.fromisoformat(text)
+        assert last(schedule.spec(), moment) == moment
+        assert moment not in list(islice(fires(schedule.spec(), moment), 3))
+    assert last(schedule.spec(), datetime(2026, 1, 1, tzinfo=UTC)) is None
+
+
+def test_the_last_time_of_a_leap_day_is_found() -> None:
+    leap = ScheduleSpec(cron="0 6 29 2 *", timezone="UTC")
+    assert last(leap, datetime(2028, 2, 29, 5, tzinfo=UTC)) == datetime(2024, 2, 29, 6, tzinfo=UTC)
+
+
+def test_a_month_is_counted() -> None:
+    assert runs_per_month(Schedule(rate="1 day", start="2027-01-01").spec()) == 365.25 / 12
+    assert runs_per_month(Schedule(at="2027-01-01").spec()) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "field", "words"),
+    [
+        ({}, "", "write one of cron: 0 6 * * MON, rate: 6 hours, at: 2027-03-01T06:00; none is"),
+        ({"cron": "0 6 * * *", "at": "2027-01-01"}, "at", "got cron and at"),
+        ({"rate": "0 hours", "start": "2027-01-01"}, "rate", "the shortest is 1 minute"),
+        ({"rate": "30 seconds", "start": "2027-01-01"}, "rate", "minutes, hours or days, got"),
+        ({"rate": "6 hours"}, "start", "a rate counts from its first run"),
+        (
+            {"cron": "0 6 * * *", "start": "2027-02-01", "end": "2027-01-01"},
+            "end",
+            "2027-01-01T00:00 is not after start, 2027-02-01T00:00, so it would never run",
+        ),
+        (
+            {"cron": "0 6 * * *", "start": "2027-02-01T06:00", "end": "2027-02-01T05:00Z"},
+            "end",
+            "is not after start",
+        ),
+        ({"at": "2027-03-28T02:30", "timezone": "Europe/Berlin"}, "at", "where clocks go over it"),
+        ({"at": "2027-03-28", "end": "2027-03-29"}, "end", "runs once has no other times"),
+        *(
+            ({"cron": "0 6 * * *", "timezone": zone}, "timezone", "expected an IANA time zone")
+            for zone in ("Europe/Berln", "", "../etc/passwd", "/etc/localtime", "Europe")
+        ),
+    ],
+)
+def test_nonsense_is_refused_with_its_field(
+    written: dict[str, Any], field: str, words: str
+) -> None:
+    [problem] = checking.problems(Schedule(**written))
+    assert problem.path == field
+    assert words in problem.message
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("soon", "expected a time such as 2027-03-01T06:00, got 'soon'"),
+        (20270301, "expected a time such as 2027-03-01T06:00, got 20270301"),
+        ("2027-03-01T06:00:30", "schedules have whole minutes"),
+    ],
+)
+def test_a_time_is_written_in_one_way(written: Any, words: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(words)):
+        Schedule(at=written)
+
+
+def test_yaml_may_read_a_time_as_one() -> None:
+    assert Schedule(at=date(2027, 3, 1)) == Schedule(at="2027-03-01T00:00")  # type: ignore[arg-type]  # as YAML has it
+    assert Schedule(at=datetime(2027, 3, 1, 6)).at == "2027-03-01T06:00"  # type: ignore[arg-type]  # as YAML has it

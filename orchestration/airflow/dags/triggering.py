@@ -38,8 +38,12 @@ def schedule_of(spec: DagSpec, aws_conn_id: str | None, region_name: str | None)
     return [asset] if times is None else AssetOrTimeSchedule(timetable=times, assets=[asset])
 
 
-def _times(schedule: ScheduleSpec) -> CronTriggerTimetable:
-    return CronTriggerTimetable(schedule.cron, timezone=schedule.timezone)
+def _times(schedule: ScheduleSpec) -> Any:
+    if schedule.cron is not None and schedule.is_plain_cron:
+        return CronTriggerTimetable(schedule.cron, timezone=schedule.timezone)
+    from orchestration.airflow.dags.timetable import FireTimes
+
+    return FireTimes.of(schedule)
 
 
 def _asset(

@@ -106,6 +106,15 @@ def render(workflow: Workflow) -> DagSpec:
     )
 
 
+def warnings(workflow: Workflow) -> list[Problem]:
+    """Return what means something else on Airflow."""
+    if workflow.schedule is None or workflow.schedule.flexible_window_minutes is None:
+        return []
+    text = "Airflow has no window: it starts each run at the beginning, with those of other DAGs"
+    field = "schedule.flexible_window_minutes"
+    return [Problem(field, f"{text}; a pool keeps their tasks apart (airflow: {{pool: …}})")]
+
+
 def _sorted(tasks: Sequence[Draft]) -> Iterator[Draft]:
     """Yield each task after those it waits for, else in the order in which they were cut."""
     done: set[int] = set()

@@ -163,11 +163,8 @@ def _told(document: Mapping[str, Any] | None) -> NotifySpec | None:
 def _schedule(schedule: ScheduleSpec | None) -> Json:
     if schedule is None:
         return None
-    return {
-        "cron": schedule.cron,
-        "timezone": schedule.timezone,
-        "parameters": dict(sorted(schedule.parameters.items())),
-    }
+    fields = {name: value for name, value in asdict(schedule).items() if value is not None}
+    return {**fields, "parameters": dict(sorted(schedule.parameters.items()))}
 
 
 def _parameter(parameter: ParameterSpec) -> Json:

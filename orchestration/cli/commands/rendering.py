@@ -68,11 +68,13 @@ def rendered(backend: Backend, workflow: Workflow) -> str:
 
 def warnings_of(backends: Sequence[Backend], workflow: Workflow) -> list[Problem]:
     """Return what is not known to work on a backend."""
-    if Backend.STEP_FUNCTIONS not in backends:
-        return []
     from orchestration.backends import stepfunctions
+    from orchestration.backends.airflow import rendering
 
-    return stepfunctions.warnings(workflow)
+    return [
+        *(rendering.warnings(workflow) if Backend.AIRFLOW in backends else []),
+        *(stepfunctions.warnings(workflow) if Backend.STEP_FUNCTIONS in backends else []),
+    ]
 
 
 def render(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -13,32 +14,38 @@ from orchestration.cli.output import FAILED, document, note, say
 
 def schedule(pipeline: str, count: int, after: str | None, *, as_json: bool) -> None:
     """Show the next moments; exit with 1 if the pipeline has no schedule."""
-    from orchestration.pipeline.schedules import cron
-    from orchestration.pipeline.schedules.firing import differences, times
+    from orchestration.pipeline.schedules.firing import differences, expression, fires, written
 
     begin = datetime.now(tz=UTC) if after is None else _moment(after)
     loaded = named(pipeline).load()
-    given = loaded.schedule
+    given = loaded.schedule_spec()
     if given is None:
         note(f"{loaded.name} has no schedule; `schedule: {{cron: 0 6 * * *}}` is one")
         raise typer.Exit(FAILED)
-    moments = [*islice(times(given.cron, given.timezone, begin), count)]
-    theirs = cron.eventbridge(given.cron)
-    warnings = [problem.message for problem in differences(given.cron, given.timezone)]
+    moments = [*islice(fires(given, begin), count)]
+    warnings = [problem.message for problem in differences(given)]
     if as_json:
+        fields = {name: value for name, value in asdict(given).items() if name != "parameters"}
         document(
             {
-                "cron": given.cron,
-                "timezone": given.timezone,
-                "eventbridge": theirs,
+                **fields,
+                "eventbridge": expression(given),
                 "next": [moment.isoformat() for moment in moments],
                 "warnings": warnings,
             }
         )
         return
-    say(f"{given.cron} in {given.timezone}, for EventBridge Scheduler {theirs}")
+    say(f"{written(given)} in {given.timezone}, for EventBridge Scheduler {expression(given)}")
+    if given.cron is not None and given.start is not None:
+        say(f"from {given.start}")
+    if given.end is not None:
+        say(f"until {given.end}")
     for moment in moments:
         say(f"{moment:%a %Y-%m-%d %H:%M %z}  {moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC")
+    if given.flexible_window_minutes is not None:
+        say(f"each within the {given.flexible_window_minutes} minutes after; Airflow at once")
+    if not moments:
+        note(f"it does not run after {begin:%Y-%m-%d %H:%M} UTC any more")
     for text in warnings:
         note(f"warning: {text}")
 

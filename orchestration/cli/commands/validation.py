@@ -6,6 +6,7 @@ import os
 import runpy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -112,6 +113,11 @@ def verdict(text: str, backends: Sequence[Backend], pairs: Sequence[str]) -> Ver
         for warning in pipeline.warnings()
         if warning.field not in answered or (answered[warning.field] and not problems)
     ]
+    schedule = pipeline.schedule_spec()
+    if schedule is not None:
+        from orchestration.pipeline.schedules.checking import over
+
+        warnings += over(schedule, datetime.now(tz=UTC))
     if not problems:
         warnings += warnings_of(backends or BACKENDS, pipeline.lower())
     return Verdict(text, tuple(problems), tuple(warnings), pipeline.facts())

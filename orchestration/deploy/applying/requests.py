@@ -43,13 +43,17 @@ def monitoring_request(machine: StateMachine) -> dict[str, Any]:
 
 def schedule_request(schedule: Schedule) -> dict[str, Any]:
     """Return the request that creates or updates a schedule."""
+    minutes = schedule.window_minutes
+    flexible = {"Mode": "FLEXIBLE", "MaximumWindowInMinutes": minutes}
+    bounds = {"StartDate": schedule.start, "EndDate": schedule.end}
     return {
         "Name": schedule.name,
         "GroupName": GROUP,
         "Description": f"Starts {schedule.target_arn.rpartition(':')[2]}; made by orchestration.",
         "ScheduleExpression": schedule.expression,
         "ScheduleExpressionTimezone": schedule.timezone,
-        "FlexibleTimeWindow": {"Mode": schedule.window},
+        **{name: moment for name, moment in bounds.items() if moment is not None},
+        "FlexibleTimeWindow": {"Mode": "OFF"} if minutes is None else flexible,
         "State": schedule.state,
         "Target": {
             "Arn": schedule.target_arn,

@@ -168,7 +168,10 @@ class _Writer:
             "schedule_expression": self._text(request["ScheduleExpression"]),
             "schedule_expression_timezone": self._text(request["ScheduleExpressionTimezone"]),
             "state": request["State"],
-            "flexible_time_window": {"mode": request["FlexibleTimeWindow"]["Mode"]},
+            **{snake(name): request[name] for name in ("StartDate", "EndDate") if name in request},
+            "flexible_time_window": {
+                snake(name): value for name, value in request["FlexibleTimeWindow"].items()
+            },
             "target": {
                 "arn": self._arn(target["Arn"]),
                 "role_arn": self._arn(target["RoleArn"]),

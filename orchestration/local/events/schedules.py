@@ -13,14 +13,16 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import takewhile
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from orchestration.errors import LocalError
+from orchestration.graph import ScheduleSpec
 from orchestration.local.account.protocol import ACCOUNT_ID, Operation
 from orchestration.local.engine.deliveries import start
 from orchestration.local.events import scaling
-from orchestration.pipeline.schedules.firing import times
+from orchestration.pipeline.schedules.firing import fires
+from orchestration.pipeline.schedules.rate import period
 
-_UNITS: Final = {"minute": 60, "hour": 3600, "day": 86400}
 _MOST: Final = 1000
 
 
@@ -41,6 +43,7 @@ class Calendar:
                 schedule.schedule_expression_timezone,
                 schedule.creation_date,
                 (begin, end),
+                (schedule.start_date, schedule.end_date),
             )
         ]
         due += [
@@ -75,18 +78,30 @@ def _moments(
     zone: str,
     created: float,
     within: tuple[datetime.datetime, datetime.datetime],
+    bounds: tuple[float | None, float | None] = (None, None),
 ) -> Iterator[datetime.datetime]:
+    """Yield when a schedule fires: within a flexible window, at its beginning."""
     begin, end = within
-    if match := re.fullmatch(r"rate\((\d+) (minute|hour|day)s?\)", expression):
-        step = datetime.timedelta(seconds=int(match[1]) * _UNITS[match[2]])
-        made = datetime.datetime.fromtimestamp(created, tz=datetime.UTC)
-        moment = made + step * max(1, (begin - made) // step + 1)
-        while moment <= end:
-            yield moment
-            moment += step
+    first, last = (_at(stamp) for stamp in bounds)
+    spec: ScheduleSpec | None = None
+    if match := re.fullmatch(r"rate\((\d+ \w+)\)", expression):
+        # Without a start, it counts from when it was made.
+        first = first or _at(created + (period(match[1]) or datetime.timedelta()).total_seconds())
+        spec = ScheduleSpec(rate=match[1], timezone=zone, start=first, end=last)
     elif match := re.fullmatch(r"cron\((.*) \*\)", expression):
-        for moment in takewhile(lambda at: at <= end, times(_five(match[1]), zone, begin)):
+        spec = ScheduleSpec(cron=_five(match[1]), timezone=zone, start=first, end=last)
+    elif match := re.fullmatch(r"at\((.*)\)", expression):
+        local = datetime.datetime.fromisoformat(match[1]).replace(tzinfo=ZoneInfo(zone))
+        spec = ScheduleSpec(at=local.isoformat(), timezone=zone)
+    if spec is not None:
+        for moment in takewhile(lambda at: at <= end, fires(spec, begin)):
             yield moment.astimezone(datetime.UTC)
+
+
+def _at(stamp: float | None) -> str | None:
+    if stamp is None:
+        return None
+    return datetime.datetime.fromtimestamp(stamp, tz=datetime.UTC).isoformat()
 
 
 def _five(fields: str) -> str:

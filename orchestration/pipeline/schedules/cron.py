@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise, takewhile
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from orchestration.errors import Problem
 
@@ -19,16 +18,9 @@ _FIELDS = ("minute", "hour", "day of month", "month", "day of week")
 _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
-def problems(expression: str, timezone: str) -> Iterator[Problem]:
-    """Yield the errors of a cron expression and its time zone."""
+def problems(expression: str) -> Iterator[Problem]:
+    """Yield the errors of a cron expression."""
     yield from (Problem("cron", message) for message in _wrong(expression))
-    try:
-        ZoneInfo(timezone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        yield Problem(
-            "timezone",
-            f"expected an IANA time zone, such as Europe/Berlin or UTC, got {timezone!r}",
-        )
 
 
 def _wrong(expression: str) -> Iterator[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
-from math import ceil
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice, pairwise
+from math import ceil, inf
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from orchestration.graph import (
     Call,
@@ -15,12 +15,14 @@ from orchestration.graph import (
     ForEach,
     Graph,
     Guarded,
+    ScheduleSpec,
     Step,
     Wait,
     bodies,
     upstream,
 )
 from orchestration.graph.ordering import layered
+from orchestration.pipeline.schedules.firing import fires
 from orchestration.preflight.examination import Examination
 from orchestration.preflight.findings import Finding
 from orchestration.preflight.requests import Request
@@ -44,14 +46,14 @@ def schedules(examination: Examination) -> Iterator[Finding]:
         return
     requests = {each.step: each for each in reversed(examination.requests)}
     longest_s = _longest(examination.workflow.graph, requests)
-    interval_s = _shortest(schedule.cron, schedule.timezone)
+    interval_s = _shortest(schedule)
     if longest_s > interval_s:
         yield Finding(
             check="schedules",
             severity="may fail",
-            where="schedule.cron",
-            what=f"{schedule.cron} starts a run every {_spoken(interval_s)}, and a run may take "
-            f"{_spoken(longest_s)} by the limits of its jobs",
+            where="schedule.cron" if schedule.cron is not None else "schedule.rate",
+            what=f"{schedule.cron or schedule.rate} starts a run every {_spoken(interval_s)}, and "
+            f"a run may take {_spoken(longest_s)} by the limits of its jobs",
             why="nothing keeps two runs apart: they pay side by side, share quotas, and deploy to "
             "the same endpoint",
             when="a run takes longer than the time to the next",
@@ -60,16 +62,11 @@ def schedules(examination: Examination) -> Iterator[Finding]:
         )
 
 
-def _shortest(expression: str, zone: str) -> float:
+def _shortest(schedule: ScheduleSpec) -> float:
     """Return the least time between two fire times."""
-    from croniter import croniter
-
-    times = croniter(expression, _FROM.astimezone(ZoneInfo(zone)), ret_type=datetime)
-    fires = [times.get_next() for _ in range(_FIRES)]
-    gaps: Iterator[timedelta] = (
-        later.astimezone(UTC) - earlier.astimezone(UTC) for earlier, later in pairwise(fires)
-    )
-    return min(gap.total_seconds() for gap in gaps)
+    times = fires(replace(schedule, end=None), _FROM)
+    gaps = (later - earlier for earlier, later in pairwise(islice(times, _FIRES)))
+    return min((gap.total_seconds() for gap in gaps), default=inf)
 
 
 def _longest(graph: Graph, requests: Mapping[str, Request]) -> float:

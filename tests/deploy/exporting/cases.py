@@ -17,6 +17,14 @@ TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:alerts"
 OWN_ROLE = f"arn:aws:iam::{ACCOUNT}:role/platform/runner"
 KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 NIGHTLY = Schedule(cron="30 6 * * 1-5", timezone="Europe/Berlin")
+EVERY = Schedule(
+    rate="6 hours",
+    timezone="Europe/Berlin",
+    start="2097-01-01T06:00",
+    end="2098-01-01",
+    flexible_window_minutes=15,
+)
+ONCE = Schedule(at="2097-01-01T06:00", timezone="Europe/Berlin")
 ODD = 'Costs ${5}, $${6}, ${!7}, %{8}, {%{9}%} and a \\ and a "'
 """What templates take for expressions."""
 GIVEN = {
@@ -91,12 +99,13 @@ def batch(_: Path) -> Case:
     )
     staging = DataStaging(name="staging", source=parameter("data"), destination=destination)
     place = {"account": ACCOUNT, "region": REGION}
-    return Case(pipeline=pipelines.copying(name="batch", stages=(staging,)), place=place)
+    pipeline = pipelines.copying(name="batch", stages=(staging,), schedule=ONCE)
+    return Case(pipeline=pipeline, place=place)
 
 
 def own_role(code: Path) -> Case:
     folder = pipelines.source_folder(code)
-    pipeline = pipelines.digits(folder, name="own", schedule=NIGHTLY)
+    pipeline = pipelines.digits(folder, name="own", schedule=EVERY)
     return Case(pipeline=pipeline, options={"role_arn": OWN_ROLE})
 
 

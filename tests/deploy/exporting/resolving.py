@@ -125,7 +125,9 @@ def _schedule(request: Mapping[str, Any]) -> Schedule:
         role_arn=target["RoleArn"],
         input=json.loads(target["Input"]),
         state=request["State"],
-        window=request["FlexibleTimeWindow"]["Mode"],
+        start=request.get("StartDate"),
+        end=request.get("EndDate"),
+        window_minutes=request["FlexibleTimeWindow"].get("MaximumWindowInMinutes"),
         retry=target["RetryPolicy"],
     )
 
@@ -271,7 +273,9 @@ def _terraform_schedule(found: Mapping[str, Any]) -> Schedule:
         role_arn=target["role_arn"],
         input=json.loads(target["input"]),
         state=found["state"],
-        window=found["flexible_time_window"]["mode"],
+        start=found.get("start_date"),
+        end=found.get("end_date"),
+        window_minutes=found["flexible_time_window"].get("maximum_window_in_minutes"),
         retry={
             "MaximumEventAgeInSeconds": retry["maximum_event_age_in_seconds"],
             "MaximumRetryAttempts": retry["maximum_retry_attempts"],

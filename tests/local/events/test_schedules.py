@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -79,6 +81,21 @@ def test_rates_and_disabled_schedules(aws: EmbeddedAws, schedule: Any) -> None:
     started = aws.pass_time(hours=6)
     assert {each.partition(" ")[0] for each in started} == {"sweep"}
     assert len(started) == 3
+
+
+def test_bounds_and_single_times(aws: EmbeddedAws, schedule: Any) -> None:
+    begin = datetime.now(tz=UTC).replace(minute=0, second=0, microsecond=0) + timedelta(days=30)
+    local = begin.astimezone(ZoneInfo("Asia/Tokyo"))
+    schedule("once", f"at({local:%Y-%m-%dT%H:%M:%S})", ScheduleExpressionTimezone="Asia/Tokyo")
+    schedule("every", "rate(2 hours)", StartDate=begin, EndDate=begin + timedelta(hours=5))
+    schedule("hourly", "cron(0 * * * ? *)", EndDate=begin - timedelta(days=29))
+    assert {each.partition(" ")[0] for each in aws.pass_time(hours=48)} <= {"hourly"}
+    started = aws.pass_time(hours=40 * 24)
+    hours = [begin + timedelta(hours=each) for each in (0, 2, 4)]
+    assert [each for each in started if "once" in each] == [f"once at {begin:%Y-%m-%dT%H:%M:%SZ}"]
+    assert [each for each in started if "every" in each] == [
+        f"every at {moment:%Y-%m-%dT%H:%M:%SZ}" for moment in hours
+    ]
 
 
 def test_too_many_starts_are_refused_before_the_first(aws: EmbeddedAws, schedule: Any) -> None:

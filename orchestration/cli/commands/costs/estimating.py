@@ -69,7 +69,7 @@ def estimated(pipeline: Pipeline, asked: Asked, expected: Mapping[str, Expected]
     """Return the estimate of a pipeline with what is given."""
     from orchestration.backends import stepfunctions
     from orchestration.catalog import best_known_region
-    from orchestration.pipeline.schedules.cron import runs_per_month
+    from orchestration.pipeline.schedules.firing import runs_per_month
     from orchestration.pricing import Assumptions, estimate
     from orchestration.pricing.assumptions import parse
     from orchestration.pricing.estimating import stages
@@ -80,7 +80,7 @@ def estimated(pipeline: Pipeline, asked: Asked, expected: Mapping[str, Expected]
     schedule = workflow.schedule
     times = asked.runs_per_month
     if times is None and schedule is not None:
-        times = runs_per_month(schedule.cron)
+        times = runs_per_month(schedule)
     assumptions = Assumptions(
         values=parse(asked.assumed, stages(workflow.graph)),
         expected=expected,

@@ -1,0 +1,102 @@
+"""The schedule of EventBridge Scheduler that starts a pipeline at its times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from orchestration.backends.stepfunctions.parameters import RUN
+from orchestration.deploy.account import refusal
+from orchestration.deploy.resources import Names, Role, Schedule
+from orchestration.deploy.starting import Maker, schedule
+from orchestration.pipeline.schedules.checking import over
+from orchestration.pipeline.schedules.firing import expression, fires
+from orchestration.pipeline.schedules.rate import period
+
+if TYPE_CHECKING:
+    from orchestration.expressions import Json
+    from orchestration.graph import ScheduleSpec, Workflow
+
+_SCHEDULED_TIME: Final = "<aws.scheduler.scheduled-time>"
+"""The text that the scheduler replaces by the time it starts a run for. It starts some runs twice;
+both executions are then one run, and the second adopts the jobs of the first."""
+_OLDEST_START: Final = timedelta(minutes=5)
+"""A schedule that is made or changed with an earlier start is refused: "The StartDate you specify
+cannot be earlier than 5 minutes ago." (recorded in https://github.com/getmoto/moto/pull/8172)."""
+_INSTANT: Final = timedelta(seconds=1)
+
+
+def desired(
+    workflow: Workflow, names: Names, chosen: Mapping[str, Json], maker: Maker
+) -> tuple[Role | None, Schedule | None]:
+    """Compute the schedule of a workflow, and the role with which it starts executions."""
+    spec = workflow.schedule
+    if spec is None:
+        return None, None
+    starter = maker.starter(
+        names.schedule_role,
+        "StartRuns",
+        names.machine_arn,
+        {"scheduler.amazonaws.com": maker.schedules},
+    )
+    made = schedule(
+        names.schedule,
+        names.machine_arn,
+        starter,
+        expression(spec),
+        timezone=spec.timezone,
+        input={**chosen, **spec.parameters, RUN: f"{workflow.name}/{_SCHEDULED_TIME}"},
+    )
+    bounded = replace(
+        made,
+        start=None if spec.start is None else _written(_moment(spec.start)),
+        # At the very moment of EndDate, EventBridge may fire or not.
+        end=None if spec.end is None else _written(_moment(spec.end) - _INSTANT),
+        window_minutes=spec.flexible_window_minutes,
+    )
+    return starter, bounded
+
+
+def settled(
+    workflow: Workflow, wanted: Schedule | None, there: Schedule | None, now: datetime
+) -> Schedule | None:
+    """Return a schedule with a start that EventBridge Scheduler takes now, and with the same times.
+
+    A start that is over is left as it is deployed, or becomes the next time of a rate. A
+    :class:`~orchestration.errors.DeployError` says where a schedule that is to be made or changed
+    would never start anything.
+    """
+    spec = workflow.schedule
+    if spec is None or wanted is None:
+        return wanted
+    if (
+        there is not None
+        and replace(there, start=wanted.start) == wanted
+        and _fits(spec, there, now)
+    ):
+        return there
+    if problems := [f"{each.path}: {each.message}" for each in over(spec, now)]:
+        raise refusal(f"pipeline {workflow.name} can't be deployed", problems)
+    if spec.start is None or _moment(spec.start) > now - _OLDEST_START:
+        return wanted
+    return replace(wanted, start=None if spec.rate is None else _written(next(fires(spec, now))))
+
+
+def _fits(spec: ScheduleSpec, there: Schedule, now: datetime) -> bool:
+    """Return whether a deployed schedule's start leads to the times that the written one does."""
+    if spec.start is None or there.start is None:
+        over = spec.start is None or _moment(spec.start) <= now
+        return there.start is None and spec.rate is None and over
+    since = _moment(there.start) - _moment(spec.start)
+    step = period(spec.rate or "")
+    return not since or bool(step and since > timedelta(0) and not since % step)
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _written(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
