@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orchestration.cli.commands.rendering import Backend
-from orchestration.cli.options import Json, Parameters, Pipeline, Profile, Region
+from orchestration.cli.options import Agreed, DryRun, Json, Parameters, Pipeline, Profile, Region
 from orchestration.cli.output import use_json
 
 Execution = Annotated[
@@ -227,3 +227,50 @@ def watch(
     shown = watching.Shown(every_s=every_s, lines=lines, page=page, port=port, as_json=as_json)
     place = Place(on=on, url=url, region=region, profile=profile)
     watching.watch(pipeline, run_id, shown, place)
+
+
+def backfill(
+    pipeline: Pipeline,
+    since: Annotated[
+        str, typer.Option("--from", metavar="TIME", help="The first time; UTC unless it says.")
+    ],
+    until: Annotated[
+        str, typer.Option("--to", metavar="TIME", help="The first time that is not meant.")
+    ],
+    at_most: Annotated[
+        int, typer.Option("--at-most", min=1, max=100, help="Runs side by side.")
+    ] = 1,
+    on: Annotated[Backend, typer.Option("--on", help="Where it is.")] = Backend.STEP_FUNCTIONS,
+    parameters: Parameters = None,
+    dry_run: DryRun = False,
+    yes: Agreed = False,
+    region: Region = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Run it for times of its schedule that are over.
+
+    On Step Functions: a run for each time, with the identity and the values that the schedule would
+    have given it. A time whose run was or is there, however it ended, is left out. Shows what it
+    would start, asks, starts the oldest first, and waits while as many run as may. Ctrl-C leaves
+    the runs that go on; the same command continues. With `--on airflow` it prints the command of
+    Airflow that does this.
+
+    Example: `orchestrate backfill nightly.yaml --from 2027-01-01 --to 2027-02-01 --dry-run`
+    """
+    from orchestration.cli.commands.changing import Consent
+    from orchestration.cli.commands.deployed import backfilling
+
+    if on is Backend.AIRFLOW:
+        backfilling.airflow(pipeline, since, until, at_most=at_most, as_json=as_json)
+        return
+    backfilling.step_functions(
+        pipeline,
+        since,
+        until,
+        parameters or (),
+        at_most=at_most,
+        region=region,
+        profile=profile,
+        consent=Consent(yes=yes, dry_run=dry_run, as_json=as_json),
+    )

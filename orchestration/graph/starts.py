@@ -44,6 +44,8 @@ class ScheduleSpec:
     """The first moment at which it no longer fires."""
     flexible_window_minutes: int | None = None
     """The time within which EventBridge Scheduler chooses when to start a run."""
+    catchup: bool = False
+    """True if Airflow runs all times since ``start`` that were missed."""
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
 
     @property

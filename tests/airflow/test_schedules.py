@@ -119,6 +119,7 @@ def test_once_is_once_and_may_be_late_by_an_hour() -> None:
         Schedule(rate="6 hours", start="2027-01-01T06:00", timezone="Europe/Berlin"),
         Schedule(at="2027-01-01T06:00"),
         Schedule(cron="0 6 * * *", end="2028-01-01"),
+        Schedule(cron="0 6 * * *", start="2026-01-01", catchup=True),
     ],
 )
 def test_a_dag_with_it_is_written_and_read(schedule: Schedule) -> None:
@@ -126,6 +127,7 @@ def test_a_dag_with_it_is_written_and_read(schedule: Schedule) -> None:
     made = dag(replace(workflow(training("train.job")), schedule=schedule.spec()))
     read = DagSerialization.from_dict(DagSerialization.to_dict(made))
     assert isinstance(read.timetable, FireTimes)
+    assert read.catchup is schedule.catchup
     assert read.timetable == FireTimes.of(schedule.spec())
     assert read.timetable.summary.split(":")[0] in ("rate", "at", "cron")
     assert read.timetable != NullTimetable()

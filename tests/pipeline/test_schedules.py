@@ -125,6 +125,7 @@ def test_a_month_is_counted() -> None:
         ({"cron": "0 6 * * *", "at": "2027-01-01"}, "at", "got cron and at"),
         ({"rate": "0 hours", "start": "2027-01-01"}, "rate", "the shortest is 1 minute"),
         ({"rate": "30 seconds", "start": "2027-01-01"}, "rate", "minutes, hours or days, got"),
+        ({"cron": "0 6 * * *", "catchup": True}, "catchup", "needs a first time; write start"),
         ({"rate": "6 hours"}, "start", "a rate counts from its first run"),
         (
             {"cron": "0 6 * * *", "start": "2027-02-01", "end": "2027-01-01"},

@@ -76,7 +76,7 @@ def build(
         "doc_md": spec.description or None,
         "schedule": schedule_of(spec, own.aws_conn_id, own.region_name),
         "tags": sorted({tag[:_LONGEST_TAG] for tag in spec.tags}),
-        "catchup": False,
+        "catchup": schedule is not None and schedule.catchup,
         # Two runs at once would deploy over each other, and pay twice.
         "max_active_runs": 1,
         **dag_kwargs,

@@ -36,7 +36,7 @@ class FireTimes(Timetable):
     @classmethod
     def of(cls, schedule: ScheduleSpec) -> FireTimes:
         """Return the timetable of a schedule."""
-        return cls({**asdict(schedule), "parameters": None})
+        return cls({**asdict(schedule), "parameters": None, "catchup": None})
 
     @classmethod
     def deserialize(cls, data: dict[str, Any]) -> FireTimes:

@@ -163,7 +163,7 @@ def _told(document: Mapping[str, Any] | None) -> NotifySpec | None:
 def _schedule(schedule: ScheduleSpec | None) -> Json:
     if schedule is None:
         return None
-    fields = {name: value for name, value in asdict(schedule).items() if value is not None}
+    fields = {name: value for name, value in asdict(schedule).items() if value}
     return {**fields, "parameters": dict(sorted(schedule.parameters.items()))}
 
 

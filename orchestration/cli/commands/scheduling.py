@@ -16,7 +16,7 @@ def schedule(pipeline: str, count: int, after: str | None, *, as_json: bool) -> 
     """Show the next moments; exit with 1 if the pipeline has no schedule."""
     from orchestration.pipeline.schedules.firing import differences, expression, fires, written
 
-    begin = datetime.now(tz=UTC) if after is None else _moment(after)
+    begin = datetime.now(tz=UTC) if after is None else moment(after, "--after")
     loaded = named(pipeline).load()
     given = loaded.schedule_spec()
     if given is None:
@@ -30,7 +30,7 @@ def schedule(pipeline: str, count: int, after: str | None, *, as_json: bool) -> 
             {
                 **fields,
                 "eventbridge": expression(given),
-                "next": [moment.isoformat() for moment in moments],
+                "next": [each.isoformat() for each in moments],
                 "warnings": warnings,
             }
         )
@@ -40,8 +40,8 @@ def schedule(pipeline: str, count: int, after: str | None, *, as_json: bool) -> 
         say(f"from {given.start}")
     if given.end is not None:
         say(f"until {given.end}")
-    for moment in moments:
-        say(f"{moment:%a %Y-%m-%d %H:%M %z}  {moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC")
+    for each in moments:
+        say(f"{each:%a %Y-%m-%d %H:%M %z}  {each.astimezone(UTC):%Y-%m-%d %H:%M} UTC")
     if given.flexible_window_minutes is not None:
         say(f"each within the {given.flexible_window_minutes} minutes after; Airflow at once")
     if not moments:
@@ -50,11 +50,12 @@ def schedule(pipeline: str, count: int, after: str | None, *, as_json: bool) -> 
         note(f"warning: {text}")
 
 
-def _moment(text: str) -> datetime:
+def moment(text: str, option: str) -> datetime:
+    """Read a time on the command line, in UTC unless it says otherwise."""
     try:
-        moment = datetime.fromisoformat(text)
+        read = datetime.fromisoformat(text)
     except ValueError as error:
         raise typer.BadParameter(
-            f"expected a time such as 2027-03-27T00:00Z, got {text!r}", param_hint="--after"
+            f"expected a time such as 2027-03-27T00:00Z, got {text!r}", param_hint=option
         ) from error
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)

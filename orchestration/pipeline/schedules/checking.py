@@ -29,6 +29,9 @@ def problems(schedule: Schedule) -> Iterator[Problem]:
         yield from cron.problems(schedule.cron)
     if schedule.rate is not None:
         yield from _of_rate(schedule.rate, schedule.start)
+    if schedule.catchup and schedule.start is None:
+        text = f"catching up needs a first time; write start: {MOMENT}, or remove it"
+        yield Problem("catchup", text)
     try:
         ZoneInfo(schedule.timezone)
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -55,6 +55,10 @@ class Schedule(Model):
     flexible_window_minutes: int | None = Field(default=None, ge=1, le=_LONGEST_WINDOW)
     """Minutes after each time within which EventBridge Scheduler chooses when to start the run.
     Airflow starts it at the beginning of this window."""
+    catchup: bool = False
+    """True: Airflow runs each time since ``start`` that it has missed, and not only the last.
+    EventBridge Scheduler misses none after the deployment; for those before, there is
+    ``orchestrate backfill``."""
     parameters: dict[Name, Scalar | list[Element]] = {}
     """Values of parameters for scheduled runs."""
 
@@ -68,6 +72,7 @@ class Schedule(Model):
             start=_universal(self.start, self.timezone),
             end=_universal(self.end, self.timezone),
             flexible_window_minutes=self.flexible_window_minutes,
+            catchup=self.catchup,
             parameters=self.parameters,
         )
 

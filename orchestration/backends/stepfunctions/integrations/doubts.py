@@ -46,7 +46,7 @@ def refused(workflow: Workflow) -> Iterator[Problem]:
 
 
 def warnings(workflow: Workflow) -> list[Problem]:
-    """Return the fields of which nobody says whether Step Functions knows them yet."""
+    """Return the fields of which nobody says whether it knows them yet, and what it does not do."""
     doubtful = (
         Problem(field.path, _doubt(field, integration), stage=stage_of(call.name))
         for call in _calls(workflow)
@@ -54,7 +54,16 @@ def warnings(workflow: Workflow) -> list[Problem]:
         for field in unsure(call.operation, integration)
         if field.certainty(integration) == "doubtful" or asked(call, workflow.integrations)
     )
-    return list(dict.fromkeys(doubtful))
+    return [*dict.fromkeys(doubtful), *_missed(workflow)]
+
+
+def _missed(workflow: Workflow) -> Iterator[Problem]:
+    if workflow.schedule is not None and workflow.schedule.catchup:
+        yield Problem(
+            "schedule.catchup",
+            "EventBridge Scheduler starts nothing for times before the deployment; `orchestrate "
+            f"backfill PIPELINE --from {workflow.schedule.start} --to <now>` does",
+        )
 
 
 def _doubt(field: NewField, integration: Integration) -> str:

@@ -1,0 +1,112 @@
+"""``orchestrate backfill``: runs for times of the schedule that are over."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from orchestration.cli import values
+from orchestration.cli.commands.changing import Consent, show_place
+from orchestration.cli.commands.deployment import MODULES, session_of
+from orchestration.cli.commands.scheduling import moment
+from orchestration.cli.naming import named
+from orchestration.cli.output import document, note, require, say
+
+if TYPE_CHECKING:
+    from orchestration.deploy.executions.backfilling import Fire
+    from orchestration.pipeline import Pipeline
+
+
+def airflow(pipeline: str, since: str, until: str, *, at_most: int, as_json: bool) -> None:
+    """Print the command of Airflow that does it."""
+    from orchestration.deploy.executions.backfilling import fires_between
+
+    loaded = named(pipeline).load()
+    fires = fires_between(loaded, moment(since, "--from"), moment(until, "--to"))
+    command = _of_airflow(loaded, fires, at_most)
+    if as_json:
+        document({"pipeline": loaded.name, "fires": [_data(each) for each in fires]} | command)
+    elif command["command"]:
+        say(shlex.join(command["command"]))
+    else:
+        note("the schedule has no time then")
+
+
+def _of_airflow(pipeline: Pipeline, fires: Sequence[Fire], at_most: int) -> dict[str, list[str]]:
+    if not fires:
+        return {"command": []}
+    first, last = (each.time.astimezone(UTC).isoformat() for each in (fires[0], fires[-1]))
+    command = ["airflow", "backfill", "create", "--dag-id", pipeline.name, "--from-date", first]
+    return {"command": [*command, "--to-date", last, "--max-active-runs", str(at_most)]}
+
+
+def step_functions(
+    pipeline: str,
+    since: str,
+    until: str,
+    parameters: Sequence[str],
+    *,
+    at_most: int,
+    region: str | None,
+    profile: str | None,
+    consent: Consent,
+) -> None:
+    """Start the runs that are missing, or show what would be started."""
+    loaded = named(pipeline).load()
+    require(MODULES, what="starting executions")
+    from orchestration.deploy import Account
+    from orchestration.deploy.executions import backfilling
+
+    end = min(moment(until, "--to"), datetime.now(tz=UTC))
+    times = backfilling.fires_between(loaded, moment(since, "--from"), end)
+    session = session_of(region or loaded.region, profile)
+    show_place(Account.of(session))
+    fires = backfilling.looked_up(loaded, times, session=session)
+    missing = [each for each in fires if each.execution is None]
+    given = dict(backfilling.values_of(loaded, session))
+    given |= values.parameters(loaded.parameter_specs(), parameters, filled=given)
+    started: tuple[Fire, ...] = ()
+    if not consent.as_json:
+        _show(fires)
+    if missing and not consent.dry_run:
+        consent.ask(f"start {len(missing)} runs of {loaded.name}, {at_most} at a time")
+        started = backfilling.backfill(
+            loaded,
+            missing,
+            given,
+            session=session,
+            at_most=at_most,
+            on_start=lambda each: consent.report(f"{each.run}  {each.execution}"),
+        )
+    if consent.as_json:
+        document(
+            {
+                "pipeline": loaded.name,
+                "fires": [_data(each) for each in fires],
+                "started": [_data(each) for each in started],
+            }
+        )
+
+
+def _show(fires: Sequence[Fire]) -> None:
+    for each in fires:
+        if each.execution is None:
+            say(f"would start {each.run}")
+        else:
+            name = ":".join(each.execution.split(":")[-2:])
+            again = f"; `orchestrate rerun {name}` starts it again"
+            failed = each.status not in ("RUNNING", "SUCCEEDED")
+            say(f"is there     {each.run}  {each.status}{again if failed else ''}")
+    if all(each.execution is not None for each in fires):
+        note("nothing to start")
+
+
+def _data(each: Fire) -> dict[str, Any]:
+    return {
+        "time": each.time.isoformat(),
+        "run": each.run,
+        "execution_arn": each.execution,
+        "status": each.status,
+    }

@@ -1,0 +1,158 @@
+"""Runs for times of a schedule that are over, each the run that the schedule would have started."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Any, Final
+
+from orchestration.backends.stepfunctions.parameters import RUN
+from orchestration.deploy.account import Account, Clients, in_its_region
+from orchestration.deploy.executions.cleaning import Sleep
+from orchestration.deploy.executions.operating import start
+from orchestration.deploy.executions.runs import described
+from orchestration.deploy.resources import GROUP
+from orchestration.errors import StartError
+from orchestration.expressions import Json
+from orchestration.expressions.evaluate import run_token
+from orchestration.pipeline.schedules.firing import fires
+
+if TYPE_CHECKING:
+    from orchestration.pipeline import Pipeline
+
+MOST: Final = 1000
+"""Fire times of one back-fill."""
+_LOOKS_EVERY_S: Final = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fire:
+    """A time of a schedule, and the run that belongs to it."""
+
+    time: datetime
+    run: str
+    """The identity that the schedule gives the run."""
+    execution: str | None = None
+    """The ARN of its newest execution; ``None`` if it never ran."""
+    status: str | None = None
+
+
+def fires_between(pipeline: Pipeline, begin: datetime, end: datetime) -> tuple[Fire, ...]:
+    """List the times of a schedule from ``begin`` until before ``end``.
+
+    Raises :class:`~orchestration.errors.StartError` for a pipeline without a schedule, and for too
+    many times.
+    """
+    schedule = pipeline.schedule_spec()
+    if schedule is None:
+        raise StartError(f"{pipeline.name} has no schedule, whose times could be run later")
+    after = begin - datetime.resolution
+    moments = takewhile(lambda moment: moment < end, fires(schedule, after))
+    found = tuple(islice(moments, MOST + 1))
+    if len(found) > MOST:
+        raise StartError(
+            f"{pipeline.name} has more than {MOST} times until {found[-1]:%Y-%m-%d}; "
+            "choose a shorter while, and run the rest later"
+        )
+    return tuple(Fire(time=each, run=run_of(pipeline.name, each)) for each in found)
+
+
+def run_of(pipeline: str, moment: datetime) -> str:
+    """Return the name of a scheduled run, with the time as EventBridge Scheduler writes it."""
+    return f"{pipeline}/{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def looked_up(pipeline: Pipeline, wanted: Sequence[Fire], *, session: Clients) -> tuple[Fire, ...]:
+    """Find the executions of runs, whoever started them."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    if not wanted:
+        return ()
+    account = Account.of(session)
+    in_its_region(pipeline, account.region)
+    machine = account.arn("states", f"stateMachine:{pipeline.name}")
+    states = session.client("stepfunctions")
+    try:
+        known = _known(states, machine, wanted[0].time)
+    except states.exceptions.StateMachineDoesNotExist as error:
+        raise StartError(
+            f"pipeline {pipeline.name} is not deployed to {account.id} in {account.region}; "
+            "`orchestrate deploy step-functions` does that"
+        ) from error
+    except (BotoCoreError, ClientError) as error:
+        raise StartError(f"runs of {pipeline.name} can't be listed: {error}") from error
+    return tuple(
+        Fire(time=each.time, run=each.run, execution=arn, status=status)
+        for each in wanted
+        for arn, status in [known.get(run_token(each.run), (None, None))]
+    )
+
+
+def _known(states: Any, machine: str, since: datetime) -> dict[str, tuple[str, str]]:
+    """Return the newest execution of each run since a moment: its ARN and its state, by token."""
+    found: dict[str, tuple[str, str]] = {}
+    for page in states.get_paginator("list_executions").paginate(stateMachineArn=machine):
+        for each in page["executions"]:
+            # No run is started before its time.
+            if each["startDate"] < since:
+                return found
+            execution = described(states, each["executionArn"])
+            found.setdefault(execution.token, (execution.arn, execution.status))
+    return found
+
+
+def values_of(pipeline: Pipeline, session: Clients) -> Mapping[str, Json]:
+    """Return the values that the deployed schedule gives its runs; without one, those written."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    written = {} if pipeline.schedule is None else pipeline.schedule.parameters
+    client = session.client("scheduler")
+    try:
+        there = client.get_schedule(Name=pipeline.name, GroupName=GROUP)
+    except client.exceptions.ResourceNotFoundException:
+        return dict(written)
+    except (BotoCoreError, ClientError) as error:
+        raise StartError(f"schedule {pipeline.name} can't be read: {error}") from error
+    given: dict[str, Json] = json.loads(there["Target"].get("Input", "{}"))
+    return {name: value for name, value in given.items() if name != RUN}
+
+
+def backfill(
+    pipeline: Pipeline,
+    wanted: Sequence[Fire],
+    values: Mapping[str, Json],
+    *,
+    session: Clients,
+    at_most: int = 1,
+    sleep: Sleep = time.sleep,
+    on_start: Callable[[Fire], None] = lambda _: None,
+) -> tuple[Fire, ...]:
+    """Start runs, the oldest first and so many side by side; returns them as the last were started.
+
+    The runs that are under way when this returns go on. Raises
+    :class:`~orchestration.errors.StartError`.
+    """
+    states = session.client("stepfunctions")
+    running: list[Fire] = []
+    started: list[Fire] = []
+    for each in wanted:
+        while len(running) >= at_most:
+            running = list(_still(states, running))
+            if len(running) >= at_most:
+                sleep(_LOOKS_EVERY_S)
+        arn = start(pipeline, values, session=session, run=each.run).arn
+        begun = Fire(time=each.time, run=each.run, execution=arn, status="RUNNING")
+        running.append(begun)
+        started.append(begun)
+        on_start(begun)
+    return tuple(started)
+
+
+def _still(states: Any, running: Sequence[Fire]) -> Iterator[Fire]:
+    for each in running:
+        if described(states, str(each.execution)).status == "RUNNING":
+            yield each
