@@ -50,7 +50,7 @@ class ScheduleSpec:
 
     @property
     def is_plain_cron(self) -> bool:
-        """Whether a timetable of Airflow's own can mean it; else it is given ours.
+        """True if a timetable of Airflow's own can mean it; else it is given ours.
 
         Airflow's timetables for rates count from the moment at which they are asked, and where a
         DAG has a start, they run at once what was due before it came.

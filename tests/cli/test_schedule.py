@@ -76,7 +76,7 @@ def test_bounds_and_windows_are_told(orchestrate: Command, tmp_path: Path) -> No
     assert "backfill" not in told.err
     path.write_text(path.read_text().replace("end:", "catchup: true, end:"))
     told = orchestrate("validate", path, "--on", "step-functions")
-    assert "window" not in told.err
+    assert "flexible_window" not in told.err
     assert "schedule.catchup: EventBridge Scheduler starts nothing for times before" in told.err
 
 
