@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from orchestration.errors import Problem
 from orchestration.graph import ScheduleSpec
@@ -32,15 +31,10 @@ def problems(schedule: Schedule) -> Iterator[Problem]:
     if schedule.catchup and schedule.start is None:
         text = f"catching up needs a first time; write start: {MOMENT}, or remove it"
         yield Problem("catchup", text)
-    try:
-        ZoneInfo(schedule.timezone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        yield Problem(
-            "timezone",
-            f"expected an IANA time zone, such as Europe/Berlin or UTC, got {schedule.timezone!r}",
-        )
-        return
-    yield from _of_moments(schedule)
+    unknown = list(cron.zone_problems(schedule.timezone))
+    yield from unknown
+    if not unknown:
+        yield from _of_moments(schedule)
 
 
 def over(schedule: ScheduleSpec, now: datetime) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise, takewhile
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from orchestration.errors import Problem
 
@@ -21,6 +22,17 @@ _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 def problems(expression: str) -> Iterator[Problem]:
     """Yield the errors of a cron expression."""
     yield from (Problem("cron", message) for message in _wrong(expression))
+
+
+def zone_problems(timezone: str) -> Iterator[Problem]:
+    """Yield the error of a time zone that is not known."""
+    try:
+        ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        yield Problem(
+            "timezone",
+            f"expected an IANA time zone, such as Europe/Berlin or UTC, got {timezone!r}",
+        )
 
 
 def _wrong(expression: str) -> Iterator[str]:

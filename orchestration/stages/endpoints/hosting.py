@@ -125,9 +125,9 @@ class ScheduledScaling(Model):
 
     @model_validator(mode="after")
     def _fires(self) -> Self:
-        from orchestration.pipeline.schedules.cron import problems
+        from orchestration.pipeline.schedules.cron import problems, zone_problems
 
-        for problem in problems(self.cron, self.timezone):
+        for problem in (*problems(self.cron), *zone_problems(self.timezone)):
             raise ValueError(f"{problem.field}: {problem.message}")
         return self
 
