@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from orchestration.errors import near
-from orchestration.graph import ParameterSpec, ParameterValue
 
-Value = ParameterValue
+if TYPE_CHECKING:
+    from orchestration.graph import ParameterSpec
+    from orchestration.graph import ParameterValue as Value
+
 _WILD = "*?["
 """Characters of patterns."""
 _BOOLEANS = {"true": True, "false": False}

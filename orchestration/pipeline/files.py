@@ -290,6 +290,20 @@ def other_files(path: Path, content: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def folders(path: Path) -> dict[str, dict[str, Any]]:
+    """Return where the code of a YAML file's stages lies, how it is packed, and its digest.
+
+    By stage and field; without a digest where it is not at hand.
+    """
+    found = {}
+    for code in _codes(whole(path).data):
+        name, packed = code.source[code.place], _packing(code.source)
+        place = path.parent / name
+        sha256 = digest(place, **packed) if place.exists() else None
+        found[code.key] = {"path": name, **packed, "sha256": sha256}
+    return found
+
+
 def _codes(data: Mapping[str, Any]) -> Iterator[_Code]:
     """The fields of stages that name code on this machine."""
     for name, stage in all_stages(data):

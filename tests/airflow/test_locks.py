@@ -15,7 +15,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from orchestration.airflow import dag
 from orchestration.backends.airflow import DagSpec, locking, render
-from orchestration.backends.airflow.layout import laid_out
+from orchestration.backends.layout import laid_out
 from orchestration.backends.airflow.spec import from_document, to_document
 from orchestration.errors import PipelineError
 from orchestration.pipeline import Pipeline, files

@@ -6,7 +6,7 @@ import json
 
 from hypothesis import given
 
-from orchestration.backends.airflow.layout import laid_out
+from orchestration.backends.layout import laid_out
 from orchestration.expressions import Json
 from tests.expressions.strategies import JSON
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
-from orchestration.backends.airflow.layout import laid_out
+from orchestration.backends.layout import laid_out
 from orchestration.expressions import Json
 from orchestration.graph import NotifySpec, ParameterSpec, ScheduleSpec, TriggerSpec
 

@@ -7,12 +7,12 @@ and so no clean-up. Every wait has a limit of its own.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
 from orchestration.backends.jsonata import tree
+from orchestration.backends.layout import indented
 from orchestration.backends.stepfunctions import control, events, limits, parameters
 from orchestration.backends.stepfunctions.facts import facts
 from orchestration.backends.stepfunctions.integrations import doubts
@@ -49,7 +49,7 @@ def render(workflow: Workflow, *, place: str = "") -> dict[str, Json]:
 
 def dumps(definition: Mapping[str, Json]) -> str:
     """Return a definition as text that reads and compares well."""
-    return json.dumps(definition, indent=2, ensure_ascii=False) + "\n"
+    return indented(definition)
 
 
 def compact(definition: Mapping[str, Json]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 from collections.abc import Mapping, Sequence
@@ -152,15 +153,18 @@ def lock(pipeline: str, *, check: bool) -> None:
 
 
 def lock_text(path: Path, content: Mapping[str, Any]) -> str:
-    """The text of a pipeline's lock file, with its DAG where it can be rendered."""
-    from orchestration.backends.airflow import layout, locking
+    """The text of a pipeline's lock file, with what it is rendered to where that can be done."""
+    from orchestration.backends import layout, locks
+    from orchestration.backends.airflow import locking
 
+    stages = stage_modules(path.parent)
     try:
-        stages = stage_modules(path.parent)
         content = locking.with_specification(path, content, stages=stages)
     except (PipelineError, UnsupportedError) as error:
         note(f"warning: the lock file holds no DAG, since {path} can't be rendered for Airflow:")
         note(str(error))
+    with contextlib.suppress(PipelineError):
+        content = locks.with_definition(path, content, stages=stages)
     return layout.laid_out(content)
 
 

@@ -1,20 +1,26 @@
-"""JSON laid out to be read, compared and parsed: what fits into a line stands in one."""
+"""JSON laid out to be read and compared."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from orchestration.expressions import Json
+if TYPE_CHECKING:
+    from orchestration.expressions import Json
 
 _WIDTH: Final = 100
 _INDENT: Final = 2
 
 
 def laid_out(document: Json) -> str:
-    """Return a document as a file's text; equal for equal documents."""
+    """Return a document as a file's text: what fits into a line stands in one."""
     return _value(document, 0, 0) + "\n"
+
+
+def indented(document: Json) -> str:
+    """Return a document as a file's text, each value in a line of its own as AWS shows it."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _value(value: Json, indent: int, column: int) -> str:
