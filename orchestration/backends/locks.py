@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from orchestration.errors import PipelineError, UnsupportedError
+from orchestration.errors import PipelineError
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
-    from orchestration.stages.kinds import StageSource
 
 _RENDERED: Final = {"airflow": "specification", "step_functions": "definition"}
 """The section of each backend, and the name of what was rendered in it."""
@@ -34,43 +33,23 @@ def lock_path(path: Path) -> Path:
     return path.with_suffix(".lock.json")
 
 
-def with_section(
-    path: Path, content: Mapping[str, Any], name: Section, pipeline: Pipeline, rendered: Any
+def with_sections(
+    path: Path, content: Mapping[str, Any], pipeline: Pipeline, rendered: Mapping[Section, Any]
 ) -> dict[str, Any]:
     """Return the content of a YAML file's lock file with what its pipeline is rendered to."""
     from orchestration.pipeline.files import folders, other_files
 
-    section = {
+    read = {
         "version": _VERSION,
         "files": {path.name: digest(path), **other_files(path, content)},
         "folders": folders(path),
         "modules": _modules(pipeline),
-        _RENDERED[name]: rendered,
     }
-    sealed = {"digest": covering({**content, name: section}, name), **section}
-    return {**content, name: sealed}
-
-
-def with_definition(
-    path: Path, content: Mapping[str, Any], *, stages: Iterable[StageSource] = ()
-) -> dict[str, Any]:
-    """Return the content of a YAML file's lock file with the state machine's definition.
-
-    Without it where Step Functions can't run the pipeline, or where there is something to say of
-    it: whoever renders it hears that.
-    """
-    from orchestration.backends import stepfunctions
-    from orchestration.pipeline import Pipeline
-
-    pipeline = Pipeline.load(path, stages=stages, lock=content)
-    workflow = pipeline.lower()
-    if stepfunctions.warnings(workflow):
-        return dict(content)
-    try:
-        definition = stepfunctions.render(workflow)
-    except UnsupportedError:
-        return dict(content)
-    return with_section(path, content, "step_functions", pipeline, definition)
+    whole = dict(content)
+    for name, document in rendered.items():
+        section = {**read, _RENDERED[name]: document}
+        whole[name] = {"digest": covering({**content, name: section}, name), **section}
+    return whole
 
 
 def text(path: Path, name: Section) -> str | None:

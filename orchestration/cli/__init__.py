@@ -35,7 +35,7 @@ def _choose(app: Typer, arguments: Sequence[str]) -> None:
     from typer.main import get_command_name
 
     for command in app.registered_commands:
-        assert command.callback is not None
-        if arguments[:1] == [command.name or get_command_name(command.callback.__name__)]:
+        name = command.name or get_command_name(getattr(command.callback, "__name__", ""))
+        if arguments[:1] == [name]:
             app.registered_commands = [command]
             return

@@ -158,7 +158,8 @@ def graph(
 def lock(pipeline: Pipeline, check: Check = False) -> None:
     """Write its lock file.
 
-    It holds the digests of the folders of code, so that the pipeline can be loaded without them.
+    It holds the digests of the folders of code, so that the pipeline can be loaded without them,
+    and what it is rendered to, so that DAG files and `render` need not do that again.
     """
     from orchestration.cli.commands import rendering
 

@@ -14,7 +14,9 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from orchestration import Pipeline
 from orchestration.airflow import dag
+from orchestration.backends import locks
 from orchestration.backends.airflow import locking
+from orchestration.backends.locking import with_renderings
 from orchestration.errors import PipelineError
 from orchestration.expressions import Parameter
 from orchestration.graph import ParameterSpec, TriggerSpec, Workflow
@@ -146,8 +148,8 @@ def test_what_neither_event_nor_default_gives_is_refused(tmp_path: Path) -> None
 
 def test_a_lock_file_holds_the_trigger(tmp_path: Path) -> None:
     path = of_guide(tmp_path, 1)
-    content = locking.with_specification(path, {"sources": {}})
-    locking.lock_path(path).write_text(json.dumps(content))
+    content = with_renderings(path, {"sources": {}})[0]
+    locks.lock_path(path).write_text(json.dumps(content))
     spec = locking.specification(path)
     assert not isinstance(spec, locking.Stale), spec
     assert spec.trigger == Pipeline.load(path).lower().trigger

@@ -14,9 +14,11 @@ import yaml
 from airflow.serialization.serialized_objects import DagSerialization
 
 from orchestration.airflow import dag
+from orchestration.backends import locks
 from orchestration.backends.airflow import DagSpec, locking, render
-from orchestration.backends.layout import laid_out
 from orchestration.backends.airflow.spec import from_document, to_document
+from orchestration.backends.layout import laid_out
+from orchestration.backends.locking import with_renderings
 from orchestration.errors import PipelineError
 from orchestration.pipeline import Pipeline, files
 
@@ -35,14 +37,14 @@ VALUES = {
 
 
 def write(path: Path) -> None:
-    content = locking.with_specification(path, files.lock(path))
-    locking.lock_path(path).write_text(json.dumps(content, indent=2))
+    content = with_renderings(path, files.lock(path))[0]
+    locks.lock_path(path).write_text(json.dumps(content, indent=2))
 
 
 def rewrite(path: Path, content: dict[str, Any]) -> None:
     """Write a lock file with the right digest, whatever is in it."""
-    content["airflow"]["digest"] = locking._covering(content)
-    locking.lock_path(path).write_text(json.dumps(content))
+    content["airflow"]["digest"] = locks.covering(content, "airflow")
+    locks.lock_path(path).write_text(json.dumps(content))
 
 
 @pytest.fixture
@@ -150,9 +152,9 @@ def test_a_dag_file_loads_no_model_and_no_yaml(path: Path) -> None:
 def test_what_changed_is_rendered_anew_with_a_warning(
     path: Path, caplog: pytest.LogCaptureFixture, change: Any, reason: str
 ) -> None:
-    content = json.loads(locking.lock_path(path).read_text())
+    content = json.loads(locks.lock_path(path).read_text())
     change(content)
-    locking.lock_path(path).write_text(json.dumps(content))
+    locks.lock_path(path).write_text(json.dumps(content))
     with caplog.at_level(logging.WARNING):
         made = dag(path)
     assert [task.task_id for task in made.tasks] == ["inputs", "train", "outputs", "leftovers"]
@@ -168,7 +170,7 @@ def test_a_change_of_the_yaml_counts_at_once(path: Path) -> None:
 
 
 def test_without_a_lock_file_the_yaml_counts(path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    locking.lock_path(path).unlink()
+    locks.lock_path(path).unlink()
     with caplog.at_level(logging.WARNING):
         assert dag(path).dag_id == "small"
     assert "small.lock.json is missing" in caplog.text
@@ -211,7 +213,7 @@ def task(content: dict[str, Any]) -> dict[str, Any]:
 def test_a_specification_names_only_what_pipelines_are_rendered_to(
     path: Path, attack: Any, message: str
 ) -> None:
-    content = json.loads(locking.lock_path(path).read_text())
+    content = json.loads(locks.lock_path(path).read_text())
     attack(task(content))
     rewrite(path, content)
     with pytest.raises(PipelineError, match=r"small\.lock\.json") as refused:
@@ -221,8 +223,8 @@ def test_a_specification_names_only_what_pipelines_are_rendered_to(
 
 def test_a_model_file_may_be_missing_and_may_not_change(path: Path) -> None:
     (path.parent / "config.json").write_text("{}")
-    content = json.loads(locking.lock_path(path).read_text())
-    content["airflow"]["files"]["config.json"] = locking._digest(path.parent / "config.json")
+    content = json.loads(locks.lock_path(path).read_text())
+    content["airflow"]["files"]["config.json"] = locks.digest(path.parent / "config.json")
     rewrite(path, content)
     assert isinstance(locking.specification(path), DagSpec)
     (path.parent / "config.json").write_text("{ }")
@@ -242,15 +244,15 @@ def test_code_of_stages_is_digested_without_importing_it(
     (package / "helper.py").write_text("SIZE = 1")
     (tmp_path / "own_stage.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path)
-    before = locking._code("own_stages"), locking._code("own_stage")
+    before = locks._code("own_stages"), locks._code("own_stage")
     assert all(before)
     (package / "helper.py").write_text("SIZE = 2")
-    assert locking._code("own_stages") != before[0]
-    assert locking._code("own_stage") == before[1]
+    assert locks._code("own_stages") != before[0]
+    assert locks._code("own_stage") == before[1]
 
 
 @pytest.mark.parametrize("name", VALUES)
 def test_the_lock_files_in_the_repository_are_fresh(name: str) -> None:
     path = ROOT / f"dags/{name}.yaml"
-    content = locking.with_specification(path, files.lock(path))
-    assert locking.lock_path(path).read_text() == laid_out(content)
+    content = with_renderings(path, files.lock(path))[0]
+    assert locks.lock_path(path).read_text() == laid_out(content)

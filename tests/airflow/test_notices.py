@@ -14,7 +14,8 @@ from airflow.sdk import DAG
 
 from orchestration.airflow import dag, task_group
 from orchestration.airflow.notifying import notice_of
-from orchestration.backends.airflow import locking
+from orchestration.backends import locks
+from orchestration.backends.locking import with_renderings
 from orchestration.graph import NotifySpec, Wait, Workflow
 from orchestration.notices import Notice
 from orchestration.pipeline import files
@@ -71,8 +72,8 @@ def test_a_dag_of_the_lock_file_tells_the_same(tmp_path: Path) -> None:
     path = tmp_path / "copying.yaml"
     path.write_text(YAML)
     by_yaml = dag(path)
-    content = locking.with_specification(path, files.lock(path))
-    locking.lock_path(path).write_text(json.dumps(content))
+    content = with_renderings(path, files.lock(path))[0]
+    locks.lock_path(path).write_text(json.dumps(content))
     path.write_text(YAML)
     by_lock = dag(path)
     assert told(by_lock.on_failure_callback) == told(by_yaml.on_failure_callback) != []
@@ -92,10 +93,10 @@ def test_a_specification_that_tells_otherwise_is_refused(
 
     path = tmp_path / "copying.yaml"
     path.write_text(YAML)
-    content = locking.with_specification(path, files.lock(path))
+    content = with_renderings(path, files.lock(path))[0]
     content["airflow"]["specification"]["notify"] = notify
-    content["airflow"]["digest"] = locking._covering(content)
-    locking.lock_path(path).write_text(json.dumps(content))
+    content["airflow"]["digest"] = locks.covering(content, "airflow")
+    locks.lock_path(path).write_text(json.dumps(content))
     with pytest.raises(PipelineError, match=problem):
         dag(path)
 

@@ -14,10 +14,10 @@ from airflow.sdk import DAG, Asset
 
 from orchestration import Pipeline
 from orchestration.airflow import dag, task_group
-from orchestration.backends import stepfunctions
-from orchestration.backends.airflow import locking
+from orchestration.backends import locks, stepfunctions
 from orchestration.backends.airflow.options import KNOWN
 from orchestration.backends.airflow.vetting import problems
+from orchestration.backends.locking import with_renderings
 from orchestration.errors import PipelineError
 from orchestration.expressions import Json
 from orchestration.graph import Wait, Workflow
@@ -65,8 +65,8 @@ def test_each_task_has_the_settings_of_its_stage_and_of_the_pipeline(
 ) -> None:
     path = read(YAML, tmp_path)
     if locked:
-        content = locking.with_specification(path, files.lock(path))
-        locking.lock_path(path).write_text(json.dumps(content))
+        content = with_renderings(path, files.lock(path))[0]
+        locks.lock_path(path).write_text(json.dumps(content))
     made = dag(path)
     first, second, inputs = (made.get_task(name) for name in ("first", "second", "inputs"))
     assert (first.pool, first.pool_slots, first.queue) == ("copies", 2, "small")
@@ -142,7 +142,7 @@ def test_outlets_need_a_task_that_runs_once() -> None:
 
 def test_a_lock_file_holds_no_other_settings(tmp_path: Path) -> None:
     path = read(YAML, tmp_path)
-    whole: Any = locking.with_specification(path, files.lock(path))["airflow"]["specification"]
+    whole: Any = with_renderings(path, files.lock(path))[0]["airflow"]["specification"]
     assert list(problems(whole)) == []
     whole["options"] = {"retries": ["1"], "python_callable": "os.abort"}
     assert sorted(map(str, problems(whole))) == [

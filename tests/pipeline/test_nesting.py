@@ -10,9 +10,10 @@ import pytest
 import yaml
 
 from orchestration import Pipeline, PipelineError
-from orchestration.backends import stepfunctions
+from orchestration.backends import locks, stepfunctions
 from orchestration.backends.airflow import locking
 from orchestration.backends.airflow.spec import DagSpec
+from orchestration.backends.locking import with_renderings
 from orchestration.graph import Concluded, ForEach
 from orchestration.pipeline import files
 from orchestration.refs import Parameter, Ref, RunOutcome
@@ -131,8 +132,8 @@ def test_code_is_found_beside_its_own_file_and_locked_here(tmp_path: Path) -> No
     path = written(tmp_path, outer=outer(stages=stages, parameters={}))
     content = files.lock(path)
     assert list(content["sources"]) == ["sub_train.source"]
-    locked = locking.with_specification(path, content)
-    locking.lock_path(path).write_text(json.dumps(locked), encoding="utf-8")
+    locked = with_renderings(path, content)[0]
+    locks.lock_path(path).write_text(json.dumps(locked), encoding="utf-8")
     assert isinstance(locking.specification(path), DagSpec)
     inner = tmp_path / "nested" / "inner.yaml"
     inner.write_text(inner.read_text("utf-8") + "\n# changed\n", encoding="utf-8")

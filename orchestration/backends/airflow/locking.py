@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from orchestration.backends.airflow.spec import DagSpec, from_document, to_document
+from orchestration.backends.airflow.spec import DagSpec, from_document
 from orchestration.backends.airflow.vetting import problems
-from orchestration.backends.locks import changes, lock_path, with_section
+from orchestration.backends.locks import changes, lock_path
 from orchestration.errors import PipelineError, Problem
-
-if TYPE_CHECKING:
-    from orchestration.stages.kinds import StageSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,22 +17,6 @@ class Stale:
     """Why the specification in a lock file does not count."""
 
     reason: str
-
-
-def with_specification(
-    path: Path, content: Mapping[str, Any], *, stages: Iterable[StageSource] = ()
-) -> dict[str, Any]:
-    """Return the content of a YAML file's lock file with the DAG that both describe.
-
-    ``stages`` are further kinds of stages, as :meth:`~orchestration.Pipeline.load` takes them.
-    Raises the errors of loading the YAML, and of :func:`orchestration.backends.airflow.render`.
-    """
-    from orchestration.backends.airflow.rendering import render
-    from orchestration.pipeline import Pipeline
-
-    pipeline = Pipeline.load(path, stages=stages, lock=content)
-    specification = to_document(render(pipeline.lower()))
-    return with_section(path, content, "airflow", pipeline, specification)
 
 
 def specification(path: Path) -> DagSpec | Stale:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import json
 from collections.abc import Mapping, Sequence
@@ -154,17 +153,17 @@ def lock(pipeline: str, *, check: bool) -> None:
 
 def lock_text(path: Path, content: Mapping[str, Any]) -> str:
     """The text of a pipeline's lock file, with what it is rendered to where that can be done."""
-    from orchestration.backends import layout, locks
-    from orchestration.backends.airflow import locking
+    from orchestration.backends import layout, locking
 
-    stages = stage_modules(path.parent)
+    refused: PipelineError | UnsupportedError | None
     try:
-        content = locking.with_specification(path, content, stages=stages)
-    except (PipelineError, UnsupportedError) as error:
+        stages = stage_modules(path.parent)
+        content, refused = locking.with_renderings(path, content, stages=stages)
+    except PipelineError as error:
+        refused = error
+    if refused is not None:
         note(f"warning: the lock file holds no DAG, since {path} can't be rendered for Airflow:")
-        note(str(error))
-    with contextlib.suppress(PipelineError):
-        content = locks.with_definition(path, content, stages=stages)
+        note(str(refused))
     return layout.laid_out(content)
 
 

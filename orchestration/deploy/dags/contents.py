@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from orchestration.backends import locks
 from orchestration.backends.airflow import locking
 from orchestration.errors import DeployError
 from orchestration.pipeline.files import other_files
@@ -29,7 +30,7 @@ def contents(path: Path, dag: Path | None = None) -> dict[str, bytes]:
     found = locking.specification(path)
     if isinstance(found, locking.Stale):
         raise DeployError(f"{found.reason}; run `orchestrate lock {path}` and deploy again")
-    lock = locking.lock_path(path)
+    lock = locks.lock_path(path)
     beside = path.with_suffix(".py") if dag is None else dag
     if dag is not None and dag.parent.resolve() != path.parent.resolve():
         raise DeployError(f"the DAG file {dag} must lie beside {path}, which it names")
