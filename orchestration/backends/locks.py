@@ -1,4 +1,4 @@
-"""What a pipeline is rendered to, in its lock file: read there, nothing is rendered again.
+"""Sections of lock files, with what a pipeline is rendered to: read there, it is not rendered again.
 
 A digest covers all that rendering read, and what it made: neither an older section nor an edited
 one is believed. Reading imports no Pydantic, no YAML and nothing of a backend.

@@ -16,7 +16,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line of this process and exit."""
-    from orchestration.cli.locked import render
+    from orchestration.cli.commands.reading.locked import render
 
     if render(sys.argv[1:]):
         return

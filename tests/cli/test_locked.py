@@ -17,9 +17,9 @@ import yaml
 from typer.testing import CliRunner
 
 from orchestration.backends import locks
-from orchestration.cli import locked
 from orchestration.cli.app import app
 from orchestration.cli.commands import rendering
+from orchestration.cli.commands.reading import locked
 from orchestration.cli.commands.rendering import Backend
 from orchestration.errors import UnsupportedError
 from orchestration.pipeline import Pipeline, files
