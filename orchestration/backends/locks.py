@@ -1,4 +1,4 @@
-"""Sections of lock files, with what a pipeline is rendered to: read there, it is not rendered again.
+"""Sections of lock files: what a pipeline is rendered to, so that it need not be rendered again.
 
 A digest covers all that rendering read, and what it made: neither an older section nor an edited
 one is believed. Reading imports no Pydantic, no YAML and nothing of a backend.
