@@ -65,15 +65,9 @@ def rendered(path: Path) -> Iterator[str | None]:
 def test_a_lock_file_holds_what_rendering_makes(examples: Path, name: str) -> None:
     path = examples / name
     made = list(rendered(path))
+    assert any(made)
     locks.lock_path(path).write_text(rendering.lock_text(path, files.lock(path)))
     assert [locks.text(path, section) for _, section in BACKENDS] == made
-
-
-def test_most_examples_are_rendered_from_their_lock_files(examples: Path) -> None:
-    """Otherwise the test above compares nothing with nothing."""
-    for _, section in BACKENDS:
-        texts = [locks.text(examples / name, section) for name in EXAMPLES]
-        assert len([text for text in texts if text is None]) <= 3
 
 
 GPT2 = {
