@@ -16,7 +16,7 @@ from orchestration.airflow import operators, versions
 from orchestration.airflow.dags.groups import PipelineGroup, current_dag, group_for, is_mapped
 from orchestration.airflow.dags.options import outlets, task_arguments
 from orchestration.airflow.dags.parameters import bound, defaults, params
-from orchestration.airflow.dags.triggering import schedule_of, success_of
+from orchestration.airflow.dags.triggering import catching_up, schedule_of, success_of
 from orchestration.airflow.dags.ways import only_if_chosen
 from orchestration.backends.airflow import DagSpec, LoopSpec, TaskSpec
 from orchestration.backends.airflow.grouping import inside
@@ -76,7 +76,7 @@ def build(
         "doc_md": spec.description or None,
         "schedule": schedule_of(spec, own.aws_conn_id, own.region_name),
         "tags": sorted({tag[:_LONGEST_TAG] for tag in spec.tags}),
-        "catchup": schedule is not None and schedule.catchup,
+        **catching_up(schedule),
         # Two runs at once would deploy over each other, and pay twice.
         "max_active_runs": 1,
         **dag_kwargs,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow.sdk import Asset, AssetOrTimeSchedule, AssetWatcher, CronTriggerTimetable
@@ -36,6 +37,13 @@ def schedule_of(spec: DagSpec, aws_conn_id: str | None, region_name: str | None)
         return times
     asset = _asset(spec, spec.trigger, aws_conn_id, region_name)
     return [asset] if times is None else AssetOrTimeSchedule(timetable=times, assets=[asset])
+
+
+def catching_up(schedule: ScheduleSpec | None) -> dict[str, Any]:
+    """Return whether a DAG runs what it has missed; Airflow then wants to know since when."""
+    if schedule is None or schedule.start is None or not schedule.catchup:
+        return {"catchup": False}
+    return {"catchup": True, "start_date": datetime.fromisoformat(schedule.start)}
 
 
 def _times(schedule: ScheduleSpec) -> Any:
