@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from orchestration.refs import Expression, Ref
     from orchestration.stages import (
         AirflowOptions,
+        AlarmOptions,
         Announcement,
         Approval,
         AwsCall,
@@ -124,6 +125,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "AirflowOptions": "orchestration.stages",
+    "AlarmOptions": "orchestration.stages",
     "Announcement": "orchestration.stages",
     "Approval": "orchestration.stages",
     "AwsCall": "orchestration.stages",
@@ -242,6 +244,7 @@ __all__ = [
     "MPI",
     "SMDDP",
     "AirflowOptions",
+    "AlarmOptions",
     "Announcement",
     "Approval",
     "AwsCall",

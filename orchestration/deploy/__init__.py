@@ -224,7 +224,7 @@ def _checks(
     return {
         f"pipeline {pipeline.name} can't run under this role": ready,
         f"nobody would hear how runs of {pipeline.name} end": notices.delivery(
-            wanted.notices, session, account
+            wanted.notices, session, account, wanted.alarms
         ),
         f"nothing would start runs of {pipeline.name}": triggers.delivery(
             pipeline.trigger_spec(), session, account

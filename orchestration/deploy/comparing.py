@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from orchestration.deploy.account import OWNER, refusal
+from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.composing import without_remains
 from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.own_role import without_roles
@@ -22,7 +23,7 @@ from orchestration.deploy.resources import (
     owned,
 )
 
-_Tagged = TypeVar("_Tagged", bound=Role | StateMachine | LogGroup)
+_Tagged = TypeVar("_Tagged", bound=Role | StateMachine | LogGroup | Alarm)
 
 
 def difference(desired: Desired, current: Current, *, adopt: bool = False) -> tuple[Change, ...]:
@@ -79,6 +80,16 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
     yield from _trigger(desired, current)
     yield from _companion(desired.companion, _own_companion(desired, current))
     yield from _notices(desired, current)
+    yield from _alarms(desired, current)
+
+
+def _alarms(desired: Desired, current: Current) -> Iterator[Change]:
+    alarms = {alarm.name: alarm for alarm in current.alarms}
+    for wanted in desired.alarms:
+        yield from _tagged(alarms.pop(wanted.name, None), wanted)
+    for left in alarms.values():
+        if owned(left.tags, desired.pipeline):
+            yield Change(left, None)
 
 
 def _trigger(desired: Desired, current: Current) -> Iterator[Change]:
@@ -154,7 +165,10 @@ def _unasked(resource: _Tagged) -> dict[str, Any]:
 
 
 def _foreign(
-    resources: Iterable[StateMachine | Role | LogGroup | None], pipeline: str, *, adopt: bool
+    resources: Iterable[Role | StateMachine | LogGroup | Alarm | None],
+    pipeline: str,
+    *,
+    adopt: bool,
 ) -> Iterator[str]:
     """Yield the resources that are not this pipeline's; what nobody owns may be adopted."""
     for resource in resources:
@@ -192,6 +206,7 @@ def _strangers(desired: Desired, current: Current, *, adopt: bool) -> Iterator[s
         companion.role,
         companion.starter,
         None if desired.log_group is None else current.log_group,
+        *(current.alarms if desired.alarms else ()),
     )
     yield from _foreign(resources, name, adopt=adopt)
     for kind, started, target in (

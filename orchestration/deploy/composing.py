@@ -17,6 +17,7 @@ from orchestration.deploy import (
 from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
 from orchestration.deploy.events import notices, schedules, triggers
 from orchestration.deploy.monitoring import composing as monitoring
+from orchestration.deploy.monitoring.alarms import alarm_names
 from orchestration.deploy.monitoring.logs import log_group_name
 from orchestration.deploy.parameters import read, required, with_defaults
 from orchestration.deploy.resources import Desired, Names, StateMachine
@@ -78,6 +79,7 @@ def desired(
         role=role,
         machine=monitoring.monitored(machine, pipeline, group),
         log_group=group,
+        alarms=monitoring.alarms(pipeline, account, tags),
         schedule_role=starter,
         schedule=scheduled,
         companion=companion.desired(workflow, account, tags, sweep_every_h),
@@ -104,6 +106,7 @@ def names_of(pipeline: str, account: Account, *, role_name: str | None = None) -
         transfer_role=transfers.name(pipeline, account),
         batch_role=batch_copies.name(pipeline, account),
         log_group=log_group_name(pipeline),
+        alarms=alarm_names(pipeline),
     )
 
 

@@ -20,6 +20,7 @@ from orchestration.deploy.applying import Sleep, apply
 from orchestration.deploy.comparing import watches
 from orchestration.deploy.composing import names_of
 from orchestration.deploy.executions.cleaning import POLL_S, clean_up
+from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.composing import logs_to_own
 from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.reading import current
@@ -193,6 +194,7 @@ def _rest(now: Current) -> Iterator[Resource | None]:
     yield companion.role
     yield companion.machine
     yield from now.notices
+    yield from now.alarms
     yield now.log_group
 
 
@@ -202,7 +204,7 @@ def _gone(found: Iterator[Resource | None], pipeline: str, names: Names) -> Iter
     machines = ("", names.machine_arn, names.companion.machine_arn)
     for resource in found:
         match resource:
-            case Role() | StateMachine() | LogGroup():
+            case Role() | StateMachine() | LogGroup() | Alarm():
                 ours = owned(resource.tags, pipeline)
             case Schedule():
                 ours = resource.target_arn in machines

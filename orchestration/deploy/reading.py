@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from orchestration.deploy.account import Clients
+from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import Logging, LogGroup
 from orchestration.deploy.resources import (
     GROUP,
@@ -48,6 +49,7 @@ def current(session: Clients, names: Names) -> Current:
         transfer_role=None if names.transfer_role is None else _role(iam, names.transfer_role),
         batch_role=None if names.batch_role is None else _role(iam, names.batch_role),
         log_group=_log_group(session.client("logs"), names.log_group) if names.log_group else None,
+        alarms=_alarms(session.client("cloudwatch"), names.alarms) if names.alarms else (),
     )
 
 
@@ -76,7 +78,8 @@ def _found(call: Callable[..., Any], absent: str, **request: Any) -> Any:
             f"the current deployment can't be read: {error}; reading needs states:Describe*, "
             "iam:GetRole, iam:GetRolePolicy, scheduler:GetSchedule, events:DescribeRule, "
             "events:ListTargetsByRule, s3:ListBucket, and logs:DescribeLogGroups and "
-            "logs:ListTagsForResource for logging"
+            "logs:ListTagsForResource for logging, and "
+            "cloudwatch:DescribeAlarms and cloudwatch:ListTagsForResource for alarms"
         ) from error
 
 
@@ -112,6 +115,18 @@ def _log_group(client: Any, name: str) -> LogGroup | None:
                 tags=tags.get("tags", {}),
             )
     return None
+
+
+def _alarms(client: Any, names: tuple[str, ...]) -> tuple[Alarm, ...]:
+    found = _found(client.describe_alarms, "AccessDenied", AlarmNames=list(names)) or {}
+    # Whoever may not read alarms has made none; asking for them anew is then refused as well.
+    listed = found.get("MetricAlarms", ())
+    return tuple(Alarm.of(each, _tags_of(client, each["AlarmArn"])) for each in listed)
+
+
+def _tags_of(client: Any, arn: str) -> dict[str, str]:
+    found = _found(client.list_tags_for_resource, "ResourceNotFound", ResourceARN=arn) or {}
+    return {tag["Key"]: tag["Value"] for tag in found.get("Tags", ())}
 
 
 def _role(client: Any, name: str) -> Role | None:

@@ -9,6 +9,7 @@ from difflib import unified_diff
 from typing import Any, Literal, TypeAlias
 
 from orchestration.deploy.account import OWNER
+from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import Logging, LogGroup
 from orchestration.deploy.sources import SourceFolder
 from orchestration.errors import DeployError
@@ -151,7 +152,7 @@ class Rule:
         return {"pattern": self.pattern, "state": self.state, "targets": targets}
 
 
-Resource: TypeAlias = SourceFolder | Role | LogGroup | StateMachine | Schedule | Rule
+Resource: TypeAlias = SourceFolder | Role | LogGroup | StateMachine | Schedule | Rule | Alarm
 _KINDS = {
     SourceFolder: "source",
     Role: "role",
@@ -159,6 +160,7 @@ _KINDS = {
     StateMachine: "state machine",
     Schedule: "schedule",
     Rule: "rule",
+    Alarm: "alarm",
 }
 
 
@@ -222,6 +224,7 @@ class Desired:
     """The rule that starts executions after events."""
     log_group: LogGroup | None = None
     """The log group of the state machine's executions."""
+    alarms: tuple[Alarm, ...] = ()
     foreign: tuple[ForeignSource, ...] = ()
     """Sources in other accounts, whose owners have to let the roles in."""
 
@@ -244,6 +247,8 @@ class Names:
     batch_role: str | None = None
     log_group: str = ""
     """The name of the log group; empty: not read."""
+    alarms: tuple[str, ...] = ()
+    """The names of the alarms to read."""
     sources: tuple[SourceFolder, ...] = ()
 
 
@@ -264,6 +269,7 @@ class Current:
     transfer_role: Role | None = None
     batch_role: Role | None = None
     log_group: LogGroup | None = None
+    alarms: tuple[Alarm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

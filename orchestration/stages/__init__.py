@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
     from orchestration.stages.options import (
         AirflowOptions,
+        AlarmOptions,
         JobRetry,
         LoggingOptions,
         StepFunctionsOptions,
@@ -81,6 +82,7 @@ _NAMES = {
     ),
     "options": (
         "AirflowOptions",
+        "AlarmOptions",
         "JobRetry",
         "LoggingOptions",
         "StepFunctionsOptions",
@@ -178,6 +180,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "AirflowOptions",
+    "AlarmOptions",
     "Announcement",
     "Approval",
     "AwsCall",

@@ -162,6 +162,43 @@ def test_a_deployment_that_is_cut_off_at_each_call_is_finished_by_the_next(
     assert deploy(aws, LOGGED).changes == ()
 
 
+def test_failed_executions_raise_an_alarm(aws: EmbeddedAws) -> None:
+    sns = aws.client("sns")
+    topic = sns.create_topic(Name="pager")["TopicArn"]
+    asked = {"alarms": {"sns_topic": topic}}
+    with pytest.raises(DeployError, match="does not let CloudWatch publish"):
+        deploy(aws, asked)
+    publish = {"Effect": "Allow", "Action": "sns:Publish", "Resource": topic}
+    policy = {"Statement": [{**publish, "Principal": {"Service": "cloudwatch.amazonaws.com"}}]}
+    sns.set_topic_attributes(
+        TopicArn=topic, AttributeName="Policy", AttributeValue=json.dumps(policy)
+    )
+    done = deploy(aws, asked)
+    ends = ("failed", "timed-out", "aborted")
+    assert [each.summary for each in done.changes][-3:] == [
+        f"create alarm copying-executions-{end}" for end in ends
+    ]
+    found = aws.client("cloudwatch").describe_alarms()["MetricAlarms"]
+    assert {each["MetricName"] for each in found} == {
+        "ExecutionsFailed",
+        "ExecutionsTimedOut",
+        "ExecutionsAborted",
+    }
+    dimension = {"Name": "StateMachineArn", "Value": done.state_machine_arn}
+    assert all(each["Dimensions"] == [dimension] for each in found)
+    assert all(each["AlarmActions"] == [topic] for each in found)
+    assert deploy(aws, asked).changes == ()
+    gone = deploy(aws, None)
+    assert [each.summary for each in gone.changes] == [
+        f"delete alarm copying-executions-{end}" for end in ends
+    ]
+
+
+def test_an_alarm_that_nobody_would_hear_is_refused() -> None:
+    with pytest.raises(DeployError, match=r"step_functions\.alarms: expected sns_topic"):
+        identities(pipelines.copying(step_functions={"alarms": {}}), ACCOUNT, parameters=PARAMETERS)
+
+
 def test_each_permission_says_what_it_is_for() -> None:
     pipeline: Pipeline = pipelines.copying(step_functions=LOGGED)
     [own] = [

@@ -11,7 +11,7 @@ from typing import Any, assert_never
 
 from orchestration.deploy.account import Clients
 from orchestration.deploy.applying.calling import Sleep, once_known, unless
-from orchestration.deploy.applying.monitoring import put_log_group
+from orchestration.deploy.applying.monitoring import put_alarm, put_log_group
 from orchestration.deploy.applying.requests import (
     machine_request,
     monitoring_request,
@@ -19,6 +19,7 @@ from orchestration.deploy.applying.requests import (
     rule_request,
     schedule_request,
 )
+from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.reading import POLICY
 from orchestration.deploy.resources import GROUP, Change, Role, Rule, Schedule, StateMachine
@@ -64,6 +65,8 @@ def _apply(change: Change, session: Clients, sleep: Sleep) -> None:
                 _put_role(client, change.before, subject)
         case LogGroup():
             put_log_group(session.client("logs"), change, subject)
+        case Alarm():
+            put_alarm(session.client("cloudwatch"), change, subject)
         case StateMachine():
             client = session.client("stepfunctions")
             if change.after is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestration.deploy.applying.calling import unless
+from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.resources import Change
 
@@ -27,3 +28,15 @@ def put_log_group(client: Any, change: Change, group: LogGroup) -> None:
         client.delete_retention_policy(logGroupName=group.name)
     else:
         client.put_retention_policy(logGroupName=group.name, retentionInDays=group.retention_days)
+
+
+def put_alarm(client: Any, change: Change, alarm: Alarm) -> None:
+    """Create, update or delete an alarm."""
+    if change.after is None:
+        client.delete_alarms(AlarmNames=[alarm.name])
+        return
+    request = alarm.request()
+    client.put_metric_alarm(**request)
+    # An alarm that is there keeps its tags, whatever the request says.
+    if isinstance(change.before, Alarm) and change.before.tags != alarm.tags:
+        client.tag_resource(ResourceARN=alarm.arn, Tags=request["Tags"])

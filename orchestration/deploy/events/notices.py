@@ -14,12 +14,15 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from orchestration.deploy.account import Account, Clients
+from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.resources import Rule, Target
 from orchestration.deploy.starting import ends
 from orchestration.graph import Workflow
 from orchestration.notices import FAILURES, SUCCESSES, template
 
-_SERVICE: Final = "events.amazonaws.com"
+_EVENTS: Final = "events.amazonaws.com"
+_ALARMS: Final = "cloudwatch.amazonaws.com"
+_NAMES: Final = {_EVENTS: "EventBridge", _ALARMS: "CloudWatch"}
 _FAILURE, _SUCCESS = "-failure", "-success"
 _AWS_KEY: Final = "alias/aws/sns"
 
@@ -66,40 +69,63 @@ class Delivery:
     """Conditions that can't be read."""
 
 
-def delivery(rules: Iterable[Rule], session: Clients, account: Account) -> Delivery:
-    """Read whether the topics of the rules let EventBridge publish."""
-    watching: dict[str, list[str]] = {}
+def delivery(
+    rules: Iterable[Rule], session: Clients, account: Account, alarms: Iterable[Alarm] = ()
+) -> Delivery:
+    """Read whether the topics of the rules let EventBridge publish, and CloudWatch for alarms."""
+    events: dict[str, list[str]] = {}
     for rule in rules:
         for target in rule.targets:
-            watching.setdefault(target.arn, []).append(account.arn("events", f"rule/{rule.name}"))
+            events.setdefault(target.arn, []).append(account.arn("events", f"rule/{rule.name}"))
+    alarmed: dict[str, list[str]] = {}
+    for alarm in alarms:
+        for topic in alarm.topics:
+            alarmed.setdefault(topic, []).append(alarm.arn)
+    both = [
+        _delivery(events, _EVENTS, session, account),
+        _delivery(alarmed, _ALARMS, session, account),
+    ]
+    return Delivery(
+        tuple(text for each in both for text in each.problems),
+        tuple(text for each in both for text in each.warnings),
+    )
+
+
+def _delivery(
+    watching: Mapping[str, list[str]], service: str, session: Clients, account: Account
+) -> Delivery:
     problems: list[str] = []
     warnings: list[str] = []
     for topic, arns in watching.items():
         if topic.split(":")[3:5] != [account.region, account.id]:
             problems.append(
-                f"topic {topic} is not in {account.region} of account {account.id}; EventBridge "
+                f"topic {topic} is not in {account.region} of account {account.id}; {_NAMES[service]} "
                 "delivers to topics of its own region and account"
             )
             continue
         attributes, refused = _attributes(topic, session)
         if attributes is not None:
-            problems += _refusals(topic, attributes, arns, account)
-            warnings += _own_key(topic, attributes)
+            problems += _refusals(topic, attributes, arns, account, service)
+            warnings += _own_key(topic, attributes, service)
         elif "NotFound" in refused:
             problems.append(f"topic {topic} does not exist")
         else:
-            warnings.append(f"topic {topic} can't be read ({refused}): {_needs(topic)}")
+            warnings.append(f"topic {topic} can't be read ({refused}): {_needs(topic, service)}")
     return Delivery(tuple(problems), tuple(warnings))
 
 
 def _refusals(
-    topic: str, attributes: Mapping[str, str], rules: Iterable[str], account: Account
+    topic: str,
+    attributes: Mapping[str, str],
+    sources: Iterable[str],
+    account: Account,
+    service: str,
 ) -> Iterator[str]:
-    if not all(_admits(attributes, topic, rule, account) for rule in rules):
-        yield f"topic {topic} does not let EventBridge publish; {_needs(topic)}"
+    if not all(_admits(attributes, topic, source, account, service) for source in sources):
+        yield f"topic {topic} does not let {_NAMES[service]} publish; {_needs(topic, service)}"
     if attributes.get("KmsMasterKeyId", "").endswith(_AWS_KEY):
         yield (
-            f"topic {topic} is encrypted with {_AWS_KEY}, which EventBridge may not use; encrypt "
+            f"topic {topic} is encrypted with {_AWS_KEY}, which {_NAMES[service]} may not use; encrypt "
             "it with a key of your own"
         )
 
@@ -114,24 +140,28 @@ def _attributes(topic: str, session: Clients) -> tuple[Mapping[str, str] | None,
     return response["Attributes"], ""
 
 
-def _needs(topic: str) -> str:
+def _needs(topic: str, service: str) -> str:
     statement = {
         "Sid": "PublishRunsEnds",
         "Effect": "Allow",
-        "Principal": {"Service": _SERVICE},
+        "Principal": {"Service": service},
         "Action": "sns:Publish",
         "Resource": topic,
     }
     return f"its access policy needs this statement: {json.dumps(statement)}"
 
 
-def _admits(attributes: Mapping[str, str], topic: str, rule: str, account: Account) -> bool:
+def _admits(
+    attributes: Mapping[str, str], topic: str, source: str, account: Account, service: str
+) -> bool:
     policy = json.loads(attributes.get("Policy") or "{}")
-    known = {"aws:sourcearn": rule, "aws:sourceaccount": account.id}
-    return any(_allows(each, topic, known) for each in _list(policy.get("Statement", [])))
+    known = {"aws:sourcearn": source, "aws:sourceaccount": account.id}
+    return any(_allows(each, topic, known, service) for each in _list(policy.get("Statement", [])))
 
 
-def _allows(statement: Mapping[str, Any], topic: str, known: Mapping[str, str]) -> bool:
+def _allows(
+    statement: Mapping[str, Any], topic: str, known: Mapping[str, str], service: str
+) -> bool:
     principal = statement.get("Principal")
     # {"AWS": "*"} is everybody, as "*" is.
     kinds = principal.values() if isinstance(principal, dict) else [principal]
@@ -140,7 +170,7 @@ def _allows(statement: Mapping[str, Any], topic: str, known: Mapping[str, str]) 
     resources = _list(statement.get("Resource", []))
     return (
         statement.get("Effect") == "Allow"
-        and not {_SERVICE, "*"}.isdisjoint(principals)
+        and not {service, "*"}.isdisjoint(principals)
         and any(fnmatchcase("sns:publish", action) for action in actions)
         and any(fnmatchcase(topic, str(resource)) for resource in resources)
         and all(_holds(key, values, known) for key, values in _conditions(statement))
@@ -158,11 +188,11 @@ def _holds(key: str, values: list[str], known: Mapping[str, str]) -> bool:
     return key in known and any(fnmatchcase(known[key], value) for value in values)
 
 
-def _own_key(topic: str, attributes: Mapping[str, str]) -> Iterator[str]:
+def _own_key(topic: str, attributes: Mapping[str, str], service: str) -> Iterator[str]:
     key = attributes.get("KmsMasterKeyId", "")
     if key and not key.endswith(_AWS_KEY):
         yield (
-            f"topic {topic} is encrypted with {key}, whose policy must let {_SERVICE} use "
+            f"topic {topic} is encrypted with {key}, whose policy must let {service} use "
             "kms:Decrypt and kms:GenerateDataKey"
         )
 

@@ -19,6 +19,7 @@ from orchestration.deploy.applying import (
     schedule_request,
 )
 from orchestration.deploy.exporting.contents import Export, Resource, expected
+from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.reading import POLICY
 from orchestration.deploy.resources import Role, Rule, Schedule, StateMachine
@@ -35,6 +36,7 @@ _TYPES: Final = {
     StateMachine: ("AWS::StepFunctions::StateMachine", "StateMachine"),
     Schedule: ("AWS::Scheduler::Schedule", "Schedule"),
     Rule: ("AWS::Events::Rule", "Rule"),
+    Alarm: ("AWS::CloudWatch::Alarm", "Alarm"),
 }
 
 
@@ -124,6 +126,12 @@ class _Writer:
                 return self._role(resource)
             case LogGroup():
                 return self._log_group(resource)
+            case Alarm():
+                dimensions = [
+                    {**each, "Value": self._arn(each["Value"])}
+                    for each in resource.settings["Dimensions"]
+                ]
+                return {**self._written(resource.request()), "Dimensions": dimensions}
             case StateMachine():
                 return self._machine(resource)
             case Schedule():

@@ -14,6 +14,7 @@ from orchestration.deploy.account import Account, refusal
 from orchestration.deploy.comparing import difference
 from orchestration.deploy.composing import desired, names_of
 from orchestration.deploy.exporting.placeholders import ACCOUNT, REGION, Placeholders
+from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.permissions.policies import check_size
 from orchestration.deploy.resources import Current, Desired, Role, Rule, Schedule, StateMachine
@@ -24,7 +25,7 @@ from orchestration.expressions import Json
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
 
-Resource: TypeAlias = Role | LogGroup | StateMachine | Schedule | Rule
+Resource: TypeAlias = Role | LogGroup | StateMachine | Schedule | Rule | Alarm
 _OWNER: Final = re.compile(r"arn:[\w-]+:iam::(\d{12}):role/")
 _REGION: Final = r"[a-z]{2,4}(?:-[a-z]+)+-\d"
 

@@ -20,6 +20,7 @@ from orchestration.deploy.applying import (
 )
 from orchestration.deploy.exporting.contents import Export, Resource, expected
 from orchestration.deploy.exporting.placeholders import ACCOUNT, REGION, snake
+from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.reading import POLICY
 from orchestration.deploy.resources import Role, Rule, Schedule, StateMachine
@@ -32,6 +33,7 @@ _TYPES: Final = {
     StateMachine: "aws_sfn_state_machine",
     Schedule: "aws_scheduler_schedule",
     Rule: "aws_cloudwatch_event_rule",
+    Alarm: "aws_cloudwatch_metric_alarm",
 }
 _LOCALS: Final = {ACCOUNT: "account_id", REGION: "region"}
 
@@ -92,6 +94,8 @@ class _Writer:
                 yield "aws_iam_role_policy", label, self._policy(resource)
             case LogGroup():
                 yield kind, label, self._log_group(resource)
+            case Alarm():
+                yield kind, label, self._alarm(resource)
             case StateMachine():
                 yield kind, label, self._machine(resource)
             case Schedule():
@@ -156,6 +160,26 @@ class _Writer:
             # Records of executions stay, as they do when a deployment is destroyed.
             "skip_destroy": True,
             "tags": {key: self._text(value) for key, value in group.tags.items()},
+        }
+
+    def _alarm(self, alarm: Alarm) -> dict[str, Any]:
+        request = alarm.request()
+        dimensions = request["Dimensions"]
+        return {
+            "alarm_name": self._text(request["AlarmName"]),
+            "alarm_description": request["AlarmDescription"],
+            "namespace": request["Namespace"],
+            "metric_name": request["MetricName"],
+            "dimensions": {each["Name"]: self._arn(each["Value"]) for each in dimensions},
+            "statistic": request["Statistic"],
+            "period": request["Period"],
+            "evaluation_periods": request["EvaluationPeriods"],
+            "threshold": request["Threshold"],
+            "comparison_operator": request["ComparisonOperator"],
+            "treat_missing_data": request["TreatMissingData"],
+            "actions_enabled": request["ActionsEnabled"],
+            "alarm_actions": [self._text(arn) for arn in request["AlarmActions"]],
+            "tags": {key: self._text(value) for key, value in alarm.tags.items()},
         }
 
     def _schedule(self, schedule: Schedule) -> dict[str, Any]:

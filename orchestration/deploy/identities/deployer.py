@@ -29,6 +29,7 @@ _READ: Final = {
     "schedule": ("scheduler:GetSchedule",),
     "rule": ("events:DescribeRule", "events:ListTargetsByRule"),
     "log group": ("logs:ListTagsForResource",),
+    "alarm": ("cloudwatch:DescribeAlarms", "cloudwatch:ListTagsForResource"),
 }
 _MADE: Final = {
     "role": ("iam:CreateRole", "iam:PutRolePolicy", "iam:TagRole", "iam:UpdateAssumeRolePolicy"),
@@ -45,6 +46,7 @@ _MADE: Final = {
         "logs:PutRetentionPolicy",
         "logs:TagResource",
     ),
+    "alarm": ("cloudwatch:PutMetricAlarm", "cloudwatch:TagResource"),
 }
 _REMOVED: Final = {
     "role": ("iam:DeleteRole", "iam:DeleteRolePolicy"),
@@ -62,6 +64,10 @@ def deployer(desired: Desired, names: Names, workflow: Workflow, account: Accoun
         found = Statement("FindLogGroups", frozenset(["logs:DescribeLogGroups"]), frozenset("*"))
         needed.append(found.by("logging"))
         needed += _log_group(desired.log_group)
+    if desired.alarms:
+        watched = frozenset(alarm.arn for alarm in desired.alarms)
+        for verb, actions in (("Read", _READ["alarm"]), ("Make", _MADE["alarm"])):
+            needed.append(Statement(f"{verb}Alarms", frozenset(actions), watched).by("alarms"))
     for kind, arns in _named(names, account).items():
         for arn in arns:
             what = f"{kind} {arn.rpartition('/')[2].rpartition(':')[2]}"
@@ -171,8 +177,9 @@ def _sources(desired: Desired, account: Account) -> Iterator[Statement]:
 
 def _watched(desired: Desired, workflow: Workflow, account: Account) -> Iterator[Statement]:
     """Yield what reading the topics and the bucket needs that a pipeline's rules depend on."""
-    for rule in desired.notices:
-        topics = frozenset(target.arn for target in rule.targets)
+    told = [[target.arn for target in rule.targets] for rule in desired.notices]
+    told += [list(alarm.topics) for alarm in desired.alarms]
+    for topics in map(frozenset, told):
         yield Statement("ReadTopics", frozenset(["sns:GetTopicAttributes"]), topics).by("notify")
     bucket = None if workflow.trigger is None else workflow.trigger.bucket
     if bucket is not None:

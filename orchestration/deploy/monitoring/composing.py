@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from orchestration.deploy.account import Account
+from orchestration.deploy.monitoring.alarms import METRICS, Alarm, alarm_names
 from orchestration.deploy.monitoring.logs import OFF, Logging, LogGroup, log_group_name
 from orchestration.deploy.permissions import Statement
 from orchestration.deploy.resources import Current, Desired, Role, StateMachine, owned
+from orchestration.errors import DeployError
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
@@ -67,6 +69,32 @@ def monitored(machine: StateMachine, pipeline: Pipeline, group: LogGroup | None)
             log_group_arn=group.arn,
         )
     return replace(machine, logging=logging, tracing=options.tracing)
+
+
+def alarms(pipeline: Pipeline, account: Account, tags: Mapping[str, str]) -> tuple[Alarm, ...]:
+    """Compute the alarms of a pipeline; of one that asks for none, none."""
+    options = pipeline.step_functions
+    if options is None or options.alarms is None:
+        return ()
+    told = None if pipeline.notify is None else pipeline.notify.on_failure
+    topics = options.alarms.sns_topic or (() if told is None else told.sns_topic)
+    if not topics:
+        raise DeployError(
+            "step_functions.alarms: expected sns_topic here or in notify.on_failure: nobody would "
+            "hear of an alarm"
+        )
+    machine = account.arn("states", f"stateMachine:{pipeline.name}")
+    return tuple(
+        Alarm.on(
+            metric,
+            machine,
+            topics,
+            name=name,
+            arn=account.arn("cloudwatch", f"alarm:{name}"),
+            tags=tags,
+        )
+        for name, metric in zip(alarm_names(pipeline.name), METRICS.values(), strict=True)
+    )
 
 
 def statements(pipeline: Pipeline) -> list[Statement]:

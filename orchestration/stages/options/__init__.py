@@ -2,6 +2,10 @@
 
 from orchestration.stages.options.airflow import AirflowOptions
 from orchestration.stages.options.retry import JobRetry
-from orchestration.stages.options.step_functions import LoggingOptions, StepFunctionsOptions
+from orchestration.stages.options.step_functions import (
+    AlarmOptions,
+    LoggingOptions,
+    StepFunctionsOptions,
+)
 
-__all__ = ["AirflowOptions", "JobRetry", "LoggingOptions", "StepFunctionsOptions"]
+__all__ = ["AirflowOptions", "AlarmOptions", "JobRetry", "LoggingOptions", "StepFunctionsOptions"]

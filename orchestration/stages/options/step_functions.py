@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from orchestration.catalog.partitions import partition_of
 from orchestration.errors import Problem
 from orchestration.refs import Expression
+from orchestration.stages.options.topics import TopicArns
 from orchestration.stages.values import Model
 
 _ROLE: Final = r"^arn:aws(-[a-z]+)*:iam::\d{12}:role/[\w+=,.@/-]{1,576}$"
@@ -52,6 +53,14 @@ class LoggingOptions(Model):
     """Days after which records expire; ``null``: never."""
 
 
+class AlarmOptions(Model):
+    """Alarms of CloudWatch on executions that failed, timed out or were aborted."""
+
+    sns_topic: TopicArns | None = None
+    """The topics that hear of them; by default those of ``notify.on_failure``. Their access
+    policies must let ``cloudwatch.amazonaws.com`` publish."""
+
+
 class StepFunctionsOptions(Model):
     """Settings of the state machine that ``deploy`` makes; other backends ignore them."""
 
@@ -63,6 +72,9 @@ class StepFunctionsOptions(Model):
     makes; by default the state machine's logging is left as it is."""
     tracing: bool | None = None
     """Traces executions with AWS X-Ray, or does not; by default that is left as it is."""
+
+    alarms: AlarmOptions | None = None
+    """Makes an alarm of CloudWatch on each metric of executions that did not succeed."""
 
     def misplaced(self, region: str | None) -> Iterator[Problem]:
         """Yield the role if it is not in the partition of the pipeline's region."""

@@ -83,7 +83,11 @@ def following(_: Path) -> Case:
         name="following",
         trigger={"pipeline": "digits"},
         region=REGION,
-        step_functions={"logging": {"level": "ERROR"}, "tracing": True},
+        step_functions={
+            "logging": {"level": "ERROR"},
+            "tracing": True,
+            "alarms": {"sns_topic": TOPIC},
+        },
     )
     return Case(pipeline=pipeline)
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from orchestration.deploy import Role, Rule, Schedule, StateMachine, Target
 from orchestration.deploy.exporting.placeholders import snake
+from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import OFF, Logging, LogGroup
 from orchestration.notices import Template
 
-Resource = LogGroup | Role | Rule | Schedule | StateMachine
+Resource = Alarm | LogGroup | Role | Rule | Schedule | StateMachine
 _SUB = re.compile(r"\$\{(!?)([^}]*)\}")
 _TERRAFORM = re.compile(r"\$\$\{|%%\{|\$\{([^}]*)\}")
 
@@ -84,6 +85,8 @@ def _from_cloudformation(kind: str, found: Mapping[str, Any], arn: Any, id: str)
                 logging=_logging(found.get("LoggingConfiguration")),
                 tracing=found.get("TracingConfiguration", {"Enabled": False})["Enabled"],
             )
+        case "AWS::CloudWatch::Alarm":
+            return Alarm.of({**found, "AlarmArn": ""}, tags)
         case "AWS::Logs::LogGroup":
             return LogGroup(
                 name=found["LogGroupName"],
@@ -239,6 +242,15 @@ def from_terraform(blocks: Mapping[str, Any], known: Mapping[str, str]) -> Itera
             retention_days=found["retention_in_days"] or None,
             tags=found["tags"],
         )
+    for found in blocks.get("aws_cloudwatch_metric_alarm", {}).values():
+        named = {
+            "".join(word.title() for word in name.split("_")): value
+            for name, value in found.items()
+            if name != "tags"
+        }
+        dimensions = [{"Name": n, "Value": value} for n, value in found["dimensions"].items()]
+        alarm = {**named, "AlarmArn": "", "Dimensions": dimensions}
+        yield Alarm.of(alarm, found["tags"])
     for found in blocks.get("aws_scheduler_schedule", {}).values():
         yield _terraform_schedule(found)
     for found in blocks.get("aws_cloudwatch_event_rule", {}).values():

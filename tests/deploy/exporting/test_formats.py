@@ -32,6 +32,22 @@ pytestmark = pytest.mark.slow
 ARGUMENTS: Mapping[str, tuple[set[str], set[str]]] = {
     "aws_iam_role": ({"assume_role_policy"}, {"name", "description", "tags"}),
     "aws_iam_role_policy": ({"policy", "role"}, {"name"}),
+    "aws_cloudwatch_metric_alarm": (
+        {"alarm_name", "comparison_operator", "evaluation_periods"},
+        {
+            "actions_enabled",
+            "alarm_actions",
+            "alarm_description",
+            "dimensions",
+            "metric_name",
+            "namespace",
+            "period",
+            "statistic",
+            "tags",
+            "threshold",
+            "treat_missing_data",
+        },
+    ),
     "aws_cloudwatch_log_group": (set(), {"name", "retention_in_days", "skip_destroy", "tags"}),
     "aws_sfn_state_machine": (
         {"definition", "role_arn"},

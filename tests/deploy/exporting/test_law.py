@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 PLACE = {"AWS::AccountId": ACCOUNT, "AWS::Region": REGION}
 STACK = {**PLACE, **VALUES, "Subnet": "subnet-0123456789abcdef0"}
-KINDS = ("LogGroup", "Role", "Rule", "Schedule", "StateMachine")
+KINDS = ("Alarm", "LogGroup", "Role", "Rule", "Schedule", "StateMachine")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,8 @@ def aws() -> Iterator[EmbeddedAws]:
     services = [f"{name}.amazonaws.com" for name in ("states", "scheduler", "events")]
     trust = {"Version": "2012-10-17", "Statement": [{**anyone, "Principal": {"Service": services}}]}
     publish = {"Effect": "Allow", "Action": "sns:Publish", "Resource": TOPIC}
-    told = {"Statement": [{**publish, "Principal": {"Service": "events.amazonaws.com"}}]}
+    publishers = [f"{name}.amazonaws.com" for name in ("events", "cloudwatch")]
+    told = {"Statement": [{**publish, "Principal": {"Service": publishers}}]}
     with EmbeddedAws() as embedded:
         s3, sns = embedded.client("s3"), embedded.client("sns")
         for bucket in ("workspace", "incoming"):
