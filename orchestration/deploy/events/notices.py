@@ -99,8 +99,8 @@ def _delivery(
     for topic, arns in watching.items():
         if topic.split(":")[3:5] != [account.region, account.id]:
             problems.append(
-                f"topic {topic} is not in {account.region} of account {account.id}; {_NAMES[service]} "
-                "delivers to topics of its own region and account"
+                f"topic {topic} is not in {account.region} of account {account.id}; "
+                f"{_NAMES[service]} delivers to topics of its own region and account"
             )
             continue
         attributes, refused = _attributes(topic, session)
@@ -125,8 +125,8 @@ def _refusals(
         yield f"topic {topic} does not let {_NAMES[service]} publish; {_needs(topic, service)}"
     if attributes.get("KmsMasterKeyId", "").endswith(_AWS_KEY):
         yield (
-            f"topic {topic} is encrypted with {_AWS_KEY}, which {_NAMES[service]} may not use; encrypt "
-            "it with a key of your own"
+            f"topic {topic} is encrypted with {_AWS_KEY}, which {_NAMES[service]} may not use; "
+            "encrypt it with a key of your own"
         )
 
 
