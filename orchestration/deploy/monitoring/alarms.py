@@ -40,7 +40,7 @@ class Alarm:
     name: str
     arn: str
     settings: Mapping[str, Any]
-    """What it watches and does, as CloudWatch takes it."""
+    """The metric that it watches and the topics that it tells, as CloudWatch takes them."""
     tags: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
