@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 import uuid
 from collections.abc import Callable, Mapping
@@ -11,8 +12,8 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 ACCOUNT_ID = "123456789012"
-IN_XML = ("s3", "s3control", "iam", "sts", "sns", "cloudformation", "cloudwatch", "ec2")
-"""The services whose errors are XML."""
+_IN_XML = ("query", "ec2", "rest-xml")
+"""The protocols whose errors are XML."""
 
 JsonObject = dict[str, Any]
 Operation = Callable[[JsonObject], JsonObject]
@@ -73,7 +74,7 @@ def xml_answer(service: str, operation: str, result: Mapping[str, Any]) -> Answe
 
 def error_answer(service: str, error: ServiceError) -> Answer:
     """Encode an error in the format of the service."""
-    if service in IN_XML:
+    if answers_in_xml(service):
         return _xml_error(service, error)
     body = json.dumps(
         {
@@ -95,6 +96,19 @@ def not_simulated(request: Request) -> ServiceError:
         f"the embedded AWS does not simulate {request.service}:{request.operation}",
         status=400,
     )
+
+
+@functools.cache
+def answers_in_xml(service: str) -> bool:
+    """Return whether the installed botocore takes a service's errors as XML; some send either."""
+    import botocore.exceptions
+    import botocore.session
+
+    try:
+        model = botocore.session.Session(profile=None).get_service_model(service)
+    except botocore.exceptions.UnknownServiceError:
+        return False
+    return model.resolved_protocol in _IN_XML
 
 
 def _xml_error(service: str, error: ServiceError) -> Answer:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from orchestration.local.account.protocol import IN_XML, Request, ServiceError
+from orchestration.local.account.protocol import Request, ServiceError, answers_in_xml
 from orchestration.local.iam.needs import action, needs
 from orchestration.local.iam.principals import policies, role_of
 from orchestration.local.policies.evaluation import Need, allows
@@ -75,7 +75,7 @@ def _refusal(service: str, role: str, need: Need) -> ServiceError:
     )
     if service == "sns":
         return ServiceError("AuthorizationError", text, status=403)
-    if service in IN_XML:
+    if answers_in_xml(service):
         return ServiceError("AccessDenied", text, status=403)
     rest = service in ("sagemaker-runtime", "scheduler", "lambda")
     return ServiceError("AccessDeniedException", text, status=403 if rest else 400)
