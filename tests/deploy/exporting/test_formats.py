@@ -60,7 +60,15 @@ ARGUMENTS: Mapping[str, tuple[set[str], set[str]]] = {
     "aws_sfn_state_machine.tracing_configuration": (set(), {"enabled"}),
     "aws_scheduler_schedule": (
         {"flexible_time_window", "schedule_expression", "target"},
-        {"name", "group_name", "description", "schedule_expression_timezone", "state"},
+        {
+            "name",
+            "group_name",
+            "description",
+            "schedule_expression_timezone",
+            "start_date",
+            "end_date",
+            "state",
+        },
     ),
     "aws_scheduler_schedule.flexible_time_window": ({"mode"}, {"maximum_window_in_minutes"}),
     "aws_scheduler_schedule.target": ({"arn", "role_arn"}, {"input", "retry_policy"}),
