@@ -4,7 +4,6 @@ Fewer things happen in it: its data is not copied, one model is evaluated, nothi
 """
 
 from boto3 import Session
-from sagemaker import image_uris  # noqa: F401 - what a pipeline of one's own imports
 from sagemaker.estimator import Estimator
 from sagemaker.inputs import TrainingInput
 from sagemaker.model import Model
@@ -69,7 +68,13 @@ def pipeline() -> Pipeline:
                 ),
                 ProcessingInput(source=Join("/", [data, "holdout"]), destination=f"{folder}/data"),
             ],
-            outputs=[ProcessingOutput(output_name="scores", source=f"{folder}/scores")],
+            outputs=[
+                ProcessingOutput(
+                    output_name="scores",
+                    source=f"{folder}/scores",
+                    destination="s3://amzn-s3-demo-bucket/digits/scores",
+                )
+            ],
         ),
         property_files=[scores],
     )
