@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -66,8 +67,8 @@ def boxes(
 def svg(boxes: Sequence[Box], title: str) -> str:
     """Return the picture as an SVG element, which is a whole file as well."""
     rows = _rows(boxes)
-    width = max(len(row) for row in rows) * (_WIDTH + _APART) - _APART + 4
-    height = len(rows) * (_HEIGHT + _BELOW) - _BELOW + 4
+    width = max(map(len, rows), default=1) * (_WIDTH + _APART) - _APART + 4
+    height = max(len(rows), 1) * (_HEIGHT + _BELOW) - _BELOW + 4
     places = dict(_places(rows, width))
     body = [
         *(_edge(places[above], places[name]) for above, name in _edges(boxes)),
@@ -84,6 +85,7 @@ def _edges(boxes: Sequence[Box]) -> Iterator[tuple[str, str]]:
     """Yield who waits for whom, but for what follows from others."""
     below = {box.name: box.below for box in boxes}
 
+    @cache
     def before(name: str) -> set[str]:
         own = {above for above in below[name] if above in below}
         return own.union(*map(before, own))
@@ -108,7 +110,7 @@ def _rows(boxes: Sequence[Box]) -> list[list[str]]:
             )
         return depth[name]
 
-    rows: list[list[str]] = [[] for _ in range(max(map(found, below)) + 1)]
+    rows: list[list[str]] = [[] for _ in range(max(map(found, below), default=-1) + 1)]
     for name in below:
         rows[depth[name]].append(name)
     return rows

@@ -36,3 +36,14 @@ def test_what_users_write_stays_text_in_svg() -> None:
     boxes = [Box(name="a" * 40, below=(), note="<b>"), Box(name="b", below=("a" * 40, "gone"))]
     drawn = ElementTree.fromstring(svg(boxes, "</title>"))
     assert [text.text for text in drawn.iter(f"{SVG}text")] == [f"{'a' * 21}…", "<b>", "b", None]
+
+
+def test_each_of_many_stages_after_all_before_it_is_drawn_below_the_last() -> None:
+    names = [f"stage_{number}" for number in range(60)]
+    boxes = [Box(name=name, below=tuple(names[:count])) for count, name in enumerate(names)]
+    drawn = ElementTree.fromstring(svg(boxes, "dense"))
+    assert len([path for path in drawn.iter(f"{SVG}path") if path.get("fill") == "none"]) == 59
+
+
+def test_no_stages_are_an_empty_picture() -> None:
+    assert not list(ElementTree.fromstring(svg([], "nothing")).iter(f"{SVG}g"))

@@ -6,6 +6,7 @@ import datetime
 import html
 import json
 import re
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,14 @@ from pathlib import Path
 import pytest
 
 from orchestration import Pipeline
+from orchestration.cli.commands.embedded.leaving import Left
 from orchestration.expressions import Json
+from orchestration.local import EmbeddedAws
 from orchestration.local.account.records import RecordedCall
 from orchestration.local.pages import page
 from orchestration.local.pages.curves import curves
 from orchestration.local.run import RunReport, StageReport
+from orchestration.local.run.keeping import REPORT, run_folder
 from tests.cli.conftest import Command
 from tests.patience import PATIENCE_S
 from tests.planning.telling.test_report_in_browser import browser
@@ -181,6 +185,9 @@ def test_a_run_that_is_kept_has_its_objects_and_a_page(
     orchestrate: Command, staging: Path, data: Path, tmp_path: Path
 ) -> None:
     written = tmp_path / "pages/run.html"
+    other = staging.parent / ".orchestration/runs/copying/first/notes.txt"
+    other.parent.mkdir(parents=True)
+    other.write_text("of no run, so it stays")
     said = orchestrate(
         *("run", staging, "--time-scale", "0.005", "--run-id", "first"),
         *("-p", "bucket=workspace", "-p", "data=s3://dataset/set"),
@@ -189,6 +196,7 @@ def test_a_run_that_is_kept_has_its_objects_and_a_page(
     assert said.status == 0
     kept = staging.parent / ".orchestration/runs/copying/first"
     assert f"kept: {kept} (logs, and 2 objects of S3)" in said.err
+    assert other.exists()
     assert json.loads((kept / "report.json").read_text())["state"] == "succeeded"
     copies = [path for path in (kept / "s3/workspace").rglob("*") if path.is_file()]
     assert sorted(path.stat().st_size for path in copies) == [10, 20]
@@ -205,6 +213,60 @@ def test_a_run_that_is_kept_has_its_objects_and_a_page(
     said = orchestrate("logs", staging, "staging", "--kept", "--run-id", "frist", "--json")
     assert said.status == 1
     assert "no run frist was kept; did you mean 'first'?" in said.err
+
+
+@pytest.mark.parametrize("run_id", ["", "/victim", "/..", "/../..", "/team/friday"])
+def test_a_run_is_kept_in_a_folder_of_its_own_alone(
+    orchestrate: Command, staging: Path, tmp_path: Path, run_id: str
+) -> None:
+    victim = tmp_path / "victim/important.txt"
+    victim.parent.mkdir()
+    victim.write_text("")
+    name = f"{tmp_path}{run_id}" if run_id in ("", "/victim") else run_id[1:]
+    said = orchestrate("run", staging, "--keep", "--run-id", name)
+    assert said.status == 2
+    assert "can't be kept" in said.err
+    assert victim.exists()
+
+
+def test_what_cannot_be_written_is_refused_before_the_run(
+    orchestrate: Command, staging: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    for written in (tmp_path, tmp_path / "file/run.html"):
+        said = orchestrate("run", staging, "--report", written)
+        assert said.status == 2
+        assert "--report" in said.err
+    (tmp_path / ".orchestration").write_text("")
+    said = orchestrate("run", staging, "--keep")
+    assert said.status == 2
+    assert "--keep" in said.err
+
+
+def test_what_cannot_be_written_after_the_run_is_told(
+    pipeline: Pipeline,
+    report: RunReport,
+    aws: EmbeddedAws,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ended = replace(report, run_id="first", stages=(), calls=())
+    kept = run_folder(tmp_path / "hostile.yaml", "hostile", "first")
+    kept.mkdir(parents=True)
+    for name in (REPORT, "old.log"):
+        (kept / name).write_text("")
+    written = tmp_path / "run.html"
+    written.mkdir()
+    write = Left(keep=True, report=written).writer(pipeline, tmp_path / "hostile.yaml", {})
+    write(aws, ended)
+    said = capsys.readouterr().err
+    assert f"kept: {kept}" in said
+    assert not (kept / "old.log").exists()
+    assert "error: --report could not be written" in said
+    shutil.rmtree(kept)
+    kept.write_text("")
+    write(aws, ended)
+    assert "error: --keep could not be written" in capsys.readouterr().err
 
 
 def test_a_run_in_ones_account_keeps_nothing_here(orchestrate: Command, staging: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestration.cli.commands.embedded.watching import seen
 from tests.cli.conftest import Command
 from tests.patience import PATIENCE_S
 
@@ -50,6 +51,15 @@ def test_a_change_runs_it_again_and_a_mistake_is_told(
     finally:
         running.send_signal(signal.SIGINT)
         assert running.wait(PATIENCE_S) == 130
+
+
+def test_what_a_run_itself_writes_is_no_change(tmp_path: Path) -> None:
+    code, page = tmp_path / "train.py", tmp_path / "run.html"
+    for file in (code, page, tmp_path / ".orchestration/runs/copying/first/report.json"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("")
+    assert set(seen({tmp_path}, tmp_path / "runs/../run.html")) == {code}
+    assert set(seen({tmp_path}, None)) == {code, page}
 
 
 def test_only_runs_on_this_machine_are_watched(orchestrate: Command, staging: Path) -> None:

@@ -48,7 +48,11 @@ def run_or_watch(
         raise typer.BadParameter("has no end to print a document at", param_hint="--watch")
     from orchestration.cli.commands.embedded.watching import repeatedly
 
-    repeatedly(pipeline, lambda: run(pipeline, driver, *given, **options))
+    repeatedly(
+        pipeline,
+        lambda: run(pipeline, driver, *given, **options),
+        written=options["left"].report,
+    )
 
 
 def run(
@@ -66,6 +70,7 @@ def run(
     """Run a pipeline, show its report, and exit with 1 if it failed."""
     which = named(pipeline or run_file.pipeline_here())
     loaded = which.load_with_code_as_it_is()
+    left.check(loaded.name, which.path, run_id)
     specs = loaded.parameter_specs()
     written = run_file.beside(which.path)
     if written:

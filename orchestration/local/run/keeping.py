@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from orchestration.errors import LocalError
 from orchestration.local.run.preparation import objects
 
 if TYPE_CHECKING:
@@ -40,8 +41,11 @@ def keep(
 ) -> tuple[str, ...]:
     """Write a run's report, logs and objects into a folder; returns the URIs of the objects.
 
-    Objects that were uploaded for the run, its journal and copies of its code are left out.
+    Objects that were uploaded for the run, its journal and copies of its code are left out. What an
+    earlier run of that name left in the folder goes.
     """
+    if (folder / REPORT).is_file():
+        shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / REPORT).write_text(json.dumps(report.to_json(), indent=2, default=str), "utf-8")
     for stage, job in logged(report):
@@ -88,10 +92,15 @@ def _is_path(key: str) -> bool:
 
 
 def run_folder(pipeline: Path | None, name: str, run_id: str) -> Path:
-    """Return the folder of a run of the pipeline of that name, which is made anew."""
-    folder = home(pipeline) / RUNS / name / run_id
-    shutil.rmtree(folder, ignore_errors=True)
-    return folder
+    """Return the folder of a run of the pipeline of that name.
+
+    Raises :class:`~orchestration.errors.LocalError` if the run's name names no folder in it.
+    """
+    if run_id in ("", ".", "..") or Path(run_id).name != run_id:
+        raise LocalError(
+            f"run {run_id!r} can't be kept: its folder has the run's name, so it must not hold a /"
+        )
+    return home(pipeline) / RUNS / name / run_id
 
 
 def kept_runs(pipeline: Path | None, name: str) -> list[Path]:

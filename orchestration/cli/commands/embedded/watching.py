@@ -21,10 +21,13 @@ _Seen = Mapping[Path, tuple[int, int]]
 """Time of the last change and size, by file."""
 
 
-def repeatedly(pipeline: str | None, once: Callable[[], None]) -> None:
+def repeatedly(
+    pipeline: str | None, once: Callable[[], None], *, written: Path | None = None
+) -> None:
     """Run a pipeline, and again after each change of its files, until somebody interrupts it.
 
-    All stages run again, in an account of their own.
+    All stages run again, in an account of their own. ``written`` is a file that the run writes, so
+    that it tells nothing.
     """
     which = named(pipeline or run_file.pipeline_here())
     if which.path is None:
@@ -32,7 +35,7 @@ def repeatedly(pipeline: str | None, once: Callable[[], None]) -> None:
     places = {which.path}
     while True:
         places |= set(_places(which, which.path))
-        before = _seen(places)
+        before = seen(places, written)
         try:
             once()
         except (OrchestrationError, typer.BadParameter) as error:
@@ -40,7 +43,7 @@ def repeatedly(pipeline: str | None, once: Callable[[], None]) -> None:
         except typer.Exit:
             pass  # The run has failed, and said why.
         note(f"watching {len(before)} files; Ctrl-C ends")
-        while (now := _seen(places)) == before:
+        while (now := seen(places, written)) == before:
             time.sleep(_EVERY_S)
         changed = sorted(p.name for p in {*now, *before} if now.get(p) != before.get(p))
         more = f" and {len(changed) - _MOST_NAMES} more" if len(changed) > _MOST_NAMES else ""
@@ -74,9 +77,13 @@ def _below(place: Path) -> Iterator[Path]:
             yield file
 
 
-def _seen(places: set[Path]) -> _Seen:
+def seen(places: set[Path], written: Path | None) -> _Seen:
+    """Return how each file of some places is now, but for one that a run writes itself."""
     found = {}
+    own = None if written is None else written.resolve()
     for file in {file for place in places for file in _below(place)}:
+        if own is not None and file.name == own.name and file.resolve() == own:
+            continue
         try:
             status = file.stat()
         except OSError:
