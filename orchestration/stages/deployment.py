@@ -99,6 +99,7 @@ class Deployment(DeploymentFields):
         if update is not None and update.traffic != "all_at_once" and update.alarms is None:
             yield Problem("update.alarms", "nothing is watched, so nothing rolls the update back")
         yield from code.unencrypted(self)
+        yield from code.unanswered(self)
 
     @override
     def lower(self, context: Context) -> Fragment:
@@ -176,8 +177,7 @@ class Deployment(DeploymentFields):
         if self.asynchronous is None:
             return (self._invoke(made.endpoint, test, after),)
         place = made.context.location(self.name, "smoke_test.json")
-        queue = (made.endpoint, self.asynchronous.output_uri)
-        return queued(self.name, test, queue, place, (after,))
+        return queued(self.name, test, made.endpoint, self.asynchronous, place, (after,))
 
     def _reads_answers(self) -> tuple[Permission, ...]:
         """Return what S3 asks of those who wait for an object: else, a missing one is denied."""

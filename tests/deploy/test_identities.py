@@ -23,7 +23,7 @@ from orchestration import (
 from orchestration.deploy import Account
 from orchestration.deploy.identities import WHO, Identity, identities
 from orchestration.local.policies.evaluation import Need, allows
-from orchestration.stages.endpoints.hosting import DataCapture
+from orchestration.stages.endpoints.hosting import Asynchronous, DataCapture
 from tests.conformance import pipelines as conformance
 from tests.deploy import pipelines
 from tests.deploy.permissions.possible import possible
@@ -116,6 +116,36 @@ def test_an_endpoint_writes_what_it_captures_and_nothing_else() -> None:
     assert resources(jobs, "s3:PutObject") == ["arn:aws:s3:::workspace/captured/*"]
     assert resources(jobs, "kms:CreateGrant") == [KEY]
     assert resources(jobs, "kms:GenerateDataKey") == []
+
+
+def test_a_queue_is_served_with_its_keys_topics_and_requests() -> None:
+    topics = [f"arn:aws:sns:us-east-1:{ACCOUNT.id}:{name}" for name in ("answers", "failures")]
+    queue = Asynchronous(
+        output_uri=join("s3://", parameter("bucket"), "/answers"),
+        success_topic=topics[0],
+        error_topic=topics[1],
+        kms_key=KEY,
+    )
+    stage = conformance.deployment("deploy", "s3://models/one/", asynchronous=queue)
+    pipeline = Pipeline(
+        name="queued",
+        parameters={"bucket": Parameter()},
+        workspace=join("s3://", parameter("bucket"), "/queued"),
+        stages=(stage,),
+    )
+    values = {name: PARAMETERS[name] for name in ("bucket", "role")}
+    every = {each.who: each for each in identities(pipeline, ACCOUNT, parameters=values)}
+    jobs = every["jobs"]
+    assert resources(jobs, "sns:Publish") == topics
+    asked = "arn:aws:s3:::workspace/queued/*/deploy/smoke_test.json"
+    assert asked in resources(jobs, "s3:GetObject")
+    assert resources(jobs, "s3:PutObject") == ["arn:aws:s3:::workspace/answers/*"]
+    assert resources(jobs, "kms:GenerateDataKey") == [KEY]
+    # Who reads the answer decrypts it.
+    for who in ("machine", "airflow"):
+        explained = every[who].explained()
+        [reading] = [(each, by) for each, by in explained if "kms:Decrypt" in each["Action"]]
+        assert (reading[0]["Resource"], reading[1]) == ([KEY], ["deploy.answer"])
 
 
 def private(**fields: Any) -> Pipeline:

@@ -125,6 +125,25 @@ def test_requests_that_wait_are_what_an_asynchronous_endpoint_scales_by() -> Non
     assert not list(stage.check())
 
 
+@pytest.mark.parametrize(
+    ("scaling", "warned"),
+    [
+        ({"min_instances": 0, "backlog_per_instance": 5}, True),
+        ({"scheduled": {"night": {"cron": "0 22 * * *", "min_instances": 0}}}, True),
+        ({"min_instances": 0, "backlog_per_instance": 0.5}, False),
+        ({"min_instances": 1, "backlog_per_instance": 5}, False),
+    ],
+)
+def test_a_test_that_one_request_alone_cannot_wake_is_a_warning(
+    scaling: dict[str, Any], warned: bool
+) -> None:
+    fields = {**QUEUED, "autoscaling": {"max_instances": 4, **scaling}}
+    assert not list(deployment(**fields, smoke_test=None).warnings())
+    stage = deployment(**fields, smoke_test={"request": 1})
+    assert not list(stage.check())
+    assert [each.field for each in stage.warnings()] == ["smoke_test"] * warned
+
+
 LIMITS = {"startup_timeout_s": 900, "download_timeout_s": 600}
 
 

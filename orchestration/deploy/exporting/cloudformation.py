@@ -113,7 +113,8 @@ class _Writer:
     def resource(self, resource: Resource) -> dict[str, Any]:
         """Return a resource with its properties."""
         # Records of executions stay when a stack goes, as they do when a deployment goes.
-        kept = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+        # What a first creation that failed made goes: its name would be in the next one's way.
+        kept = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
         return {
             "Type": _TYPES[type(resource)][0],
             **(kept if isinstance(resource, LogGroup) else {}),

@@ -31,9 +31,13 @@ GROUPS: Final = {
 }
 """By the operation: the log group, the field with the job's name, and what follows in a stream's.
 https://docs.aws.amazon.com/sagemaker/latest/dg/logging-cloudwatch.html"""
-_OF_MODELS: Final = ("CreateTransformJob", "CreateEndpoint", "CreateEndpointConfig")
-"""Operations whose containers run under the role of a model."""
+_OF_MODELS: Final = (
+    *("CreateTransformJob", "CreateEndpoint", "CreateEndpointConfig", "InvokeEndpointAsync"),
+)
+"""Operations that are done under the role of a model; a queue's requests are read under it, too.
+https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-create-endpoint-prerequisites.html"""
 _MODEL: Final = "CreateModel"
+_SERVICES: Final = ("sagemaker", "sagemaker-runtime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ def _jobs(workflow: Workflow, parameters: Mapping[str, Json]) -> Iterator[tuple[
     every = [
         _Job(step, operation, inside)
         for step, operation, inside in calls(workflow.graph, known)
-        if operation.service == "sagemaker" and operation.name in {_MODEL, *GROUPS, *_OF_MODELS}
+        if operation.service in _SERVICES and operation.name in {_MODEL, *GROUPS, *_OF_MODELS}
     ]
     models = [role for job in every if job.operation.name == _MODEL for role in _roles(job)]
     for job in every:

@@ -44,6 +44,8 @@ def needs(touch: Touched, known: Known, account: Account) -> Iterator[Statement]
             yield for_key(KEYS["sagemaker"], text, account.place)
         case "data key":
             yield for_key(KEYS["s3"], text, account.place)
+        case "topic":
+            yield _topic(text, account)
         case "files":
             yield _files(touch.value, known, account)
         case "network":
@@ -94,6 +96,11 @@ def _image(image: str, account: Account) -> Iterator[Statement]:
         arn = f"{registry}:repository/{iam(match['name'])}"
     yield Statement("PullImages", frozenset(_PULL), frozenset([arn]))
     yield _anywhere("EnterRegistry", "ecr:GetAuthorizationToken")
+
+
+def _topic(topic: str, account: Account) -> Statement:
+    arn = iam(topic) if topic.startswith("arn:") else account.arn("sns", "*")
+    return Statement("TellTopics", frozenset(["sns:Publish"]), frozenset([arn]))
 
 
 def _files(source: Tree, known: Known, account: Account) -> Statement:

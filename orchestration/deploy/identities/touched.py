@@ -8,20 +8,25 @@ from typing import Final, Literal, TypeAlias
 
 from orchestration.expressions import Tree
 
-Use: TypeAlias = Literal["read", "write", "image", "volume key", "data key", "network", "files"]
+Use: TypeAlias = Literal[
+    "read", "write", "image", "volume key", "data key", "network", "files", "topic"
+]
 
 _WRITTEN: Final = ("S3Output", "OutputDataConfig", "TransformOutput")
 _USES: Final[Mapping[str, Use]] = {
     "DestinationS3Uri": "write",
+    "ErrorTopic": "topic",
     "FileSystemDataSource": "files",
     "Image": "image",
     "ImageUri": "image",
+    "InputLocation": "read",
     "KmsKeyId": "data key",
     "ModelDataUrl": "read",
     "S3FailurePath": "write",
     "S3OutputPath": "write",
     # SageMaker's toolkits learn by these where their code is.
     "SAGEMAKER_SUBMIT_DIRECTORY": "read",
+    "SuccessTopic": "topic",
     "TrainingImage": "image",
     "VolumeKmsKeyId": "volume key",
     "VpcConfig": "network",

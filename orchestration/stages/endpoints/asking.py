@@ -20,6 +20,7 @@ from orchestration.graph import (
 )
 from orchestration.refs import Expression
 from orchestration.stages.endpoints.cases import OK, Case, SmokeTest, place_of
+from orchestration.stages.endpoints.hosting import Asynchronous
 from orchestration.stages.values import Text
 
 _ANSWERS_WITHIN_S: Final = 900.0
@@ -100,16 +101,15 @@ class Asking:
 def queued(
     stage: str,
     test: SmokeTest,
-    asynchronous: tuple[Text, Text],
+    endpoint: Text,
+    asynchronous: Asynchronous,
     place: Expression[str],
     after: tuple[str, ...],
 ) -> tuple[Call, Call, Call]:
     """Return the steps that put a request into an endpoint's queue, and read its answer from S3.
 
-    ``asynchronous`` are the endpoint's name and the S3 URI of its answers; ``place`` is the S3 URI
-    that the request gets.
+    ``place`` is the S3 URI that the request gets.
     """
-    endpoint, answers = asynchronous
     written = Call(
         name=f"{stage}.request",
         operation=Operation(
@@ -134,7 +134,12 @@ def queued(
     )
     answered = Call(
         name=f"{stage}.answer",
-        operation=Operation("s3", "GetObject", _at(answers, Result(invoked.name, "location"))),
+        operation=Operation(
+            "s3",
+            "GetObject",
+            _at(asynchronous.output_uri, Result(invoked.name, "location")),
+            decrypts=asynchronous.kms_key,
+        ),
         outputs={"answer": Output(("Body",), parse=True)},
         retry=waiting,
         failure=Failure(

@@ -81,6 +81,23 @@ def _queued(stage: DeploymentFields) -> Iterator[Problem]:
         yield Problem("update.trial.after", answers)
 
 
+def unanswered(stage: DeploymentFields) -> Iterator[Problem]:
+    """Yield that a test may find no instances, and start none.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-autoscale.html
+    """
+    scaling = stage.autoscaling
+    if stage.asynchronous is None or stage.smoke_test is None or scaling is None:
+        return
+    if scaling.rests and (scaling.backlog_per_instance or 1) >= 1:
+        message = "an update may find no instances, and one request that waits starts none"
+        remedy = (
+            "set autoscaling.backlog_per_instance below 1, or its min_instances to 1, or add step "
+            "scaling on HasBacklogWithoutCapacity by hand"
+        )
+        yield Problem("smoke_test", f"{message} (AnswerMissing after 15 minutes); {remedy}")
+
+
 def unencrypted(stage: DeploymentFields) -> Iterator[Problem]:
     """Yield that a key does not encrypt the local storage that an instance type has.
 

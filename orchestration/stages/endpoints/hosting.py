@@ -183,6 +183,12 @@ class Autoscaling(Model):
             self.max_instances if most is None else most,
         )
 
+    @property
+    def rests(self) -> bool:
+        """True if there may be no instances, at least from some time on."""
+        bounds = (self.bounds(scheduled)[0] for scheduled in self.scheduled.values())
+        return 0 in (self.min_instances, *bounds)
+
     def resting(self) -> Iterator[str]:
         """Yield the fields that only an asynchronous endpoint has: it can do without instances."""
         if self.backlog_per_instance is not None:

@@ -112,6 +112,12 @@ def test_cfn_lint_would_find_a_wrong_property_and_a_wrong_definition(made: Made)
     assert "Stat" in found
 
 
+def test_records_outlive_a_stack_and_are_not_in_the_way_of_one_that_never_was(made: Made) -> None:
+    group = cloudformation.template(made(following)[1]).document["Resources"]["LogGroup"]
+    assert group["DeletionPolicy"] == "RetainExceptOnCreate"
+    assert group["UpdateReplacePolicy"] == "Retain"
+
+
 def test_yaml_and_json_are_the_same_template(made: Made) -> None:
     template = cloudformation.template(made(digits)[1])
     assert yaml.safe_load(template.text()) == json.loads(template.text(as_json=True))
