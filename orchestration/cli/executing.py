@@ -148,7 +148,20 @@ def rerun(
     executing.rerun(execution, place=place, as_json=as_json)
 
 
+def _not_with_kept(context: typer.Context) -> None:
+    """Refuse the options that ask for something in an account."""
+    for name in ("host", "follow", "every_s", "region", "profile"):
+        # A default, or a variable that is there for other commands, asks for nothing.
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(
+                "is of jobs in an account, not of a run that was kept on this machine",
+                param_hint=f"--{name.replace('_', '-')}",
+            )
+
+
 def logs(
+    context: typer.Context,
     pipeline: Pipeline,
     stage: Annotated[str, typer.Argument(metavar="STAGE", help="The stage that started the jobs.")],
     run_id: OfRunOrKept = None,
@@ -163,7 +176,7 @@ def logs(
         int | None, typer.Option(min=1, max=10_000, help="Only the last lines of each host.")
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the jobs have ended.")
+        bool, typer.Option("--follow", "-f", help="Go on until all jobs so far have ended.")
     ] = False,
     every_s: EveryS = 5.0,
     region: Region = None,
@@ -174,12 +187,14 @@ def logs(
 
     Of all hosts, from CloudWatch, each line after the job, the host and the time (UTC). Whatever
     runs the pipeline: Step Functions, Airflow, or `orchestrate run --aws`. A loop's and a repeated
-    job's logs follow each other. With --kept, those of a run of `orchestrate run --keep`. Exit
-    status: 1 if the stage has started no job in this run.
+    job's logs follow each other; --follow ends between two of them, if none has been started by
+    then. With --kept, those of a run of `orchestrate run --keep`. Exit status: 1 if the stage has
+    started no job in this run.
 
     Example: `orchestrate logs digits.yaml train --run-id 2026-11-22 --tail 20 --follow`
     """
     if kept:
+        _not_with_kept(context)
         from orchestration.cli.commands.embedded import kept_logs
 
         kept_logs.logs(pipeline, stage, run_id, tail=tail, as_json=as_json)
@@ -217,7 +232,8 @@ def watch(
 
     Its stages, the status of their jobs, metrics, the last lines of logs, time and dollars so far;
     without a terminal, a line for each change. It only looks: Ctrl-C ends this command, and the run
-    goes on. Exit status: 0 if the run succeeded, 1 if it failed.
+    goes on. Exit status: 0 if the run succeeded, 1 if it failed or there is none, 3 if it can't be
+    seen any more: five looks in a row failed, and what becomes of it is not known.
 
     Example: `orchestrate watch digits.yaml --run-id 2026-11-22 --page`
     """

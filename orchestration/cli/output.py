@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 FAILED = 1
 USAGE = 2
+LOST = 3
+"""A run could be seen, and can't any more: how it ends is not known."""
 INTERRUPTED = 130
 """128 + SIGINT, as in shells."""
 _JSON = "orchestration.json"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal
 
 from orchestration.direct.progress import StepRun
@@ -20,12 +20,13 @@ _UNBEGUN: Final[Mapping[RunState, StageState]] = {
 
 def own_steps(stage: str, steps: Iterable[StepRun]) -> list[StepRun]:
     """Return the steps of a stage that only run if the stage does."""
+    return [step for step in steps if is_own(stage, step.step)]
+
+
+def is_own(stage: str, step: str) -> bool:
+    """Return whether a step is one of a stage that only runs if the stage does."""
     # The choice whether the stage runs is made, and its outputs are collected, in any case.
-    return [
-        step
-        for step in steps
-        if step.step.partition(".")[0] == stage and not step.step.startswith(f"{stage}.when")
-    ]
+    return step.partition(".")[0] == stage and not step.startswith(f"{stage}.when")
 
 
 def stage_state(
@@ -33,11 +34,17 @@ def stage_state(
     steps: Iterable[StepRun],
     run: RunState,
     outputs: Mapping[str, Json] | None = None,
+    *,
+    to_come: Collection[str] = (),
 ) -> StageState:
-    """Return the state of a stage; ``outputs`` are those of the run, by stage."""
+    """Return the state of a stage; ``outputs`` are those of the run, by stage.
+
+    ``to_come``: steps that have not begun, and still will.
+    """
     known = tuple(steps)
     own = own_steps(stage, known)
-    if _is_skipped(stage, known, own) or _is_absent(stage, outputs):
+    goes_on = run == "running" and any(is_own(stage, step) for step in to_come)
+    if not goes_on and (_is_skipped(stage, known, own) or _is_absent(stage, outputs)):
         return "skipped"
     states = {step.state for step in own}
     if "failed" in states:
@@ -45,8 +52,8 @@ def stage_state(
     if "running" in states:
         return "running" if run == "running" else "failed"
     if "succeeded" in states:
-        return "succeeded"
-    if "skipped" in states and run == "running":
+        return "running" if goes_on else "succeeded"
+    if "skipped" in states and run == "running" and not goes_on:
         return "skipped"
     return _UNBEGUN[run]
 

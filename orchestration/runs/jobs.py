@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import datetime
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
 
 _STAGE: Final = "orchestration:stage"
-_MOST: Final = 100
-"""Jobs of one kind and stage that are looked at, the latest first: a page of the listing."""
+_PAGE: Final = 100
+"""Jobs of one page of a listing: the most that SageMaker gives."""
 _UNENDED: Final = ("InProgress", "Stopping")
 
 
@@ -53,39 +54,76 @@ class Job:
 class Jobs:
     """The jobs of a pipeline's runs in an account; what can't change is asked for once."""
 
-    def __init__(self, pipeline: Pipeline, sagemaker: Any) -> None:
+    def __init__(self, pipeline: Pipeline, sagemaker: Any, *, page: int = _PAGE) -> None:
         self.pipeline = pipeline
         self._client = sagemaker
+        self._page = page
         self._tags: dict[str, Mapping[str, str]] = {}
         self._ended: dict[str, Job] = {}
 
     def every(self) -> Iterator[Job]:
-        """Yield the latest jobs of all runs, newest first among those of one stage."""
+        """Yield the latest jobs of all runs, a page of each stage, newest first."""
         with asking(f"jobs of {self.pipeline.name}"):
-            yield from self._found(None)
+            yield from self._found(None, None)
 
-    def of(self, tokens: Collection[str]) -> list[Job]:
-        """Return the jobs of a run, the oldest first."""
+    def of(self, tokens: Collection[str], *, since: datetime.datetime | None = None) -> list[Job]:
+        """Return the jobs of a run, the oldest first.
+
+        ``since`` is its start, if that is known. Among many jobs of one stage, the search goes back
+        until a page of them has none of the run's, after those that were found or before its start.
+        """
         with asking(f"jobs of {self.pipeline.name}"):
-            jobs = list(self._found(tokens))
+            jobs = list(self._found(tokens, since))
         return sorted(jobs, key=lambda job: job.description["CreationTime"])
 
-    def _found(self, tokens: Collection[str] | None) -> Iterator[Job]:
+    def _found(
+        self, tokens: Collection[str] | None, since: datetime.datetime | None
+    ) -> Iterator[Job]:
         seen: set[str] = set()
         for jobs in leftovers(self.pipeline.lower().graph).jobs:
             for prefix in jobs.prefixes:
                 # The prefix of one stage may be the beginning of another's.
-                for job in self._named(jobs.kind, prefix, tokens):
+                for job in self._named(jobs.kind, prefix, tokens, since):
                     if job.name not in seen:
                         seen.add(job.name)
                         yield job
 
-    def _named(self, kind: JobKind, prefix: str, tokens: Collection[str] | None) -> Iterator[Job]:
-        listing = getattr(self._client, _method(kind.list))
-        listed = listing(
-            NameContains=prefix, SortBy="CreationTime", SortOrder="Descending", MaxResults=_MOST
-        )[kind.summaries]
-        for summary in listed:
+    def _named(
+        self,
+        kind: JobKind,
+        prefix: str,
+        tokens: Collection[str] | None,
+        since: datetime.datetime | None,
+    ) -> Iterator[Job]:
+        was_found = False
+        for page in self._pages(kind, prefix):
+            jobs = list(self._of_page(kind, prefix, page, tokens))
+            yield from jobs
+            is_before = since is not None and page[-1]["CreationTime"] < since
+            if tokens is None or (not jobs and (was_found or is_before)):
+                return
+            was_found = was_found or bool(jobs)
+
+    def _pages(self, kind: JobKind, prefix: str) -> Iterator[Sequence[Mapping[str, Any]]]:
+        """Yield the summaries of jobs with a prefix in their names, the latest first."""
+        pages = self._client.get_paginator(_method(kind.list)).paginate(
+            NameContains=prefix,
+            SortBy="CreationTime",
+            SortOrder="Descending",
+            PaginationConfig={"PageSize": self._page},
+        )
+        for page in pages:
+            if page[kind.summaries]:
+                yield page[kind.summaries]
+
+    def _of_page(
+        self,
+        kind: JobKind,
+        prefix: str,
+        page: Iterable[Mapping[str, Any]],
+        tokens: Collection[str] | None,
+    ) -> Iterator[Job]:
+        for summary in page:
             if not summary[kind.name].startswith(prefix):
                 continue
             tags = self._tags_of(summary[kind.arn])

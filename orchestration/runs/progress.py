@@ -22,6 +22,8 @@ class Progress:
     error: str = ""
     cause: str = ""
     steps: tuple[StepRun, ...] = ()
+    to_come: frozenset[str] = frozenset()
+    """Steps that have not begun, and still will; where the service tells of them."""
     outputs: Mapping[str, Json] | None = None
     """The outputs by stage, once the run has succeeded."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ _LINES: Final = 200
 """Lines read of a stream that is new; what was logged before is not looked at for metrics."""
 _HOSTS: Final = 4
 """Streams of a job that are read: with many hosts, the first few tell how it does."""
+
+_LATE_S: Final = 30.0
+"""Seconds after its end in which more of a job's log may arrive: CloudWatch gets it late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +75,11 @@ class Snapshot:
     """The jobs that ``usd`` leaves out."""
 
     @property
+    def has_just_ended(self) -> bool:
+        """True if the last lines of its jobs may not have arrived."""
+        return self.ended is not None and (self.at - self.ended).total_seconds() < _LATE_S
+
+    @property
     def elapsed_s(self) -> float:
         """Seconds since it started, until now or its end."""
         if self.started is None:
@@ -99,8 +108,13 @@ class _Known:
 
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES))
     metrics: dict[str, float] = field(default_factory=dict)
-    whole: bool = False
-    """True once it is read to the end of a job that has ended."""
+    ended_at: float | None = None
+    """The time (monotonic) of the first look that saw that the job has ended."""
+
+    @property
+    def is_whole(self) -> bool:
+        """True once nothing more is expected."""
+        return self.ended_at is not None and time.monotonic() - self.ended_at > _LATE_S
 
 
 class Watch:
@@ -121,7 +135,7 @@ class Watch:
         """Ask for everything once."""
         # How the run ended comes first: what its jobs did before is read after it.
         progress = self._run.look()
-        jobs = self._jobs.of({self._run.token})
+        jobs = self._jobs.of({self._run.token}, since=progress.started)
         at = datetime.datetime.now(datetime.UTC)
         views = {job.name: self._view(job, at) for job in jobs}
         known = [view.usd for view in views.values() if view.usd is not None]
@@ -158,7 +172,7 @@ class Watch:
 
     def _read(self, job: Job) -> _Known:
         known = self._known.setdefault(job.name, _Known())
-        if known.whole:
+        if known.is_whole:
             return known
         # Of two hosts that tell a metric, the first one's word counts: it is read last.
         for number, stream in reversed([*enumerate(self._logs.streams(job)[:_HOSTS])]):
@@ -166,7 +180,8 @@ class Watch:
             known.metrics |= dict(_metrics(job, new))
             if number == 0:
                 known.tail.extend(new)
-        known.whole = job.has_ended
+        if job.has_ended and known.ended_at is None:
+            known.ended_at = time.monotonic()
         return known
 
 
@@ -183,11 +198,14 @@ def _stage(name: str, progress: Progress, jobs: Sequence[JobView]) -> StageView:
     began = [step.started for step in own if step.started is not None]
     ended = [step.ended for step in own if step.ended is not None]
     running = tuple(step.step for step in own if step.state == "running")
+    state = stage_state(
+        name, progress.steps, progress.state, progress.outputs, to_come=progress.to_come
+    )
     return StageView(
         name=name,
-        state=stage_state(name, progress.steps, progress.state, progress.outputs),
+        state=state,
         started=min(began, default=None),
-        ended=None if running else max(ended, default=None),
+        ended=None if state == "running" else max(ended, default=None),
         steps=running,
         jobs=tuple(jobs),
     )

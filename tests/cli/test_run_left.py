@@ -213,6 +213,11 @@ def test_a_run_that_is_kept_has_its_objects_and_a_page(
     said = orchestrate("logs", staging, "staging", "--kept", "--run-id", "frist", "--json")
     assert said.status == 1
     assert "no run frist was kept; did you mean 'first'?" in said.err
+    for option in ("--follow", "--host=algo-1", "--every-s=5", "--region=us-east-1", "--profile=p"):
+        said = orchestrate("logs", staging, "staging", "--kept", option)
+        assert said.status == 2
+        assert option.partition("=")[0] in said.err
+        assert "jobs in an account" in " ".join(said.err.split())
 
 
 @pytest.mark.parametrize("run_id", ["", "/victim", "/..", "/../..", "/team/friday"])

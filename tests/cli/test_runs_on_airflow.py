@@ -17,6 +17,7 @@ from orchestration import Pipeline
 from orchestration.direct.stages import stage_state
 from orchestration.local.airflow.home import dag_file, variables_in
 from orchestration.runs.airflow import Api, DagRuns
+from orchestration.runs.airflow.task_instances import steps, to_come
 from tests.cli.conftest import STAGING, Command
 
 # Its start takes ten seconds of a processor.
@@ -133,8 +134,12 @@ def test_tasks_are_the_steps_of_their_stages(
     began = watched.look()
     assert (began.state, stage_state("staging", began.steps, began.state)) == ("running", "waiting")
     tasks = [task["task_id"] for task in api.every("task_instances", *run, "taskInstances")]
-    for task in [each for each in tasks if each.partition(".")[0] == "staging"]:
+    own = [each for each in tasks if each.partition(".")[0] == "staging"]
+    for task in own:
         api.patch(*run, "taskInstances", task, body={"new_state": "success"})
+        between = watched.look()
+        state = stage_state("staging", between.steps, between.state, to_come=between.to_come)
+        assert state == ("succeeded" if task == own[-1] else "running")
     done = watched.look()
     assert stage_state("staging", done.steps, done.state) == "succeeded"
     api.patch(*run, body={"state": "success"})
@@ -143,6 +148,33 @@ def test_tasks_are_the_steps_of_their_stages(
     command = ("watch", airflow_api.file, "--run-id", "states", "--json", *there)
     [stage] = orchestrate(*command).document["stages"]
     assert (stage["name"], stage["state"]) == ("staging", "succeeded")
+
+
+@dataclass(frozen=True)
+class Instance:
+    task_id: str
+    state: str
+    start: str | None = None
+    end: str | None = None
+
+
+@pytest.mark.parametrize(
+    ("states", "state"),
+    [
+        ({"when": "success", "job": "queued"}, "waiting"),
+        ({"when": "success", "job": "skipped", "check": "skipped"}, "skipped"),
+        ({"job": "success", "check": "queued"}, "running"),
+        ({"job": "success", "check": ""}, "running"),
+        ({"job": "success", "check": "success"}, "succeeded"),
+        ({"job": "failed", "check": "upstream_failed"}, "failed"),
+        # What is released once the others are done does not keep its stage running.
+        ({"job": "success", "check": "success", "delete": ""}, "succeeded"),
+    ],
+)
+def test_a_stage_goes_on_between_two_of_its_tasks(states: dict[str, str], state: str) -> None:
+    tasks = [Instance(f"train.{task}", state) for task, state in states.items()]
+    coming = frozenset(to_come(tasks, {"train.delete"}))
+    assert stage_state("train", steps(tasks), "running", to_come=coming) == state
 
 
 @with_airflow

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import datetime
 import http.client
 import io
 import json
 import subprocess
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import typer
 
 from orchestration.catalog import prices
 from orchestration.cli.commands.deployed.board import board
 from orchestration.cli.commands.deployed.changes import Changes
 from orchestration.cli.commands.deployed.serving import served
+from orchestration.cli.commands.deployed.watching import looks
+from orchestration.errors import StartError
 from orchestration.local import EmbeddedAws
-from orchestration.runs import Execution, Jobs, Logs, Snapshot, Watch
+from orchestration.runs import Execution, Jobs, Logs, Snapshot, Watch, tokens_of
 from tests.cli.conftest import Command
 from tests.cli.talkative import NAME, Talkative
 from tests.local.conftest import wait
@@ -27,11 +34,11 @@ from tests.planning.telling.test_report_in_browser import browser
 pytestmark = pytest.mark.slow  # starts the embedded AWS
 
 
-def look(runs: Talkative, run: str) -> Callable[[], Snapshot]:
+def look(runs: Talkative, run: str, logs: Logs | None = None) -> Callable[[], Snapshot]:
     aws = runs.aws
     pipeline = runs.pipeline
     jobs = Jobs(pipeline, aws.client("sagemaker"))
-    logs = Logs(aws.client("logs"))
+    logs = logs or Logs(aws.client("logs"))
     return Watch(Execution(pipeline, run, aws), jobs, logs, region=aws.region, lines=3).look
 
 
@@ -100,6 +107,74 @@ def test_the_end_of_a_run_is_the_exit_status(
     assert (none.status, "there is no run monday of talkative" in none.err) == (1, True)
 
 
+def test_a_look_that_fails_is_repeated_until_many_in_a_row_do(
+    seen: tuple[Snapshot, Snapshot], capsys: pytest.CaptureFixture[str]
+) -> None:
+    during, after = seen
+    assert after.ended is not None
+    soon = replace(after, at=after.ended)
+    later = replace(after, at=after.ended + datetime.timedelta(minutes=5))
+    lost = StartError("the log of a job can't be read: throttled")
+
+    def states_of(*answers: Snapshot | StartError) -> list[str]:
+        told = iter(answers)
+
+        def ask() -> Snapshot:
+            answer = next(told)
+            if isinstance(answer, StartError):
+                raise answer
+            return answer
+
+        return [snapshot.state for snapshot in looks(ask, every_s=0.0)]
+
+    assert states_of(during, lost, lost, during, *[lost] * 4, later) == [*["running"] * 2, "failed"]
+    assert capsys.readouterr().err.count("throttled; looking again") == 6
+    # After the end it is looked at once more, for the last lines; that may fail.
+    assert states_of(during, soon, later) == states_of(during, soon, lost) == ["running", "failed"]
+    with pytest.raises(typer.Exit) as given_up:
+        states_of(during, *[lost] * 5)
+    assert given_up.value.exit_code == 3
+    assert "what becomes of it is not known" in capsys.readouterr().err
+    with pytest.raises(StartError):
+        states_of(lost)
+
+
+def test_lines_that_come_after_the_end_of_a_job_are_shown(runs: Talkative) -> None:
+    held: dict[str, list[Any]] = {}
+    arrived = False
+
+    def remember(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
+        context["stream"] = params["logStreamName"]
+
+    def deliver(parsed: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
+        waiting = held.setdefault(context["stream"], [])
+        waiting += parsed["events"]
+        parsed["events"] = waiting if arrived else []
+        held[context["stream"]] = [] if arrived else waiting
+
+    client = runs.aws.client("logs")
+    client.meta.events.register("provide-client-params.cloudwatch-logs.GetLogEvents", remember)
+    client.meta.events.register("after-call.cloudwatch-logs.GetLogEvents", deliver)
+    looked = look(runs, "friday", Logs(client))
+    assert looked().stages[1].jobs[0].log == ()
+    arrived = True
+    assert looked().stages[1].jobs[0].log[-1] == "epoch=5 <b>bold</b>"
+
+
+def test_the_jobs_of_a_run_are_found_behind_those_of_later_ones(
+    runs: Talkative, seen: tuple[Snapshot, Snapshot]
+) -> None:
+    sagemaker = runs.aws.client("sagemaker")
+    friday = tokens_of(NAME, "friday", runs.aws)
+    [job] = Jobs(runs.pipeline, sagemaker).of(friday)
+    # Saturday's and Sunday's jobs are each a page before it.
+    behind = Jobs(runs.pipeline, sagemaker, page=1)
+    assert [each.name for each in behind.of(friday)] == [job.name]
+    assert [each.name for each in behind.every()] == [seen[1].stages[1].jobs[0].name]
+    later = job.description["CreationTime"] + datetime.timedelta(days=1)
+    assert behind.of(friday, since=later) == []
+
+
 def test_a_terminal_shows_text_of_users_as_it_is(seen: tuple[Snapshot, Snapshot]) -> None:
     from rich.console import Console
 
@@ -138,6 +213,14 @@ def test_the_page_is_for_this_machine_and_whoever_knows_its_path(
         assert answer(page.url, host="elsewhere.example")[0] == 404
     with pytest.raises(ConnectionRefusedError):
         answer(page.url)
+
+
+def test_nobody_waits_for_a_page_that_was_not_opened(seen: tuple[Snapshot, Snapshot]) -> None:
+    with served(0, every_s=3600) as page:
+        page.change(seen[1])
+        began = time.monotonic()
+        page.wait_until_seen()
+        assert time.monotonic() - began < 5  # It does not wait at all; an open page is given ten.
 
 
 def test_a_browser_shows_the_end_of_the_run(

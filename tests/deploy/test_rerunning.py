@@ -14,9 +14,11 @@ from orchestration import Pipeline
 from orchestration.backends.stepfunctions.parameters import ATTEMPT, RUN
 from orchestration.deploy import Deployment, rerun, step_functions
 from orchestration.deploy.executions import listed, start, stop
+from orchestration.deploy.executions.runs import found
 from orchestration.errors import StartError
 from orchestration.expressions.evaluate import run_token
 from orchestration.local import EmbeddedAws, Fault
+from orchestration.runs import tokens_of
 from tests.deploy.pipelines import SLEEPING
 from tests.local.conftest import ROLE, wait
 
@@ -176,6 +178,31 @@ def test_a_named_run_is_started_once_and_listed(site: Site) -> None:
     with pytest.raises(StartError, match="has been started before"):
         start(site.pipeline, given, session=site.aws, run="friday")
     assert not stop(first.arn, session=site.aws, sleep=lambda _: None).was_running
+
+
+def test_a_run_is_not_taken_for_another_whose_name_goes_on(site: Site) -> None:
+    definition = {"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}
+    machine = site.states.create_state_machine(
+        name="naming", definition=json.dumps(definition), roleArn=ROLE
+    )["stateMachineArn"]
+    token = run_token("monday")
+    names = ("friday", "friday-hotfix", f"{token}-1", f"{token}-2", "monday-hotfix")
+    for name in names:
+        given = json.dumps({RUN: "monday"} if name.startswith(token) else {})
+        site.states.start_execution(stateMachineArn=machine, name=name, input=given)
+    for run, name in (
+        ("friday", "friday"),
+        ("naming:friday", "friday"),
+        ("monday", f"{token}-2"),
+        (token, f"{token}-2"),
+    ):
+        execution = found("naming", run, site.aws)
+        assert execution.name == name
+        # Jobs are looked for under the same token.
+        assert execution.token in tokens_of("naming", run, site.aws)
+    for run in ("fri", "friday-", "monday-hot", "2026-11-22T06:00:00+00:00"):
+        with pytest.raises(StartError, match="there is no run"):
+            found("naming", run, site.aws)
 
 
 def test_another_definition_than_the_deployed_one_is_a_warning(site: Site) -> None:

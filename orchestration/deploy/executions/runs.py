@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from orchestration.backends.stepfunctions.parameters import ATTEMPT, RUN
 from orchestration.deploy.account import Account, Clients
@@ -15,6 +16,10 @@ from orchestration.expressions.evaluate import run_token
 
 # EventBridge Scheduler may start one run twice, within its retries.
 _TOGETHER = timedelta(days=1)
+TOKEN: Final = re.compile(r"[0-9a-f]{12}")
+"""The token of a run, with which the names of its attempts begin."""
+_NAME: Final = re.compile(r"[^\s/:<>{}\[\]?*\"#%\\^|~`$&,;\x00-\x1f\x7f-\x9f]{1,80}")
+"""https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +94,16 @@ def found(pipeline: str, run: str, session: Clients) -> Execution:
     try:
         if run.startswith(("arn:", f"{pipeline}:")):
             return described(states, arn_of(run, session))
+        if (exact := named(pipeline, run, session)) is not None:
+            return exact
         machine = Account.of(session).arn("states", f"stateMachine:{pipeline}")
-        attempts = tuple(f"{token}-" for token in (run, run_token(run)))
+        # Any name may begin with that of another run, but not with its token.
+        tokens = (run, run_token(run)) if TOKEN.fullmatch(run) else (run_token(run),)
+        attempts = tuple(f"{token}-" for token in tokens)
         pages = states.get_paginator("list_executions").paginate(stateMachineArn=machine)
         for page in pages:
             for each in page["executions"]:
-                if each["name"] == run or each["name"].startswith(attempts):
+                if each["name"].startswith(attempts):
                     return described(states, each["executionArn"])
     except (BotoCoreError, ClientError) as error:
         raise StartError(f"run {run} of {pipeline} can't be looked up: {error}") from error
@@ -102,6 +111,17 @@ def found(pipeline: str, run: str, session: Clients) -> Execution:
         f"there is no run {run} of {pipeline} on Step Functions; `orchestrate runs {pipeline}` "
         "shows what there is"
     )
+
+
+def named(pipeline: str, name: str, session: Clients) -> Execution | None:
+    """Return the execution of a deployed pipeline with just this name, if there is one."""
+    if not _NAME.fullmatch(name):
+        return None
+    states = session.client("stepfunctions")
+    try:
+        return described(states, arn_of(f"{pipeline}:{name}", session))
+    except states.exceptions.ExecutionDoesNotExist:
+        return None
 
 
 def meaning(definition: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from orchestration.direct.stages import RunState
 from orchestration.errors import StartError
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
+from orchestration.graph import Graph, Guarded, all_steps
 from orchestration.runs.airflow.api import Api, Refused
-from orchestration.runs.airflow.task_instances import OURS, steps
+from orchestration.runs.airflow.task_instances import OURS, steps, to_come
 from orchestration.runs.operating import Again, Listed, Started, Stopped
 from orchestration.runs.progress import Progress
 
@@ -89,11 +90,11 @@ class DagRuns:
         self._api.post("dags", self._dag, "dagRuns", name, "clear", body=body)
         return Again(id=f"{self._dag}/{name}", run=name)
 
-    def watched(self, _: Pipeline, run: str) -> DagRun:
+    def watched(self, pipeline: Pipeline, /, run: str) -> DagRun:
         """Return one to be looked at."""
         name = self._own(run)
         self._run(name)
-        return DagRun(self._dag, name, self._api)
+        return DagRun(pipeline, self._dag, name, self._api)
 
     def _own(self, run: str) -> str:
         """Return the id of a run that is named by it, or by ``DAG/RUN``."""
@@ -106,7 +107,8 @@ class DagRuns:
 class DagRun:
     """A run of a DAG that is looked at again and again."""
 
-    def __init__(self, dag: str, run: str, api: Api) -> None:
+    def __init__(self, pipeline: Pipeline, dag: str, run: str, api: Api) -> None:
+        self._last = _releasing(pipeline.lower().graph)
         self._path = ("dags", dag, "dagRuns", run)
         self._api = api
         self.name = f"{dag}/{run}"
@@ -129,6 +131,7 @@ class DagRun:
             error="TaskFailed" if state == "failed" else "",
             cause=f"tasks that failed: {', '.join(tasks)}" if state == "failed" and tasks else "",
             steps=tuple(steps(instances)),
+            to_come=frozenset(to_come(instances, self._last)),
         )
 
 
@@ -138,6 +141,12 @@ class _Instance:
     state: str
     start: str | None
     end: str | None
+
+
+def _releasing(graph: Graph) -> frozenset[str]:
+    """Return the steps that release what others have acquired."""
+    guards = (step for step in all_steps(graph) if isinstance(step, Guarded))
+    return frozenset(step.name for guard in guards for step in all_steps(guard.cleanup))
 
 
 def _moment(text: str | None) -> datetime.datetime | None:

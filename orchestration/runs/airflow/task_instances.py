@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
 from orchestration.direct.progress import StepRun, StepState
@@ -18,6 +18,7 @@ _STATES: Final[Mapping[str, StepState]] = {
     "up_for_reschedule": "running",
 }
 """Tasks in any other state have not started, and ``upstream_failed`` ones never will."""
+_TO_COME: Final = ("", "scheduled", "queued", "restarting")
 OURS: Final = ("inputs", "outputs")
 """Tasks of no stage."""
 
@@ -51,6 +52,16 @@ def steps(instances: Iterable[TaskInstance]) -> Iterator[StepRun]:
         run = together(task_id, own)
         if task_id not in OURS and run is not None:
             yield run
+
+
+def to_come(instances: Iterable[TaskInstance], last: Collection[str]) -> Iterator[str]:
+    """Yield the tasks that still will begin, or begin again.
+
+    But for ``last``, which release what a stage has acquired once the stages that use it are done.
+    """
+    for instance in instances:
+        if instance.state in _TO_COME and instance.task_id not in last:
+            yield instance.task_id
 
 
 def together(step: str, instances: Iterable[TaskInstance]) -> StepRun | None:

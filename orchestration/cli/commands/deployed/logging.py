@@ -100,14 +100,18 @@ class _Reader:
 
     def print(self, jobs: Sequence[Job]) -> None:
         """Print what the jobs have logged and, if that is asked for, what they log."""
+        most, was_going = self.wanted.tail, False
         while True:
             # What a job logs at its end is there once it has ended: ask before reading.
             going = self.wanted.follow and not all(job.has_ended for job in jobs)
             for job in jobs:
                 for stream in self.streams(job):
-                    self._print(stream, self.logs.read(stream, most=self.wanted.tail))
-            if not going:
+                    self._print(stream, self.logs.read(stream, most=most))
+            # CloudWatch gets the last lines late: after the end they are read once more.
+            if not (going or was_going):
                 break
+            # Of a stream that is not there yet, every line is new.
+            most, was_going = None, going
             time.sleep(self.wanted.every_s)
             jobs = self.jobs()
         if not self._named:

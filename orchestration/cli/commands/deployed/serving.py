@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -17,17 +19,20 @@ if TYPE_CHECKING:
     from orchestration.runs import Snapshot
 
 _LOOPBACK: Final = "127.0.0.1"
+_MOST_S: Final = 5.0
+"""Seconds after which a page asks again at the latest: what it shows costs no request to AWS."""
 
 
 class Page:
     """The page about a run, as it is now."""
 
     def __init__(self, every_s: float) -> None:
-        self._every_s = every_s
+        self._every_s = min(every_s, _MOST_S)
         self._path = f"/{secrets.token_urlsafe(16)}/"
         self._lock = threading.Lock()
         self._snapshot: Snapshot | None = None
         self._seen = threading.Event()
+        self._asked_at = -math.inf
         self.url = ""
         """Its address; the path is a secret, since other users of this machine reach the port."""
 
@@ -43,15 +48,17 @@ class Page:
         if path != self._path or host != self.url.split("/")[2]:
             return HTTPStatus.NOT_FOUND, "there is nothing here\n", "default-src 'none'"
         with self._lock:
+            self._asked_at = time.monotonic()
             text = page(self._snapshot, every_s=self._every_s)
             if self._snapshot is not None and self._snapshot.state != "running":
                 self._seen.set()
         return HTTPStatus.OK, text, policy(self._every_s)
 
     def wait_until_seen(self) -> None:
-        """Wait until an open page has asked for the end of the run, or none does."""
-        if self._snapshot is not None:
-            self._seen.wait(2 * self._every_s)
+        """Wait until an open page has asked for the end of the run; one that is closed does not."""
+        left = self._asked_at + 2 * self._every_s - time.monotonic()
+        if left > 0:
+            self._seen.wait(left)
 
     def located(self, port: int) -> None:
         """Take the port that it is served at."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -16,12 +16,16 @@ from orchestration.cli.commands.deployed.changes import Changes
 from orchestration.cli.commands.deployed.places import Place
 from orchestration.cli.commands.deployment import MODULES, session_of
 from orchestration.cli.naming import named
-from orchestration.cli.output import FAILED, INTERRUPTED, console, note, require, say
+from orchestration.cli.output import FAILED, INTERRUPTED, LOST, console, note, require, say
+from orchestration.errors import StartError
 
 if TYPE_CHECKING:
     from orchestration.runs import Snapshot
 
 Show = Callable[["Snapshot"], None]
+_TRIES: Final = 5
+"""Looks in a row that may fail before a run is given up."""
+_LATE_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,7 @@ class Shown:
 
 
 def watch(pipeline: str, run_id: str, shown: Shown, place: Place) -> None:
-    """Show a run until it ends; exit with 1 where it failed."""
+    """Show a run until it ends; exit with 1 where it failed, with 3 where that is not known."""
     loaded = named(pipeline).load()
     require(MODULES, what="watching runs")
     from orchestration.runs import Jobs, Logs, Watch
@@ -46,24 +50,49 @@ def watch(pipeline: str, run_id: str, shown: Shown, place: Place) -> None:
     jobs = Jobs(loaded, session.client("sagemaker"))
     logs = Logs(session.client("logs"))
     watched = Watch(run, jobs, logs, region=session.region_name, lines=shown.lines)
+    last: Snapshot | None = None
     try:
         with _shown(shown) as show:
-            last = _followed(watched.look, show, shown.every_s)
+            for last in looks(watched.look, shown.every_s):
+                show(last)
     except KeyboardInterrupt as error:
-        note("interrupted; the run goes on")
-        raise typer.Exit(INTERRUPTED) from error
-    if last.state == "failed":
+        # The end of the run may be known, and only its page be waited for.
+        if last is None or last.state == "running":
+            note("interrupted; the run goes on")
+            raise typer.Exit(INTERRUPTED) from error
+    if last is not None and last.state == "failed":
         note(f"error: run {last.run} failed: {last.error}: {last.cause}")
         raise typer.Exit(FAILED)
 
 
-def _followed(look: Callable[[], Snapshot], show: Show, every_s: float) -> Snapshot:
-    while True:
-        snapshot = look()
-        show(snapshot)
-        if snapshot.state != "running":
-            return snapshot
+def looks(look: Callable[[], Snapshot], every_s: float) -> Iterator[Snapshot]:
+    """Yield the states of a run until its end."""
+    snapshot = look()
+    while snapshot.state == "running":
+        yield snapshot
         time.sleep(every_s)
+        snapshot = _again(look, every_s)
+    if snapshot.has_just_ended:
+        # CloudWatch gets the last lines of a log late; without them, the end is known all the same.
+        with suppress(StartError, KeyboardInterrupt):
+            time.sleep(min(every_s, _LATE_S))
+            snapshot = look()
+    yield snapshot
+
+
+def _again(look: Callable[[], Snapshot], every_s: float) -> Snapshot:
+    """Look at a run that was seen before: what does not work may work the next time."""
+    for _ in range(_TRIES - 1):
+        try:
+            return look()
+        except StartError as error:
+            note(f"{error}; looking again in {every_s:g} s")
+        time.sleep(every_s)
+    try:
+        return look()
+    except StartError as error:
+        note(f"error: {error}; the run is left alone, and what becomes of it is not known")
+        raise typer.Exit(LOST) from error
 
 
 @contextmanager

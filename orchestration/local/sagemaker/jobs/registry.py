@@ -107,7 +107,10 @@ class Jobs:
         ]
         if request.get("SortOrder") == "Ascending":
             summaries.reverse()
-        return {f"{self.kind}JobSummaries": summaries[: request.get("MaxResults", 100)]}
+        start = int(request.get("NextToken", 0))
+        end = start + request.get("MaxResults", 100)
+        rest = {"NextToken": str(end)} if end < len(summaries) else {}
+        return {f"{self.kind}JobSummaries": summaries[start:end], **rest}
 
     def _summary(self, job: Job) -> JsonObject:
         description = self._description(job)
