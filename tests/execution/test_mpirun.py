@@ -48,6 +48,7 @@ def test_mpirun_starts_every_rank_once(aws: EmbeddedAws, tmp_path: Path, count: 
     ]
 
 
+@pytest.mark.thorough
 def test_horovod_is_one_process_per_accelerator(aws: EmbeddedAws, tmp_path: Path) -> None:
     done = launch(aws, tmp_path, cluster=hosts(2), strategy=Horovod())
     assert_every_rank_once(done, ["algo-1", "algo-2"])

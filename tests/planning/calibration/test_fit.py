@@ -28,6 +28,7 @@ def test_coefficients_are_what_the_fit_finds(fit: ModuleType) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_sources_not_seen_are_predicted(fit: ModuleType) -> None:
     """Every source is predicted by coefficients fitted without it."""
     rows = fit.samples(fit.ROWS)
