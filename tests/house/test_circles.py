@@ -50,6 +50,7 @@ def _imports(package: Path) -> dict[str, set[str]]:
         module: {
             target
             for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Import | ast.ImportFrom)
             for target in _targets(node, path.relative_to(package.parent), paths.keys())
             if target != module
         }
@@ -62,16 +63,16 @@ def _module(path: Path, root: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _targets(node: ast.AST, path: Path, modules: Set[str]) -> Iterator[str]:
+def _targets(node: ast.Import | ast.ImportFrom, path: Path, modules: Set[str]) -> Iterator[str]:
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names if alias.name in modules)
-    elif isinstance(node, ast.ImportFrom):
-        # `from .checkpoints import x` in `runtime/__init__.py`: one folder up from the file.
-        above = path.parts[: -node.level] if node.level else ()
-        source = ".".join(filter(None, (*above, node.module)))
-        for alias in node.names:
-            target = f"{source}.{alias.name}"
-            yield from [name for name in (target, source) if name in modules][:1]
+        return
+    # `from .checkpoints import x` in `runtime/__init__.py`: one folder up from the file.
+    above = path.parts[: -node.level] if node.level else ()
+    source = ".".join(filter(None, (*above, node.module)))
+    for alias in node.names:
+        target = f"{source}.{alias.name}"
+        yield from [name for name in (target, source) if name in modules][:1]
 
 
 def _circles(imports: Mapping[str, Set[str]]) -> Iterator[frozenset[str]]:

@@ -48,6 +48,8 @@ def test_a_process_left_behind_fails_its_test_and_is_ended(tmp_path: Path) -> No
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, f"--rootdir={tmp_path}", str(test)],
         cwd=_ROOT,
+        # The child sleeps for a minute, so that any shorter wait finds it.
+        env={**os.environ, "ORCHESTRATION_TESTS_GRACE_S": "0"},
         capture_output=True,
         check=False,
         text=True,
