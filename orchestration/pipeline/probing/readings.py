@@ -45,7 +45,7 @@ def measurement(
     `job`: the answer of ``DescribeTrainingJob``, without which nothing is known of its end.
     """
     from orchestration.planning.model.measurements import Measurement, model_digest
-    from orchestration.planning.search.measured.corrections import measured_layout
+    from orchestration.planning.search.measured.known import measured_layout
 
     figures = {each["MetricName"]: each["Value"] for each in job.get("FinalMetricDataList") or ()}
     step = figures.get("orchestration:step_time_s")

@@ -17,7 +17,6 @@ from typing import Final
 from orchestration.catalog import Instance
 from orchestration.planning.cost.estimates import (
     HOST_SHARE,
-    computing_seconds,
     host_need,
 )
 from orchestration.planning.cost.prediction import USABLE
@@ -241,7 +240,7 @@ class Cluster:
                 self.task, layout, machine,
                 batch=batch, micro=micro, recompute=recompute, offload="none",
             )  # fmt: skip
-            self._bounds[key] = computing_seconds(c) * self._corrections.least_factor(c)
+            self._bounds[key] = self._corrections.least_seconds(c)
         return self._bounds[key]
 
 

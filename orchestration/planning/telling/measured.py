@@ -6,7 +6,8 @@ from typing import Final
 
 from orchestration.planning.search.amounts import duration
 from orchestration.planning.search.answers.plans import Plans
-from orchestration.planning.search.measured.corrections import Known, corrections
+from orchestration.planning.search.measured.corrections import corrections
+from orchestration.planning.search.measured.known import Known
 
 _SHOWN: Final = 4
 _SAME: Final = 0.005

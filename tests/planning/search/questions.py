@@ -12,7 +12,7 @@ from orchestration.planning.model.shapes import ModelShape
 from orchestration.planning.model.typical_shapes import transformer
 from orchestration.planning.search.answers.plans import Plan, Plans
 from orchestration.planning.search.find import find_plans
-from orchestration.planning.search.measured.corrections import measured_layout
+from orchestration.planning.search.measured.known import measured_layout
 from orchestration.planning.search.objective import (
     CHEAPEST,
     Objective,

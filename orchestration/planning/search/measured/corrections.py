@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property, lru_cache
 from math import exp, hypot, log
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from orchestration.catalog import accelerators, instances
-from orchestration.planning.cost.estimates import memory_need, memory_room, step_seconds
+from orchestration.planning.cost.estimates import (
+    computing_seconds,
+    memory_need,
+    memory_room,
+    step_seconds,
+)
 from orchestration.planning.cost.memory import MemoryUse
 from orchestration.planning.cost.prediction import (
     Prediction,
@@ -24,16 +28,12 @@ from orchestration.planning.cost.prediction import (
     uncertainty,
 )
 from orchestration.planning.cost.step_time import StepTime
-from orchestration.planning.model.configuration import Configuration, ConfigurationError
-from orchestration.planning.model.measurements import MeasuredLayout, model_digest
-from orchestration.planning.search.configurations import configuration, machine_of
-from orchestration.planning.search.layouts import Layout
+from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.search.measured.known import Known, known_of
 from orchestration.planning.search.measured.kriging import Errors, Estimate, Observation
 from orchestration.planning.search.preference import extrapolates
-from orchestration.planning.search.suitability import peak_tflops
 
 if TYPE_CHECKING:
-    from orchestration.planning.model.measurements import Measurement
     from orchestration.planning.search.task import Task
 
 DEVIATIONS: Final = 1.2816
@@ -50,23 +50,13 @@ were tried on the published measurements, these hold the intervals best."""
 _MEMORY_SHARES: Final = (0.4, 0.1, 0.3, 0.2)
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A measurement, and the configuration that it is of."""
-
-    measurement: Measurement
-    configuration: Configuration
-    prediction: Prediction
-    """The prediction without any measurement."""
-
-
 class Corrections:
     """Predictions of one training's configurations, corrected by measurements of it."""
 
     def __init__(self, task: Task) -> None:
         """Take the measurements of the task that are of its model."""
         self._task = task
-        every = list(_known(task))
+        every = list(known_of(task, predict))
         self.known = tuple(each for each in every if isinstance(each, Known))
         self.left_out = Counter(each for each in every if isinstance(each, str))
         """Measurements that say nothing of the task, by the reason."""
@@ -102,11 +92,12 @@ class Corrections:
             return step_seconds(c)
         return step_seconds(c) * exp(self._time.error(time_keys(c)) * self._deviation(c))
 
-    def least_factor(self, c: Configuration) -> float:
-        """Return a lower bound on the factor of every step time on a configuration's device."""
+    def least_seconds(self, c: Configuration) -> float:
+        """Return a lower bound on the computing of a step, on any cluster of the same devices."""
         if not self.known:
-            return 1.0
-        return exp(self._time.least() * 2 * most_uncertain(c) / DEVIATIONS)
+            return computing_seconds(c)
+        factor = exp(self._time.least() * 2 * most_uncertain(c) / DEVIATIONS)
+        return computing_seconds(c) * factor
 
     def memory_need(self, c: Configuration) -> float:
         """Return the GiB that the fullest device needs at the high end of the prediction.
@@ -182,63 +173,6 @@ def _memory_errors(known: Iterable[Known]) -> Iterator[Observation]:
         else:
             continue
         yield Observation(_memory_keys(c), error / deviation, NOISE / deviation)
-
-
-def _known(task: Task) -> Iterator[Known | str]:
-    """Return the measurements with their configurations, or the reason to leave one out."""
-    digest = model_digest(task.model) if task.measurements else ""
-    for each in task.measurements:
-        if each.model != digest:
-            yield "of another model"
-            continue
-        c = configuration_of(task, each)
-        try:
-            known = None if c is None else Known(each, c, predict(c))
-        except ConfigurationError:  # nothing is known of the accelerator
-            known = None
-        if known is None:
-            yield "of machines that are unknown, or too small for the layout"
-        elif _mfu(task, known) > 1:
-            yield "faster than the devices can be"
-        else:
-            yield known
-
-
-def _mfu(task: Task, known: Known) -> float:
-    """Return the share of the devices' peak that a measured step would have taken."""
-    c, seconds = known.configuration, known.measurement.step_time_s
-    peak = peak_tflops(accelerators()[c.machine.accelerator], c.precision)
-    if seconds is None or not peak:
-        return 0.0
-    flops = replace(task, sequence=c.sequence).flops_per_token * c.tokens
-    return flops / seconds / (peak * 1e12 * c.machine.devices)
-
-
-def configuration_of(task: Task, measured: Measurement) -> Configuration | None:
-    """Return the configuration of a measurement; ``None``: the catalog can't describe it."""
-    instance = instances().get(measured.instance_type)
-    if instance is None or instance.accelerator is None:
-        return None
-    layout = Layout(rank=0, **measured.layout.model_dump())
-    same = replace(
-        task,
-        sequence=measured.sequence,
-        precision=measured.precision,
-        optimizer=measured.optimizer,
-    )
-    try:
-        return configuration(
-            same, layout, machine_of(instance, measured.instance_count, layout),
-            batch=measured.global_batch, micro=measured.micro_batch,
-            recompute=measured.recompute, offload=measured.offload,
-        )  # fmt: skip
-    except ConfigurationError:
-        return None
-
-
-def measured_layout(layout: Layout) -> MeasuredLayout:
-    """Return a layout as a file of measurements holds it."""
-    return MeasuredLayout(**{name: getattr(layout, name) for name in MeasuredLayout.model_fields})
 
 
 def time_keys(c: Configuration) -> tuple[Hashable, ...]:
