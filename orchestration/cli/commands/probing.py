@@ -149,13 +149,15 @@ def _agree(probes: Sequence[Probe], consent: Consent, where: Where) -> None:
     """Show the jobs with the most that they can cost, and ask."""
     from orchestration.planning.search.amounts import duration, money
 
+    from orchestration.pipeline.probing.jobs import is_predicted
+
     for each in probes:
         plan, longest = each.plan, duration(each.max_runtime_s)
         name = f"{plan.instance_count} x {plan.instance_type}: {plan.layout}"
-        step = duration(plan.prediction.step_time_s)
+        about = f" of about {duration(plan.prediction.step_time_s)}" if is_predicted(plan) else ""
         bound = "of unknown price" if each.most_usd is None else f"{money(each.most_usd)} at most"
         cost = f", {bound}" if where.aws else ""
-        note(f"{name}, {each.steps} steps of about {step}, {longest} at most{cost}")
+        note(f"{name}, {each.steps} steps{about}, {longest} at most{cost}")
     known = [each.most_usd for each in probes if each.most_usd is not None]
     if where.aws and not consent.dry_run:
         total = f"at most {money(sum(known))}" + (

@@ -31,6 +31,12 @@ STEPS: Final = "ORCHESTRATION_PROBE_STEPS"
 _START_UP_S: Final = 1200
 """Seconds for code, data and the model before the first step."""
 
+_STEP_S: Final = 60
+"""Seconds that a step may take of which nothing is known."""
+
+_ANYTHING: Final = 100.0
+"""Ratio of an interval's ends that says nothing."""
+
 _GRACE_S: Final = 120
 """Seconds between the end of a job's time and that of its machines.
 
@@ -94,7 +100,7 @@ class Asked:
         Raises:
             PipelineError: the stage reads what other stages make.
         """
-        longest = ceil(_START_UP_S + 2 * steps * plan.prediction.high_s)
+        longest = ceil(_START_UP_S + 2 * steps * longest_step_s(plan))
         stage = {key: copy.deepcopy(self._written[key]) for key in _STAGE if key in self._written}
         stage["strategy"] = plan.strategy.model_dump(mode="json", exclude_none=True)
         stage["cluster"] = {
@@ -153,6 +159,18 @@ class Asked:
     def task(self) -> Task:
         """The training that the stage asks a plan for."""
         return self.request.task()
+
+
+def longest_step_s(plan: Plan) -> float:
+    """Return the seconds that one step may take, by the prediction."""
+    high = plan.prediction.high_s
+    return high if is_predicted(plan) else min(high, _STEP_S)
+
+
+def is_predicted(plan: Plan) -> bool:
+    """Return whether anything is known of a plan's step time: a formula, or a measurement."""
+    p = plan.prediction
+    return p.high_s < _ANYTHING * p.low_s
 
 
 def _most_usd_per_h(price: Price | None) -> float | None:

@@ -28,8 +28,8 @@ def from_config(config: Mapping[str, object], name: str | None = None) -> ModelS
     family = FAMILIES.get(kind)
     if family is None and (what := without_formula(config, kind)) is not None:
         raise ModelError(
-            f"no formula predicts models of type {kind!r} ({what}); run a few steps on the "
-            "machines in question and measure them"
+            f"no formula predicts models of type {kind!r} ({what}); to plan by a probe, write "
+            "model: {custom: true, parameters: …} and run `orchestrate probe`"
         )
     if family is None and config.get("is_encoder_decoder"):
         known = sorted(key for key in FAMILIES if FAMILIES[key].kind == "encoder-decoder")

@@ -11,7 +11,9 @@ from typing import Final, Literal
 
 from orchestration.errors import OrchestrationError
 
-Kind = Literal["decoder", "encoder", "encoder-decoder"]
+Kind = Literal["decoder", "encoder", "encoder-decoder", "custom"]
+"""``custom``: of any architecture; its number of parameters is all that is known."""
+
 Targets = Literal["attention", "all"]
 """Projections that LoRA adapts: the four of attention, or those of the feed-forward network too."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from orchestration.catalog import Instance, Price, accelerators
+from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.search.amounts import duration, money
 from orchestration.planning.search.answers.learning_rates import advice
 from orchestration.planning.search.answers.plans import Plan, Range, Reason
@@ -51,12 +52,15 @@ def plan_of(
         time_s=time,
         cost_usd=_cost(time, price, usd_per_s, count),
         price=price,
-        mfu=task.flops_per_token * prediction.tokens_per_s / (peak * 1e12 * c.machine.devices),
+        mfu=None
+        if task.model.kind == "custom"
+        else task.flops_per_token * prediction.tokens_per_s / (peak * 1e12 * c.machine.devices),
         advice=advice(task, c.global_batch),
         warnings=(
             *choice.remarks,
             *_container(task, instance),
             *_warnings(task, space, price is not None),
+            *_unmeasured(task, c),
         ),
     )
 
@@ -129,6 +133,20 @@ def _container(task: Task, instance: Instance) -> Iterator[str]:
         version = first_version(name, instance.name)
         if version is not None:
             yield f"{instance.name} needs AWS's container of {name} {version} or later"
+
+
+def _unmeasured(task: Task, c: Configuration) -> Iterator[str]:
+    """Name what a plan for a model without a formula takes from no measurement of its own."""
+    if task.model.kind != "custom":
+        return
+    if not any(each.peak_memory_gib for each in task.measurements):
+        yield "memory was not measured: only the model's states are known to fit"
+    accumulates = c.micro_batches > 1
+    if accumulates:
+        yield (
+            f"the script must accumulate {c.micro_batches} micro-batches of {c.micro_batch}; "
+            "tell it so by strategy.tell"
+        )
 
 
 def _warnings(task: Task, space: Space, priced: bool) -> list[str]:

@@ -46,6 +46,8 @@ def find_plans(task: Task, space: Space | None = None, objective: Objective = CH
         considered += answer.considered
         return answer
 
+    if task.model.kind == "custom":  # the layers to recompute or to offload are not known
+        space = replace(space, recompute=("none",), offload=("none",))
     answer = search(task, space, objective, whole=True)
     if answer.chosen is None:
         gaps = missing(answer, space, search)

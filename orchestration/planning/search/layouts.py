@@ -59,6 +59,9 @@ class Layout:
 def layouts(task: Task, instance: Instance, count: int) -> Iterator[Layout]:
     """Return every layout of the model on this many instances, simple ones first."""
     world = instance.devices * count
+    if task.model.kind == "custom":
+        yield from _whole(instance, count)
+        return
     if instance.accelerator is not None and instance.family.startswith("trn"):
         yield from _neuron(task, instance, world)
         return
@@ -121,6 +124,14 @@ def _smp_v1_strategy(layout: Layout) -> SMPv1:
 
 def _above_one(degree: int) -> int | None:
     return degree if degree > 1 else None
+
+
+def _whole(instance: Instance, count: int) -> Iterator[Layout]:
+    """Return layouts that need not know the model: whole copies of it."""
+    if instance.devices == count == 1:
+        yield Layout(family="single", rank=0, devices_per_instance=1)
+    elif not instance.family.startswith("trn"):
+        yield Layout(family="replicated", rank=1)
 
 
 def _sharded(world: int) -> Iterator[Layout]:

@@ -32,6 +32,8 @@ def is_measured(task: Task, accelerator: str) -> bool:
         each.step_time_s is not None and _accelerator(each.instance_type) == accelerator
         for each in task.measurements
     )
+    if task.model.kind == "custom":
+        return own
     return own or accelerator in MEASURED[kind_of(task)]
 
 
@@ -57,6 +59,8 @@ def choose(
     rank: Callable[[Plan], tuple[object, ...]],
 ) -> tuple[Plan | None, Plan | None]:
     """Return the chosen plan, and the one with lower expectations that it was preferred to."""
+    if task.model.kind == "custom":
+        return _measured_best(plans, task, rank)
     best = min(plans, key=rank, default=None)
     if best is None:
         return None, None
@@ -73,6 +77,15 @@ def choose(
         return best, None
     chosen = min(surer, key=lambda p: (doubtful(p), is_scarce(p.instance_type), *rank(p)))
     return chosen, best
+
+
+def _measured_best(
+    plans: Sequence[Plan], task: Task, rank: Callable[[Plan], tuple[object, ...]]
+) -> tuple[Plan | None, Plan | None]:
+    """Return the best plan on accelerators that were measured, and a better one on others."""
+    known = [p for p in plans if is_measured(task, p.configuration.machine.accelerator)]
+    chosen, best = min(known, key=rank, default=None), min(plans, key=rank, default=None)
+    return chosen, best if chosen is not None and best is not chosen else None
 
 
 _LONGEST: Final = 2.0
@@ -104,6 +117,8 @@ def why_doubtful(task: Task, plan: Plan) -> str:
     if plan.price is not None and plan.price.estimate:
         reasons.append("its price is an estimate")
     if not is_measured(task, plan.configuration.machine.accelerator):
+        if task.model.kind == "custom":
+            return " and ".join([*reasons, "the training was not measured on it"])
         name = {"dense": "dense training", "experts": "mixture of experts", "bits": "fp8 training"}
         reasons.append(f"no published {name[kind_of(task)]} was measured on it")
     return " and ".join(reasons)

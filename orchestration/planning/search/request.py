@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from orchestration.errors import PipelineError, Problem, near
 from orchestration.planning.model.configuration import Kernels, Optimizer
@@ -50,8 +57,8 @@ class PlanRequest(Asked):
 
     model: ModelRequest
     """The model to train."""
-    sequence: Positive
-    """Tokens of one sample."""
+    sequence: Positive = Field(default=None, validate_default=True)
+    """Tokens of one sample; of a ``custom`` model, 1 unless it is given."""
     precision: Literal["fp32", "fp16", "bf16", "fp8"] = "bf16"
     """Number format of the computation."""
     optimizer: Optimizer = "adamw"
@@ -84,6 +91,16 @@ class PlanRequest(Asked):
     budget_usd: Above | None = None
     """Most US dollars it may cost."""
 
+    @field_validator("sequence", mode="before")
+    @classmethod
+    def _given(cls, value: object, info: ValidationInfo) -> object:
+        if value is None:
+            model = info.data.get("model")
+            if model is not None and not model.custom:
+                raise ValueError("is missing")
+            return 1
+        return value
+
     @field_validator("strategies")
     @classmethod
     def _known_strategies(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -95,6 +112,8 @@ class PlanRequest(Asked):
 
     @model_validator(mode="after")
     def _whole_batches(self) -> Self:
+        if self.model.custom and self.lora is not None:
+            raise ValueError("lora: a custom model has no layers to adapt; leave it out")
         samples, batch = self.data.total(self.sequence), self.batch.batch(self.sequence).least
         if samples < batch:
             raise ValueError(

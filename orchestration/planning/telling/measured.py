@@ -33,13 +33,16 @@ def _line(known: Known) -> str:
     if measured.step_time_s is None:
         result = "out of memory" if measured.out_of_memory else "memory only"
         return f"{what}: {result} ({measured.date})"
+    steps = f"{what}: steps of {duration(measured.step_time_s)}"
+    if known.configuration.model.kind == "custom":
+        return f"{steps} ({measured.date})"
     before = known.prediction.step_time_s
     difference = measured.step_time_s / before - 1
     word = "more than" if difference > 0 else "less than"
     compared = (
         "as predicted" if abs(difference) < _SAME else f"{abs(difference):.0%} {word} predicted"
     )
-    return f"{what}: steps of {duration(measured.step_time_s)}, {compared} ({measured.date})"
+    return f"{steps}, {compared} ({measured.date})"
 
 
 def _how(known: Known) -> str:

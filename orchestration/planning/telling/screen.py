@@ -47,7 +47,8 @@ def _choice(plan: Plan) -> Iterator[Entry]:
     started = "" if plan.strategy.kind == "none" else f", started by {plan.strategy.kind}"
     yield "take", [f"{plan.instance_count} x {plan.instance_type}: {plan.layout}{started}"]
     step = duration(p.step_time_s)
-    speed = f"{plan.steps:,} steps of {step}, {plan.mfu:.0%} of the devices' peak"
+    peak = "" if plan.mfu is None else f", {plan.mfu:.0%} of the devices' peak"
+    speed = f"{plan.steps:,} steps of {step}{peak}"
     yield "time", [f"{in_range(plan.time_s, duration)}: {speed}"]
     if plan.cost_usd is not None:
         yield "cost", [f"{in_range(plan.cost_usd, money)}, in four of five cases within that range"]

@@ -24,7 +24,7 @@ def row(plan: Plan) -> tuple[str, ...]:
         plan.strategy.kind,
         f"{c.global_batch} = {c.micro_batch} x {c.micro_batches} x {c.data}",
         f"{plan.prediction.memory.need:,.1f} of {c.machine.device_memory_gib:,.0f} GiB",
-        f"{plan.mfu:.0%}",
+        "" if plan.mfu is None else f"{plan.mfu:.0%}",
         duration(plan.time_s.expected),
         money(plan.cost_usd.expected) if plan.cost_usd is not None else "?",
     )
@@ -60,7 +60,7 @@ def facts(plan: Plan) -> list[tuple[str, str]]:
             "memory",
             f"{p.memory.need:,.1f} GiB per device needed, {plan.headroom_gib:,.1f} GiB free",
         ),
-        ("step", f"{p.step_time_s:,.3f} s, {p.tokens_per_s:,.0f} tokens/s, MFU {plan.mfu:.0%}"),
+        ("step", f"{p.step_time_s:,.3f} s, {_speed(plan)}"),
         ("steps", f"{plan.steps:,}"),
         ("time", _range(plan.time_s, duration)),
         ("cost", _cost(plan)),
@@ -76,6 +76,13 @@ def facts(plan: Plan) -> list[tuple[str, str]]:
         saved += [f"{c.offload} offloaded to the host"] if c.offload != "none" else []
         lines.insert(4, ("to save memory", ", ".join(saved)))
     return lines
+
+
+def _speed(plan: Plan) -> str:
+    if plan.mfu is None:
+        samples = plan.configuration.global_batch / plan.prediction.step_time_s
+        return f"{samples:,.0f} samples/s"
+    return f"{plan.prediction.tokens_per_s:,.0f} tokens/s, MFU {plan.mfu:.0%}"
 
 
 def memory_parts(plan: Plan) -> list[tuple[str, float]]:
@@ -103,15 +110,16 @@ def _placement(plan: Plan) -> Iterator[str]:
 
 def _batch(plan: Plan) -> str:
     c = plan.configuration
-    return (
+    samples = (
         f"{c.global_batch} samples = {c.micro_batch} per device x {c.micro_batches} accumulated "
-        f"x {c.data} replicas; {c.tokens:,} tokens"
+        f"x {c.data} replicas"
     )
+    return samples if plan.mfu is None else f"{samples}; {c.tokens:,} tokens"
 
 
 def _precision(plan: Plan) -> str:
     c = plan.configuration
-    return f"{c.precision}, attention {c.attention}"
+    return c.precision if plan.mfu is None else f"{c.precision}, attention {c.attention}"
 
 
 def _range(value: Range, form: Callable[[float], str]) -> str:

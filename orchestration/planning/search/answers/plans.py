@@ -57,8 +57,9 @@ class Plan:
     cost_usd: Range | None
     """``None``: the price is unknown."""
     price: Price | None
-    mfu: float
-    """Model FLOP/s utilisation: the model's own operations over the devices' peak."""
+    mfu: float | None
+    """Model FLOP/s utilisation: the model's own operations over the devices' peak; ``None``: they
+    are unknown."""
     advice: Advice | None
     warnings: tuple[str, ...] = ()
 

@@ -28,6 +28,11 @@ def missing(answer: Plans, space: Space, search: Search) -> tuple[str, ...]:
     if not allowed:
         patterns = ", ".join(space.types)
         return (f"no instance type for training matches {patterns}; see `orchestrate catalog`",)
+    if answer.task.model.kind == "custom" and answer.contenders:
+        return (
+            "no formula predicts this model, and the file of measurements says nothing of it yet: "
+            "run `orchestrate probe`",
+        )
     reasons = {rejection.reason for rejection in answer.rejected}
     limits = {"deadline", "budget", "run time"} & reasons
     if limits:
@@ -136,7 +141,7 @@ def _too_large(answer: Plans, space: Space, search: Search) -> Iterator[str]:
     if more is not None:
         yield f"allow more instances: {_described(more)}"
     yield from _others(answer, space, search)
-    if task.lora is None:
+    if task.lora is None and task.model.kind != "custom":
         adapted = replace(task, lora=Lora(rank=16))
         small = search(adapted, space, answer.objective).chosen
         if small is not None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pydantic import model_validator
 
+from orchestration.planning.model.custom import custom
 from orchestration.planning.model.shapes import ModelError, ModelShape
 from orchestration.planning.model.typical_shapes import of_size, transformer
 from orchestration.planning.search.asked.fields import Above, Asked, Positive
@@ -22,6 +23,9 @@ class ModelRequest(Asked):
     """Content of Hugging Face's ``config.json``; in YAML files also the path to it."""
     parameters: Above | None = None
     """Number of parameters; the shape is guessed, and predictions get wider margins."""
+    custom: bool = False
+    """The model has no formula (images, speech, diffusion, one's own): it is planned by what
+    `orchestrate probe` measures. `parameters` is required, and a sample needs no `sequence`."""
     layers: Positive | None = None
     """Transformer blocks."""
     hidden: Positive | None = None
@@ -44,7 +48,10 @@ class ModelRequest(Asked):
         sizes = {name: getattr(self, name) for name in ("layers", "hidden", "heads", "vocabulary")}
         numbers = [size for name, size in sizes.items() if size and name != "vocabulary"]
         ways = [self.config is not None, self.parameters is not None, any(numbers)]
-        if sum(ways) != 1:
+        if self.custom:
+            if sum(ways) != 1 or self.parameters is None:
+                raise ValueError("custom: give parameters with it, and no other sizes")
+        elif sum(ways) != 1:
             raise ValueError(
                 "give one of config (Hugging Face's config.json), parameters, or layers with "
                 f"hidden, heads and vocabulary{_by_name(self.name) if not any(ways) else ''}"
@@ -71,6 +78,8 @@ class ModelRequest(Asked):
             )
         if self.config is not None:
             return from_config(self.config, self.name)
+        if self.custom:
+            return custom(self.parameters or 0, self.name)
         if self.parameters is not None:
             name = self.name or f"a model of {self.parameters / 1e9:,.3g} billion parameters"
             return of_size(self.parameters, vocabulary=self.vocabulary or 32_000, name=name)

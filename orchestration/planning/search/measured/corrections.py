@@ -31,6 +31,7 @@ from orchestration.planning.cost.step_time import StepTime
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.search.measured.known import Known, known_of
 from orchestration.planning.search.measured.kriging import Errors, Estimate, Observation
+from orchestration.planning.search.measured.unknown import Measured
 from orchestration.planning.search.preference import extrapolates
 
 if TYPE_CHECKING:
@@ -149,9 +150,12 @@ class Corrections:
 
 
 @lru_cache(maxsize=32)
-def corrections(task: Task) -> Corrections:
-    """Return the corrections of a task by its measurements; none, without measurements."""
-    return Corrections(task)
+def corrections(task: Task) -> Corrections | Measured:
+    """Return the corrections of a task by its measurements; none, without measurements.
+
+    Of a model without a formula, all predictions come from measurements.
+    """
+    return Measured(task) if task.model.kind == "custom" else Corrections(task)
 
 
 def _spread(estimate: Estimate, deviation: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import erf, log, sqrt
+from math import erf, inf, log, sqrt
 from typing import Final
 
 from orchestration.planning.search.answers.plans import Plan, Plans, Range
@@ -16,31 +16,47 @@ _LEAST: Final = 0.05
 def deciding(plans: Plans, most: int) -> list[Plan]:
     """Return the chosen plan and those that may well be better, without what was measured.
 
-    The likelier ones come first, one of each instance type before a second of any.
+    The likelier ones come first, one of each instance type before a second of any; of a training
+    of which nothing is known, one on each accelerator.
     """
     chosen = plans.chosen
-    if chosen is None:
+    if chosen is None and plans.task.model.kind != "custom":
         return []
     known = {
         each.configuration
         for each in corrections(plans.task).known
         if each.measurement.step_time_s is not None or each.measurement.out_of_memory
     }
+    ordered = _first(plans) if chosen is None else [chosen, *_likely(plans, chosen)]
+    new = [plan for plan in ordered if plan.configuration not in known]
+    kinds: set[str] = set()
+    first: list[Plan] = []
+    rest: list[Plan] = []
+    for plan in new:
+        kind = plan.instance_type if chosen else plan.configuration.machine.accelerator
+        (rest if kind in kinds else first).append(plan)
+        kinds.add(kind)
+    return [*first, *rest][:most]
+
+
+def _first(plans: Plans) -> list[Plan]:
+    """Return plans of a training of which nothing is measured, the best by devices' rates first."""
+    worst = Range(0.0, inf, inf)
+    return sorted(
+        plans.contenders,
+        key=lambda p: ((_value(p, plans) or worst).expected, p.instance_count, p.instance_type),
+    )
+
+
+def _likely(plans: Plans, chosen: Plan) -> list[Plan]:
+    """Return the plans that may well be better than the chosen one, the likelier first."""
     likely = [
         (chance, plan)
         for plan in _rivals(plans)
         if (chance := chance_of(plan, chosen, plans)) >= _LEAST
     ]
     likely.sort(key=lambda each: (-each[0], each[1].instance_type, each[1].instance_count))
-    ordered = [chosen, *(plan for _, plan in likely)]
-    new = [plan for plan in ordered if plan.configuration not in known]
-    types: set[str] = set()
-    first: list[Plan] = []
-    rest: list[Plan] = []
-    for plan in new:
-        (rest if plan.instance_type in types else first).append(plan)
-        types.add(plan.instance_type)
-    return [*first, *rest][:most]
+    return [plan for _, plan in likely]
 
 
 def _rivals(plans: Plans) -> Iterator[Plan]:
