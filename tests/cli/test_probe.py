@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestration import Pipeline
+from orchestration import Pipeline, TrainingJob
 from orchestration.errors import PipelineError
 from orchestration.local import EmbeddedAws
 from orchestration.local.run import run
@@ -86,6 +86,67 @@ def test_a_probe_measures_what_the_plan_then_knows(pipeline: Path, orchestrate: 
     measured = "1 x ml.g5.xlarge, data parallel, 8 at a time: steps of 0.5"
     assert measured in planned.out
     assert "1 x ml.g6.xlarge, data parallel, 8 at a time: out of memory" in planned.out
+
+
+# Really trains, on random images: a perceptron's gradient steps, one sample at a time.
+VISION = """\
+import argparse
+import numpy as np
+from orchestration_runtime import measured_steps
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch_size", type=int, required=True)
+size = parser.parse_known_args()[0].batch_size
+random = np.random.default_rng(7)
+weights = np.zeros((32 * 32 * 3, 10))
+for _ in measured_steps(range(10_000), samples=64):
+    for _ in range(size):
+        image, label = random.normal(size=32 * 32 * 3), random.integers(10)
+        scores = np.exp(image @ weights)
+        scores /= scores.sum()
+        scores[label] -= 1
+        weights -= 1e-4 * np.outer(image, scores)
+"""
+
+
+@pytest.mark.slow
+def test_a_model_without_a_formula_is_planned_by_its_probe(
+    pipeline: Path, orchestrate: Command
+) -> None:
+    data = yaml.safe_load(PIPELINE)
+    data["stages"]["train"]["strategy"] = {
+        "kind": "auto",
+        "model": {"custom": True, "name": "perceptron", "parameters": 30720},
+        "batch": {"samples": 64},
+        "data": {"samples": 1e6},
+        "instances": {"types": ["ml.g5.xlarge", "ml.g5.12xlarge", "ml.g6.xlarge"], "counts": [1]},
+        "tell": {"micro_batch": "batch_size"},
+    }
+    pipeline.write_text(yaml.safe_dump(data))
+    (pipeline.parent / "src" / "train.py").write_text(VISION)
+    before = orchestrate("plan", pipeline)
+    assert before.status == 1
+    assert "run `orchestrate probe`" in before.out
+    shown = orchestrate("probe", pipeline, "--aws", "--dry-run", "--jobs", 1)
+    assert shown.err.startswith("1 x ml.g")
+    assert "20 steps, 60 min at most, $" in shown.err
+    file = pipeline.parent / "measured.json"
+    said = orchestrate(
+        "probe", pipeline, "-p", "bucket=work", "-p", "unused=x", "--jobs", 1, "--steps", 4,
+        "--measurements", file,
+    )  # fmt: skip
+    assert said.status == 0, said.err
+    [measured] = read(file)
+    planned = orchestrate("plan", pipeline, "--measurements", file, "--json").document["train"]
+    chosen = planned["chosen"]
+    assert chosen["instance_type"] == measured.instance_type
+    assert chosen["step_s"]["total"] == pytest.approx(measured.step_time_s, rel=0.05)
+    assert chosen["mfu"] is None
+    assert orchestrate("plan", pipeline, "--measurements", file, "--update").status == 0
+    settled = Pipeline.load(pipeline).stages[0]
+    assert isinstance(settled, TrainingJob)
+    assert settled.cluster.instance_type == measured.instance_type
+    assert settled.hyperparameters["batch_size"] == measured.micro_batch
 
 
 def test_only_jobs_and_their_bounded_cost_are_shown_on_a_dry_run(

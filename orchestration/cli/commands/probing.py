@@ -147,9 +147,8 @@ def _planned(asked: Asked, known: Sequence[Measurement]) -> Plans:
 
 def _agree(probes: Sequence[Probe], consent: Consent, where: Where) -> None:
     """Show the jobs with the most that they can cost, and ask."""
-    from orchestration.planning.search.amounts import duration, money
-
     from orchestration.pipeline.probing.jobs import is_predicted
+    from orchestration.planning.search.amounts import duration, money
 
     for each in probes:
         plan, longest = each.plan, duration(each.max_runtime_s)

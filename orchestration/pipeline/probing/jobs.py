@@ -34,9 +34,6 @@ _START_UP_S: Final = 1200
 _STEP_S: Final = 60
 """Seconds that a step may take of which nothing is known."""
 
-_ANYTHING: Final = 100.0
-"""Ratio of an interval's ends that says nothing."""
-
 _GRACE_S: Final = 120
 """Seconds between the end of a job's time and that of its machines.
 
@@ -163,14 +160,12 @@ class Asked:
 
 def longest_step_s(plan: Plan) -> float:
     """Return the seconds that one step may take, by the prediction."""
-    high = plan.prediction.high_s
-    return high if is_predicted(plan) else min(high, _STEP_S)
+    return plan.prediction.high_s if is_predicted(plan) else _STEP_S
 
 
 def is_predicted(plan: Plan) -> bool:
     """Return whether anything is known of a plan's step time: a formula, or a measurement."""
-    p = plan.prediction
-    return p.high_s < _ANYTHING * p.low_s
+    return plan.prediction.low_s > 0
 
 
 def _most_usd_per_h(price: Price | None) -> float | None:

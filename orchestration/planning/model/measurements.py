@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -90,9 +91,12 @@ class _File(_Record):
     measurements: tuple[Measurement, ...]
 
 
+@cache
 def model_digest(model: ModelShape) -> str:
     """Return 16 hexadecimal digits that name a model's shape, whatever the model is called."""
-    shape = {key: value for key, value in asdict(model).items() if key != "name"}
+    shape = asdict(model)
+    if model.kind != "custom":  # of which the name is all that tells one from another
+        del shape["name"]
     text = json.dumps(shape, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from math import inf
+from typing import Final
 
 from orchestration.catalog import Instance
 from orchestration.planning.cost.estimates import memory_room
@@ -18,7 +20,9 @@ from orchestration.planning.search.assessment import (
     plan_of,
 )
 from orchestration.planning.search.candidates import Cluster
-from orchestration.planning.search.layouts import Layout, layouts
+from orchestration.planning.search.layouts import by_kind, layouts
+from orchestration.planning.search.measured.corrections import corrections
+from orchestration.planning.search.measured.unknown import Measured
 from orchestration.planning.search.objective import CHEAPEST, Objective
 from orchestration.planning.search.preference import choose, doubts, why_doubtful
 from orchestration.planning.search.sites import Site
@@ -48,11 +52,21 @@ def find_plans(task: Task, space: Space | None = None, objective: Objective = CH
 
     if task.model.kind == "custom":  # the layers to recompute or to offload are not known
         space = replace(space, recompute=("none",), offload=("none",))
+    known = corrections(task)
+    if isinstance(known, Measured) and not known.timed:
+        every = replace(space, longest_run_s=inf)
+        answer = _answer(task, every, Objective(aim=objective.aim), Shared(), whole=True)
+        return replace(answer, objective=objective, space=space, missing=(UNMEASURED,))
     answer = search(task, space, objective, whole=True)
     if answer.chosen is None:
         gaps = missing(answer, space, search)
         return replace(answer, missing=gaps, considered=considered)
     return answer
+
+
+UNMEASURED: Final = (
+    "no formula predicts this model, and no step of it was measured yet: run `orchestrate probe`"
+)
 
 
 def _answer(
@@ -224,7 +238,7 @@ class _Search:
         name, count = chosen.instance_type, chosen.instance_count
         instance = self.space.catalog[name]
         plans = []
-        for kind, same in _by_kind(layouts(self.task, instance, count)).items():
+        for kind, same in by_kind(layouts(self.task, instance, count)).items():
             cluster = Cluster(self.task, self.space, instance, count, self.shared)
             usable = [layout for layout in same if self.strategies.usable(layout, name, count)]
             if not usable:
@@ -282,20 +296,3 @@ class _Search:
                 detail=detail, figures=figures or {},
             )
         )  # fmt: skip
-
-
-def _kind(layout: Layout) -> str:
-    """Name the group of layouts that a person would call the same."""
-    if layout.family == "sharded":
-        return {1: "ZeRO-1", 2: "ZeRO-2", 3: "FSDP"}[layout.zero]
-    return {
-        "single": "one device", "replicated": "data parallel", "servers": "servers",
-        "smp_v1": "SMP v1", "smp_v2": "SMP v2", "neuron": "NeuronX",
-    }[layout.family]  # fmt: skip
-
-
-def _by_kind(every: Iterable[Layout]) -> dict[str, list[Layout]]:
-    kinds: dict[str, list[Layout]] = {}
-    for layout in every:
-        kinds.setdefault(_kind(layout), []).append(layout)
-    return kinds

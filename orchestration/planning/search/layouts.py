@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from orchestration.catalog import Instance
@@ -78,6 +78,23 @@ def layouts(task: Task, instance: Instance, count: int) -> Iterator[Layout]:
             yield from _sharded(world)
             yield from _smp_v2(task, instance, world)
             yield from _smp_v1(task, instance, world)
+
+
+def _kind(layout: Layout) -> str:
+    if layout.family == "sharded":
+        return {1: "ZeRO-1", 2: "ZeRO-2", 3: "FSDP"}[layout.zero]
+    return {
+        "single": "one device", "replicated": "data parallel", "servers": "servers",
+        "smp_v1": "SMP v1", "smp_v2": "SMP v2", "neuron": "NeuronX",
+    }[layout.family]  # fmt: skip
+
+
+def by_kind(every: Iterable[Layout]) -> dict[str, list[Layout]]:
+    """Group layouts by what a person would call the same."""
+    kinds: dict[str, list[Layout]] = {}
+    for layout in every:
+        kinds.setdefault(_kind(layout), []).append(layout)
+    return kinds
 
 
 def strategies(layout: Layout, framework: str) -> tuple[Strategy, ...]:

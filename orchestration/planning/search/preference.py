@@ -12,6 +12,7 @@ from typing import Final
 
 from orchestration.catalog import Price, instances, is_scarce
 from orchestration.planning.cost.regimes import MEASURED, Kind, is_known, kind
+from orchestration.planning.model.measurements import model_digest
 from orchestration.planning.search.answers.plans import Plan
 from orchestration.planning.search.objective import Objective
 from orchestration.planning.search.task import Task
@@ -29,7 +30,9 @@ def kind_of(task: Task) -> Kind:
 def is_measured(task: Task, accelerator: str) -> bool:
     """Return whether trainings of this kind were measured on an accelerator, or the task itself."""
     own = any(
-        each.step_time_s is not None and _accelerator(each.instance_type) == accelerator
+        each.step_time_s is not None
+        and _accelerator(each.instance_type) == accelerator
+        and each.model == model_digest(task.model)
         for each in task.measurements
     )
     if task.model.kind == "custom":

@@ -173,7 +173,7 @@ def test_unreadable_encoder_decoders_are_refused() -> None:
     ],
 )
 def test_models_without_a_formula_are_to_be_measured(config: dict[str, object], what: str) -> None:
-    with pytest.raises(ModelError, match=rf"no formula.*\({what}.*measure"):
+    with pytest.raises(ModelError, match=rf"no formula.*\({what}.*probe"):
         from_config(config)
 
 

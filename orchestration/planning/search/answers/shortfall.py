@@ -28,11 +28,6 @@ def missing(answer: Plans, space: Space, search: Search) -> tuple[str, ...]:
     if not allowed:
         patterns = ", ".join(space.types)
         return (f"no instance type for training matches {patterns}; see `orchestrate catalog`",)
-    if answer.task.model.kind == "custom" and answer.contenders:
-        return (
-            "no formula predicts this model, and the file of measurements says nothing of it yet: "
-            "run `orchestrate probe`",
-        )
     reasons = {rejection.reason for rejection in answer.rejected}
     limits = {"deadline", "budget", "run time"} & reasons
     if limits:

@@ -29,7 +29,7 @@ from orchestration.planning.search.measured.memory import MeasuredMemory
 if TYPE_CHECKING:
     from orchestration.planning.search.task import Task
 
-_DEVIATIONS: Final = (5.0, 0.45, 0.2, 0.1, 0.05)
+_DEVIATIONS: Final = (5.0, 0.3, 0.1, 0.08, 0.05)
 """Standard deviations of the logarithm of a device's computing time: of the model, of which nothing
 is known; of the accelerator beside others; of the micro-batch; of the cluster's size; and the
 rest. `tests/data/planner/no_formula.csv` has published trainings on which they are tried."""
@@ -82,6 +82,11 @@ class Measured:
                 error = log(_computing(c, measured) / _guess(c))
                 yield Observation(_keys(c, c.micro_batch), error / _TOTAL, _NOISE / _TOTAL)
 
+    @property
+    def timed(self) -> bool:
+        """True if the time of any step is known."""
+        return bool(self._micros)
+
     def step_seconds(self, c: Configuration) -> float:
         """Predict the seconds of one optimizer step."""
         return _step(c, self._seconds(c)).total
@@ -96,7 +101,11 @@ class Measured:
 
     def least_seconds(self, c: Configuration) -> float:
         """Return a lower bound on the computing of a step, on any cluster of the same devices."""
-        return _guess(c) * exp(self._errors.least() * _TOTAL)
+        if not self.timed:
+            return 0.0
+        guessed = c.machine.accelerator not in self._micros
+        margin = 2 * _DEVIATIONS[1] if guessed else 0.0
+        return _guess(c) * exp(self._errors.least() * _TOTAL - margin)
 
     def memory_need(self, c: Configuration) -> float:
         """Return the GiB that the fullest device needs, as far as that was measured."""
@@ -111,7 +120,10 @@ class Measured:
         return _prediction(c, self._seconds(c), deviation, self._memory)
 
 
-_DOUBLING: Final = 0.1
+_ANYTHING: Final = 2.0
+"""Standard deviation that only a model has of which no step was measured."""
+
+_DOUBLING: Final = 0.08
 """Standard deviation, of the logarithm, that each doubling of a measured micro-batch adds."""
 
 
@@ -128,7 +140,7 @@ def _prediction(
         time=time,
         memory=use,
         step_time_s=time.total,
-        low_s=_step(c, seconds / spread).total,
+        low_s=0.0 if deviation > _ANYTHING else _step(c, seconds / spread).total,
         high_s=_step(c, seconds * spread).total,
         tokens_per_s=c.tokens / time.total,
         memory_gib=use.total,
@@ -167,7 +179,7 @@ def _step(c: Configuration, computing: float) -> StepTime:
         forward=forward, backward=backward, recompute=0.0, head=0.0, tensor=0.0, pipeline=0.0,
         data=data_time(c, s, cluster_links(c, d, k), forward=forward / m, backward=backward / m),
         optimizer=optimizer_time(c, s, rates(c, d, k), k),
-        other=k.step_overhead_ms * 1e-3,
+        other=0.0,
     )  # fmt: skip
 
 
