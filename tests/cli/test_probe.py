@@ -122,6 +122,7 @@ def test_a_model_without_a_formula_is_planned_by_its_probe(
         "instances": {"types": ["ml.g5.xlarge", "ml.g5.12xlarge", "ml.g6.xlarge"], "counts": [1]},
         "tell": {"micro_batch": "batch_size"},
     }
+    del data["stages"]["register"]
     pipeline.write_text(yaml.safe_dump(data))
     (pipeline.parent / "src" / "train.py").write_text(VISION)
     before = orchestrate("plan", pipeline)

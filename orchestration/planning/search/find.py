@@ -24,7 +24,7 @@ from orchestration.planning.search.layouts import by_kind, layouts
 from orchestration.planning.search.measured.corrections import corrections
 from orchestration.planning.search.measured.unknown import Measured
 from orchestration.planning.search.objective import CHEAPEST, Objective
-from orchestration.planning.search.preference import choose, doubts, why_doubtful
+from orchestration.planning.search.preference import choose, doubts, may_be_chosen, why_doubtful
 from orchestration.planning.search.sites import Site
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoices
@@ -223,7 +223,8 @@ class _Search:
             )
             return
         cost = float("inf") if plan.cost_usd is None else plan.cost_usd.expected
-        self.front.append((plan.time_s.expected, cost, site.doubts))
+        if may_be_chosen(self.task, plan):
+            self.front.append((plan.time_s.expected, cost, site.doubts))
         self.plans.append(plan)
 
     def plan(self, cluster: Cluster, candidate: Candidate) -> Plan:

@@ -45,6 +45,12 @@ def _accelerator(instance_type: str) -> str | None:
     return None if known is None else known.accelerator
 
 
+def may_be_chosen(task: Task, plan: Plan) -> bool:
+    """Return whether enough is known of a plan: of a model without a formula, a measurement."""
+    measured = is_measured(task, plan.configuration.machine.accelerator)
+    return measured or task.model.kind != "custom"
+
+
 def extrapolates(task: Task, accelerator: str) -> bool:
     """Return whether an accelerator was measured, but only in trainings of another kind."""
     return is_known(accelerator) and accelerator not in MEASURED[kind_of(task)]
@@ -86,7 +92,7 @@ def _measured_best(
     plans: Sequence[Plan], task: Task, rank: Callable[[Plan], tuple[object, ...]]
 ) -> tuple[Plan | None, Plan | None]:
     """Return the best plan on accelerators that were measured, and a better one on others."""
-    known = [p for p in plans if is_measured(task, p.configuration.machine.accelerator)]
+    known = [plan for plan in plans if may_be_chosen(task, plan)]
     chosen, best = min(known, key=rank, default=None), min(plans, key=rank, default=None)
     return chosen, best if chosen is not None and best is not chosen else None
 

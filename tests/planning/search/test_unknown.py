@@ -235,3 +235,10 @@ def test_a_deadline_that_no_measured_cluster_keeps_asks_for_another_accelerator(
     answer = find_plans(task, SPACE, Objective(aim="cheapest", deadline_s=3 * 3600))
     assert answer.chosen is None
     assert deciding(answer, 1)[0].instance_type == "ml.p4d.24xlarge"
+
+
+def test_limits_that_no_measured_cluster_keeps_are_explained() -> None:
+    task = replace(TASK, measurements=(candidate("ml.g5.xlarge"),))
+    answer = find_plans(task, SPACE, Objective(aim="cheapest", deadline_s=60))
+    assert answer.chosen is None
+    assert answer.missing[0].startswith("the fastest plan, 2 x ml.g5.48xlarge, may take ")

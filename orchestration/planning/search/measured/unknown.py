@@ -179,8 +179,12 @@ def _step(c: Configuration, computing: float) -> StepTime:
         forward=forward, backward=backward, recompute=0.0, head=0.0, tensor=0.0, pipeline=0.0,
         data=data_time(c, s, cluster_links(c, d, k), forward=forward / m, backward=backward / m),
         optimizer=optimizer_time(c, s, rates(c, d, k), k),
-        other=0.0,
+        other=min(k.step_overhead_ms * 1e-3, _LOST * computing),
     )  # fmt: skip
+
+
+_LOST: Final = 0.2
+"""Share of computing that launches and bookkeeping take at most, of steps that are very short."""
 
 
 def _computing(c: Configuration, measured: float) -> float:
