@@ -213,20 +213,24 @@ def schedule(
 def import_(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="A CreateTrainingJob request in JSON or YAML."),
+        typer.Argument(
+            metavar="FILE",
+            help="A CreateTrainingJob request or a SageMaker Pipeline's definition, JSON or YAML.",
+        ),
     ],
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of the pipeline; default: the job's.")
+        str | None, typer.Option(metavar="NAME", help="Of the pipeline; default: the file's own.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a pipeline of the request that starts a training job.
+    """Make a pipeline of a request that starts a training job, or of a SageMaker Pipeline.
 
     Prints its YAML, and on standard error what it does otherwise: the pipeline is rendered and its
-    request compared. What no field says goes into `extra_request`; nothing is left out silently.
+    requests compared. What no field says goes into `extra_request`, or into a stage that makes the
+    request as it is; nothing is left out silently.
 
     Example: `orchestrate import request.json -o pipeline.yaml`
     """

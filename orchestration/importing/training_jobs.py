@@ -83,7 +83,7 @@ def from_request(request: Mapping[str, Any], *, name: str | None = None) -> Impo
     if missing:
         message = f"expected a {_OPERATION} request, got an object without {' and '.join(missing)}"
         raise PipelineError([Problem("", message)])
-    stage = _stage(request)
+    stage = stage_of(request)
     description: dict[str, Any] = {
         "name": name or _name(str(request.get("TrainingJobName", "imported"))),
         "workspace": _workspace(request),
@@ -108,7 +108,8 @@ def _workspace(request: Mapping[str, Any]) -> str:
     return f"{bucket[0]}/pipelines"
 
 
-def _stage(request: Mapping[str, Any]) -> dict[str, Any]:
+def stage_of(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the stage that sends a request, in whose values references may stand."""
     stage: dict[str, Any] = {"kind": "training_job"}
     extra: dict[str, Any] = {}
     for key, value in request.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestration.cli.output import document, note, say
 from orchestration.errors import PipelineError, Problem
-from orchestration.importing import from_request
+from orchestration.importing import from_data
 from orchestration.pipeline.yaml import data_of
 
 _YAML = (".yaml", ".yml")
@@ -16,7 +16,7 @@ _YAML = (".yaml", ".yml")
 
 def import_(file: Path, name: str | None, output: Path | None, *, as_json: bool) -> None:
     """Print or write the pipeline, and tell what it does otherwise."""
-    imported = from_request(_read(file), name=name)
+    imported = from_data(_read(file), name=name, file=file.stem)
     if output is not None:
         output.write_text(imported.yaml(), encoding="utf-8")
     if as_json:
@@ -39,5 +39,5 @@ def _read(file: Path) -> dict[str, Any]:
         except (OSError, ValueError) as error:
             raise PipelineError([Problem(str(file), f"cannot be read as JSON: {error}")]) from error
     if not isinstance(data, dict):
-        raise PipelineError([Problem(str(file), "expected an object, a CreateTrainingJob request")])
+        raise PipelineError([Problem(str(file), "expected an object: a request or a definition")])
     return data

@@ -1,0 +1,27 @@
+"""Pipelines from data of any kind that can be imported, told by its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestration.errors import PipelineError, Problem
+from orchestration.importing.imported import Imported
+from orchestration.importing.sagemaker_pipelines import from_definition, is_definition
+from orchestration.importing.training_jobs import from_request
+
+
+def from_data(
+    data: Mapping[str, Any], *, name: str | None = None, file: str = "imported"
+) -> Imported:
+    """Return the pipeline that does what a request or a definition does.
+
+    ``file`` names a pipeline whose definition has no name. Raises
+    :class:`~orchestration.errors.PipelineError` where the data is nothing that can be imported.
+    """
+    if is_definition(data):
+        return from_definition(data, name=name, file=file)
+    if "StartAt" in data:
+        text = "is a state machine, which can't be imported; orchestrate lint checks it"
+        raise PipelineError([Problem("StartAt", text)])
+    return from_request(data, name=name)

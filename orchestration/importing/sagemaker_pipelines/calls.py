@@ -1,0 +1,92 @@
+"""The operations behind the kinds of steps, for those that become an ``aws_call``.
+
+Which request each kind of step makes: https://docs.aws.amazon.com/sagemaker/latest/dg/build-and-manage-steps-types.html
+(read 2026-11-23); the fields are those of the API reference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An operation of SageMaker that makes something by a name, and its end."""
+
+    operation: str
+    named: str
+    """The field of the name."""
+    longest: int = 63
+    """Characters of the name."""
+    describe: str | None = None
+    status: str = ""
+    success: tuple[str, ...] = ("Completed",)
+    failure: tuple[str, ...] = ("Failed", "Stopped")
+    stop: str | None = None
+    exists: str = "ResourceInUse"
+    message: str = ""
+
+    def call(self, name: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of the stage."""
+        stage: dict[str, Any] = {
+            "kind": "aws_call",
+            "service": "sagemaker",
+            "operation": self.operation,
+            "request": {self.named: name, **request},
+        }
+        exists = {"code": self.exists, **({"message": self.message} if self.message else {})}
+        stage["exists"] = exists
+        if self.describe is not None:
+            stage["poll"] = {
+                "operation": self.describe,
+                "status": self.status,
+                "success": list(self.success),
+                "failure": list(self.failure),
+                "reason": "FailureReason",
+                **({} if self.stop is None else {"stop": self.stop}),
+            }
+        return stage
+
+
+def _job(noun: str, **more: Any) -> Job:
+    """Return the operations of a kind of job, whose names all hold its noun."""
+    return Job(
+        operation=f"Create{noun}",
+        named=f"{noun}Name",
+        describe=f"Describe{noun}",
+        status=f"{noun}Status",
+        stop=f"Stop{noun}",
+        **more,
+    )
+
+
+def _made(noun: str, **more: Any) -> Job:
+    # SageMaker says of models, configurations and endpoints that they exist in these words only.
+    return Job(
+        operation=f"Create{noun}",
+        named=f"{noun}Name",
+        exists="ValidationException",
+        message="already existing",
+        **more,
+    )
+
+
+JOBS: Final = {
+    "Training": _job("TrainingJob"),
+    "Processing": _job("ProcessingJob"),
+    "Transform": _job("TransformJob"),
+    "Tuning": _job("HyperParameterTuningJob", longest=32),
+    "AutoML": _job("AutoMLJob", longest=32),
+    "Compilation": _job("CompilationJob", success=("COMPLETED",), failure=("FAILED", "STOPPED")),
+    "Model": _made("Model"),
+    "EndpointConfig": _made("EndpointConfig"),
+    "Endpoint": _made(
+        "Endpoint",
+        describe="DescribeEndpoint",
+        status="EndpointStatus",
+        success=("InService",),
+        failure=("Failed", "OutOfService"),
+    ),
+}
+"""By the kind of the step."""

@@ -1,0 +1,276 @@
+"""A definition as a pipeline, and what differs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from orchestration.errors import PipelineError, Problem
+from orchestration.expressions import Parameter, walk
+from orchestration.graph import Call, Workflow, all_steps
+from orchestration.importing.imported import Imported, Note, differences
+from orchestration.importing.sagemaker_pipelines.calls import JOBS
+from orchestration.importing.sagemaker_pipelines.stages import stage_of
+from orchestration.importing.sagemaker_pipelines.steps import Step, snake, steps_of
+from orchestration.importing.sagemaker_pipelines.values import (
+    Values,
+    parameter_notes,
+    parameters_of,
+)
+from orchestration.pipeline import Pipeline
+from orchestration.refs import parse
+
+_EXPERIMENT: Final = {
+    "ExperimentName": {"Get": "Execution.PipelineName"},
+    "TrialName": {"Get": "Execution.PipelineExecutionId"},
+}
+_TOLD: Final = {
+    "CacheConfig": "the stage does its work in every run; see unless_unchanged of data_staging",
+    "RetryPolicies": "jobs are retried as retry and fallbacks of the stage say",
+    "Description": "stages have no description; left out",
+    "DisplayName": "stages have no display name; left out",
+}
+_NAMED: Final = ("TrainingJobName", "ProcessingJobName", "Tags")
+_REFERENCES: Final = ("ref", "parameter", "join", "run")
+_DROPPED: Final = (("AppManaged", False), ("S3CompressionType", "None"))
+"""Fields that the SDK writes with what AWS takes by default."""
+
+
+def is_definition(data: Mapping[str, Any]) -> bool:
+    """Return whether something is a definition, or what ``DescribePipeline`` says of one."""
+    return "PipelineDefinition" in data or ("Steps" in data and "Version" in data)
+
+
+def from_definition(
+    data: Mapping[str, Any], *, name: str | None = None, file: str = "imported"
+) -> Imported:
+    """Return the pipeline that does what a definition's does, and notes on what it does otherwise.
+
+    Raises :class:`~orchestration.errors.PipelineError` where it is no definition, or no pipeline
+    can be made of it.
+    """
+    definition = _definition(data)
+    called = name or _pipeline_name(str(data.get("PipelineName", file)))
+    steps = steps_of(definition, called)
+    calls: dict[str, str] = {}
+    while True:
+        made = _made(called, definition, steps, frozenset(calls))
+        more = {key: why for key, why in made.unsaid().items() if key not in calls}
+        if not more:
+            break
+        calls |= more
+    notes = [*made.notes, *_call_notes(steps, calls), *made.compared()]
+    return Imported(made.description, tuple(sorted(dict.fromkeys(notes), key=_place)))
+
+
+def _definition(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    definition = data.get("PipelineDefinition", data)
+    if isinstance(definition, str):
+        try:
+            definition = json.loads(definition)
+        except ValueError as error:
+            raise PipelineError([Problem("PipelineDefinition", f"is no JSON: {error}")]) from error
+    if not isinstance(definition, Mapping) or not isinstance(definition.get("Steps"), list):
+        raise PipelineError([Problem("Steps", "expected a list of steps")])
+    return definition
+
+
+def _pipeline_name(text: str) -> str:
+    name = snake(text).replace("_", "-")
+    return name.removeprefix("n-") or "imported"
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A description made of a definition, with the steps that its stages come from."""
+
+    description: dict[str, Any]
+    stages: Mapping[str, Step]
+    values: Values
+    notes: Sequence[Note]
+
+    def unsaid(self) -> dict[str, str]:
+        """Return the stages that their kind does not say whole, with the reason of each."""
+        asked = dict(self.values.untyped)
+        problems: list[Problem] = []
+        try:
+            Pipeline.parse(self.description).lower()
+        except PipelineError as error:
+            problems = list(error.problems)
+        said: dict[str, str] = {}
+        for problem in problems:
+            match = re.match(r"stages\.(\w+)\.?(.*)", problem.path)
+            if match and match[1] in self.stages and self._is_typed(match[1]):
+                said.setdefault(match[1], f"{match[2]}: {problem.message}".removeprefix(": "))
+        if problems and not said and not asked:
+            raise PipelineError([self._placed(each) for each in problems])
+        return {**said, **asked}
+
+    def _is_typed(self, stage: str) -> bool:
+        kind: str = self.description["stages"][stage]["kind"]
+        return kind != "aws_call"
+
+    def _placed(self, problem: Problem) -> Problem:
+        """Return a problem with the place of its step in the definition."""
+        match = re.match(r"stages\.(\w+)", problem.path)
+        step = self.stages.get(match[1]) if match else None
+        if step is None:
+            return problem
+        return Problem(step.path, f"as stage {step.stage}: {problem.path}: {problem.message}")
+
+    def compared(self) -> Iterator[Note]:
+        """Yield where requests of the stages are not those of the steps."""
+        workflow = Pipeline.parse(self.description).lower()
+        sent = _requests(workflow)
+        for stage, step in self.stages.items():
+            if self._is_typed(stage):
+                path = f"{step.path}.Arguments"
+                theirs = _kept(self.values.of(step.arguments, path, stage))
+                yield from differences(theirs, _aligned(theirs, _kept(sent[stage])), path)
+
+
+def _made(
+    called: str, definition: Mapping[str, Any], steps: Sequence[Step], calls: frozenset[str]
+) -> _Made:
+    names, parameters = parameters_of(definition)
+    by_name = {step.name: step for step in steps}
+    values = Values(called, by_name, calls, parameters, names)
+    notes = [*parameter_notes(definition, names), *_unsaid(definition)]
+    role = _role(steps, values)
+    made = {step.stage: stage_of(step, values) for step in steps}
+    # Twice: what a stage is asked for is known when all that ask have been read.
+    made = {step.stage: stage_of(step, values) for step in steps}
+    lost = [step for step in steps if made[step.stage] is None]
+    for step in lost:
+        notes.append(Note(step.path, f"{step.name}: no stage does what a {step.kind} step does"))
+    stages: dict[str, Any] = {}
+    for step in steps:
+        stage = made[step.stage]
+        if stage is not None:
+            if step.stage in values.reports and stage["kind"] == "processing_job":
+                report = values.reports[step.stage]
+                stage["report"] = {key: value for key, value in report.items() if value}
+            after = _after(step, steps, values, lost)
+            stages[step.stage] = {**stage, **({"after": after} if after else {})}
+        notes += [
+            Note(f"{step.path}.{key}", text) for key, text in _TOLD.items() if key in step.given
+        ]
+    description: dict[str, Any] = {"name": called, "workspace": _workspace(steps, values)}
+    if values.parameters:
+        description["parameters"] = values.parameters
+    if role is not None:
+        description["role"] = role
+    description["stages"] = stages
+    kept = {step.stage: step for step in steps if step.stage in stages}
+    return _Made(description, kept, values, [*notes, *values.notes])
+
+
+def _unsaid(definition: Mapping[str, Any]) -> Iterator[Note]:
+    known = ("Version", "Metadata", "Parameters", "PipelineExperimentConfig", "Steps")
+    for key in definition:
+        if key not in known:
+            yield Note(key, "is not known here; left out")
+    if definition.get("Metadata"):
+        yield Note("Metadata", "is left out")
+    experiment = definition.get("PipelineExperimentConfig")
+    if experiment not in (None, _EXPERIMENT):
+        yield Note("PipelineExperimentConfig", "runs write to no experiment; left out")
+
+
+def _role(steps: Sequence[Step], values: Values) -> Any:
+    for step in steps:
+        if (role := step.arguments.get("RoleArn")) is not None:
+            return values.of(role, f"{step.path}.Arguments.RoleArn", step.stage)
+    return None
+
+
+def _workspace(steps: Sequence[Step], values: Values) -> Any:
+    found = re.search(r"s3://([a-z0-9][a-z0-9.-]+)", json.dumps([s.arguments for s in steps]))
+    if found is not None:
+        return f"s3://{found[1]}/pipelines"
+    values.parameters.setdefault("workspace", {"description": "S3 URI of the runs' files"})
+    return {"parameter": "workspace"}
+
+
+def _after(step: Step, steps: Sequence[Step], values: Values, lost: Sequence[Step]) -> list[str]:
+    """Return the stages that a stage waits for, in the definition's words."""
+    waited: dict[str, None] = dict(values.after.get(step.stage, {}))
+    for name in step.after:
+        inside = [s for s in steps if name == s.name or name in (b.name for b in s.branches)]
+        waited |= {each.stage: None for each in inside if each is not step and each not in lost}
+    return list(waited)
+
+
+def _call_notes(steps: Sequence[Step], calls: Mapping[str, str]) -> Iterator[Note]:
+    for step in steps:
+        if step.stage in calls:
+            yield Note(
+                step.path,
+                f"{step.stage} is an aws_call that makes the step's request as it is, since the "
+                f"stage of its kind can't say it ({calls[step.stage]})",
+            )
+        elif step.kind in ("Transform", "Tuning", "RegisterModel"):
+            kind = {"Transform": "batch_transform", "Tuning": "tuning_job"}.get(step.kind)
+            yield Note(
+                step.path,
+                f"{step.stage} is an aws_call that makes the step's request as it is; "
+                f"{kind or 'model_registration'} does more",
+            )
+
+
+def _requests(workflow: Workflow) -> dict[str, Mapping[str, Any]]:
+    """Return the request that starts each stage's job."""
+    operations = {job.operation for job in JOBS.values()}
+    return {
+        step.name.partition(".")[0]: step.operation.request
+        for step in all_steps(workflow.graph)
+        if isinstance(step, Call) and step.operation.name in operations
+    }
+
+
+def _kept(value: Any) -> Any:
+    """Return a request without names, tags and what only repeats a default of AWS's."""
+    if isinstance(value, Mapping):
+        return {
+            key: _kept(item)
+            for key, item in value.items()
+            if key not in (*_NAMED, "InputName", "OutputName")
+            and (key, item) not in _DROPPED
+            and item not in ({}, [])
+        }
+    if isinstance(value, list | tuple):
+        return [_kept(item) for item in value]
+    return value
+
+
+def _aligned(theirs: Any, ours: Any) -> Any:
+    """Return our request with the definition's references where ours say the same.
+
+    References to stages are resolved while a pipeline is lowered; those to parameters stay.
+    """
+    if isinstance(theirs, Mapping):
+        if len(theirs) == 1 and next(iter(theirs)) in _REFERENCES:
+            text = json.dumps(theirs)
+            same = '"ref"' in text or _parameters(parse(theirs)) == _parameters(ours)
+            return theirs if same else ours
+        if isinstance(ours, Mapping):
+            return {
+                key: _aligned(theirs[key], item) if key in theirs else item
+                for key, item in ours.items()
+            }
+    if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+        return [_aligned(one, other) for one, other in zip(theirs, ours, strict=True)]
+    return ours
+
+
+def _parameters(value: Any) -> set[str]:
+    return {node.name for node in walk(value) if isinstance(node, Parameter)}
+
+
+def _place(note: Note) -> tuple[str, ...]:
+    return tuple(
+        part.zfill(6) if part.isdigit() else part for part in re.split(r"[.\[\]]+", note.path)
+    )

@@ -1,0 +1,206 @@
+"""The values of a definition that are known only during a run, as references."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final
+
+from orchestration.importing.imported import Note
+from orchestration.importing.sagemaker_pipelines.calls import JOBS
+from orchestration.importing.sagemaker_pipelines.steps import Step, renamed, snake
+
+_TYPES: Final = {"String": "string", "Integer": "number", "Float": "number", "Boolean": "boolean"}
+TYPED: Final = {
+    "Training": {
+        "TrainingJobName": "job_name",
+        "ModelArtifacts.S3ModelArtifacts": "model_artifacts",
+        "CheckpointConfig.S3Uri": "checkpoints",
+    },
+    "Processing": {"ProcessingJobName": "job_name"},
+}
+"""The outputs of stages by what steps call them."""
+_RESULT: Final = re.compile(
+    r"ProcessingOutputConfig\.Outputs\[['\"]([^'\"]+)['\"]\]\.S3Output\.S3Uri"
+)
+_OUTPUT: Final = re.compile(r"OutputParameters\[['\"]([^'\"]+)['\"]\]")
+
+
+@dataclass
+class Values:
+    """The values of a definition as ours, and what they ask of the stages."""
+
+    pipeline: str
+    steps: Mapping[str, Step]
+    calls: frozenset[str]
+    """Stages that are calls, since no other kind says all of them."""
+    parameters: dict[str, dict[str, Any]]
+    """Of the pipeline, by its own names."""
+    names: dict[str, str]
+    """Those names by theirs."""
+    asked: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Outputs that a call must have, by stage: their places in the response."""
+    reports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Reports that processing jobs must have, by stage."""
+    after: dict[str, dict[str, None]] = field(default_factory=dict)
+    """Stages to wait for that no reference names, by stage."""
+    untyped: dict[str, str] = field(default_factory=dict)
+    """Stages that can't be of their kind, with the output that is asked of them."""
+    notes: list[Note] = field(default_factory=list)
+
+    def of(self, value: Any, path: str, stage: str) -> Any:
+        """Return a value with each reference as a pipeline writes it."""
+        if isinstance(value, Mapping):
+            match list(value.items()):
+                case [("Get", str(place))]:
+                    return self._got(place, path, stage)
+                case [("Std:Join", Mapping() as join)]:
+                    return self._joined(join, path, stage)
+                case [("Std:JsonGet", Mapping() as read)]:
+                    return self.read(read, path, "texts")
+            return {key: self.of(item, f"{path}.{key}", stage) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.of(item, f"{path}[{n}]", stage) for n, item in enumerate(value)]
+        return value
+
+    def named(self, step: Step) -> dict[str, Any]:
+        """Return the name of what a call makes: each run's own, the same in all its attempts."""
+        job = JOBS[step.kind]
+        prefix = f"{self.pipeline}-{step.stage.replace('_', '-')}"[: job.longest - 13].strip("-")
+        return {"join": [f"{prefix}-", {"run": "id"}]}
+
+    def _got(self, place: str, path: str, stage: str) -> Any:
+        kind, _, rest = place.partition(".")
+        if kind == "Parameters" and rest in self.names:
+            return {"parameter": self.names[rest]}
+        if place == "Execution.PipelineExecutionId":
+            return {"run": "id"}
+        if place == "Execution.PipelineName":
+            return self.pipeline
+        name, _, rest = rest.partition(".")
+        if kind == "Steps" and name in self.steps:
+            return self._property(self.steps[name], rest, path, stage)
+        return self.given(place, path)
+
+    def _property(self, step: Step, rest: str, path: str, stage: str) -> Any:
+        job = JOBS.get(step.kind)
+        if job is not None and job.describe is None and rest == job.named:
+            self.after.setdefault(stage, {})[step.stage] = None
+            return self.named(step)
+        typed = {} if step.stage in self.calls else TYPED.get(step.kind, {})
+        if rest in typed:
+            return {"ref": f"{step.stage}.{typed[rest]}"}
+        if typed and (result := _RESULT.fullmatch(rest)):
+            return {"ref": f"{step.stage}.{snake(result[1])}"}
+        place = _place(step, rest)
+        if place is None:
+            return self.given(f"Steps.{step.name}.{rest}", path)
+        if typed:
+            self.untyped[step.stage] = f"{rest} is no output of it"
+        output = snake(re.sub(r"\W+", "_", place.removeprefix("Payload.")))
+        self.asked.setdefault(step.stage, {})[output] = place
+        return {"ref": f"{step.stage}.{output}"}
+
+    def given(self, place: str, path: str) -> dict[str, str]:
+        """Return a parameter for a value that nothing here stands for."""
+        name = self.names.get(place)
+        if name is None:
+            own = renamed([*self.names.values(), place.rpartition("Steps.")[2]])
+            name = own[place.rpartition("Steps.")[2]]
+            self.names[place] = name
+            self.parameters[name] = {"description": f"{place} of the SageMaker Pipeline"}
+        self.notes.append(
+            Note(path, f"nothing stands for {place}; each run must be given the parameter {name}")
+        )
+        return {"parameter": name}
+
+    def _joined(self, join: Mapping[str, Any], path: str, stage: str) -> Any:
+        values = self.of(join.get("Values", []), f"{path}.Std:Join.Values", stage)
+        parts: list[Any] = []
+        for number, value in enumerate(values):
+            if number and join.get("On"):
+                parts.append(join["On"])
+            inner = value["join"] if isinstance(value, dict) and "join" in value else [value]
+            parts += [each if isinstance(each, dict) else str(each) for each in inner]
+        together: list[Any] = []
+        for is_reference, group in groupby(parts, lambda part: isinstance(part, dict)):
+            run = list(group)
+            together += run if is_reference else ["".join(run)]
+        literal = all(isinstance(part, str) for part in together)
+        return "".join(together) if literal else {"join": together}
+
+    def read(self, read: Mapping[str, Any], path: str, kind: str) -> Any:
+        """Return what stands in a JSON file that a processing job writes: its stage's output."""
+        place = str(read.get("Path", ""))
+        file = read.get("PropertyFile", {})
+        whole = file.get("Get", "") if isinstance(file, Mapping) else ""
+        match = re.fullmatch(r"Steps\.(.+)\.PropertyFiles\.(.+)", str(whole))
+        step = self.steps.get(match[1]) if match else None
+        plain = re.sub(r"\[['\"](\w+)['\"]\]", r".\1", place.removeprefix("$").strip("."))
+        if match and step is not None and re.fullmatch(r"[\w-]+([.][\w-]+|\[\d+\])*", plain):
+            output = self._report(step, match[2], plain, kind)
+            if output is not None:
+                return {"ref": f"{step.stage}.{output}"}
+        parameter = self.given(f"{whole or read.get('S3Uri')} {place}", path)
+        self.parameters[parameter["parameter"]]["type"] = (
+            "number" if kind == "numbers" else "string"
+        )
+        return parameter
+
+    def _report(self, step: Step, file: str, place: str, kind: str) -> str | None:
+        """Return the output of a processing job that is a value of a file that it writes."""
+        files = {each["PropertyFileName"]: each for each in step.given.get("PropertyFiles", [])}
+        if file not in files or step.kind != "Processing" or step.stage in self.calls:
+            return None
+        about = {
+            "result": snake(files[file]["OutputName"]),
+            "file": files[file]["FilePath"],
+        }
+        report = self.reports.setdefault(step.stage, {**about, "numbers": {}, "texts": {}})
+        if {key: report[key] for key in about} != about:
+            return None  # A stage has one report.
+        output = snake(re.sub(r"\W+", "_", place))
+        report[kind][output] = place
+        return output
+
+
+def parameters_of(
+    definition: Mapping[str, Any],
+) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+    """Return our names by the definition's, and the parameters by our names."""
+    given = definition.get("Parameters", [])
+    names = renamed([each["Name"] for each in given])
+    own: dict[str, dict[str, Any]] = {}
+    for each in given:
+        own[names[each["Name"]]] = {"type": _TYPES.get(each.get("Type", "String"), "string")}
+        if "DefaultValue" in each:
+            own[names[each["Name"]]]["default"] = each["DefaultValue"]
+    return names, own
+
+
+def parameter_notes(definition: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[Note]:
+    """Yield what of the parameters is otherwise here."""
+    for number, each in enumerate(definition.get("Parameters", [])):
+        if names[each["Name"]] != each["Name"]:
+            yield Note(f"Parameters[{number}].Name", f"is called {names[each['Name']]} here")
+        if "EnumValues" in each:
+            yield Note(f"Parameters[{number}].EnumValues", "any value is taken here")
+
+
+def _place(step: Step, rest: str) -> str | None:
+    """Return the place of a property in the responses of the step's call."""
+    if step.kind == "Lambda":
+        match = _OUTPUT.fullmatch(rest)
+        return None if match is None else f"Payload.{match[1]}"
+    if match := _RESULT.fullmatch(rest):
+        outputs = step.arguments.get("ProcessingOutputConfig", {}).get("Outputs", [])
+        names = [each.get("OutputName") for each in outputs]
+        if match[1] in names:
+            return f"ProcessingOutputConfig.Outputs[{names.index(match[1])}].S3Output.S3Uri"
+    if step.kind == "Tuning":
+        # The first of the summaries, sorted by their metric, is the best job.
+        rest = rest.replace("TrainingJobSummaries[0].", "BestTrainingJob.")
+    known = step.kind == "RegisterModel" or (step.kind in JOBS and JOBS[step.kind].describe)
+    return rest if known and re.fullmatch(r"\w+([.]\w+|\[\d+\])*", rest) else None

@@ -1,0 +1,285 @@
+"""SageMaker Pipelines become pipelines that make the same requests; what differs is told."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from orchestration import Pipeline, PipelineError
+from orchestration.backends import airflow, stepfunctions
+from orchestration.importing import Imported, from_data, from_definition
+
+RECORDED = Path(__file__).parents[1] / "data" / "sagemaker_pipelines" / "abalone.json"
+ABALONE: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def abalone() -> Imported:
+    return from_definition(ABALONE, file="abalone")
+
+
+def told(imported: Imported) -> dict[str, str]:
+    return {note.path: note.message for note in imported.notes}
+
+
+def definition(*steps: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"Version": "2020-12-01", "Steps": list(steps), **more}
+
+
+def invoked(name: str, **more: Any) -> dict[str, Any]:
+    arn = f"arn:aws:lambda:us-east-1:111122223333:function:{name}"
+    return {"Name": name, "Type": "Lambda", "FunctionArn": arn, "Arguments": {}, **more}
+
+
+def test_what_the_sdk_writes_becomes_a_pipeline_for_both_backends(abalone: Imported) -> None:
+    workflow = Pipeline.parse(yaml.safe_load(abalone.yaml())).lower()
+    assert "createTrainingJob.sync" in json.dumps(stepfunctions.render(workflow))
+    assert airflow.render(workflow).tasks
+    kinds = {name: stage["kind"] for name, stage in abalone.description["stages"].items()}
+    assert kinds == {
+        "abalone_process": "processing_job",
+        "abalone_train": "training_job",
+        "abalone_tune": "aws_call",
+        "abalone_eval": "processing_job",
+        "abalone_model_create_model": "aws_call",
+        "abalone_register_register_mode": "aws_call",
+        "abalone_score": "aws_call",
+        "tell": "aws_call",
+        "again": "aws_call",
+    }
+
+
+def test_properties_are_references_to_outputs(abalone: Imported) -> None:
+    stages = abalone.description["stages"]
+    channels = stages["abalone_train"]["channels"]
+    assert channels["train"]["uri"] == {"ref": "abalone_process.train"}
+    assert stages["abalone_eval"]["inputs"]["input_1"]["uri"] == {
+        "ref": "abalone_train.model_artifacts"
+    }
+    container = stages["abalone_model_create_model"]["request"]["PrimaryContainer"]
+    assert container["ModelDataUrl"] == {
+        "join": [
+            "s3://amzn-s3-demo-bucket/models/",
+            {"ref": "abalone_tune.best_training_job_training_job_name"},
+            "/output/model.tar.gz",
+        ]
+    }
+    assert stages["tell"]["request"]["Payload"]["model"] == {
+        "ref": "abalone_register_register_mode.model_package_arn"
+    }
+
+
+def test_a_model_s_name_is_the_run_s_own_and_is_waited_for(abalone: Imported) -> None:
+    stages = abalone.description["stages"]
+    name = {"join": ["abalone-abalone-model-create-model-", {"run": "id"}]}
+    assert stages["abalone_model_create_model"]["request"]["ModelName"] == name
+    assert stages["abalone_score"]["request"]["ModelName"] == name
+    assert stages["abalone_score"]["after"] == ["abalone_model_create_model"]
+
+
+def test_a_branch_is_a_condition(abalone: Imported) -> None:
+    stages = abalone.description["stages"]
+    decided = {
+        "all": [
+            {
+                "at_most": [
+                    {"ref": "abalone_eval.regression_metrics_mse_value"},
+                    {"parameter": "mse_threshold"},
+                ]
+            },
+            {
+                "not": {
+                    "in": [
+                        {"parameter": "training_instance_type"},
+                        ["ml.m5.large", "ml.m5.2xlarge"],
+                    ]
+                }
+            },
+        ]
+    }
+    assert stages["abalone_score"]["when"] == decided
+    assert stages["again"]["when"] == {
+        "all": [decided, {"equal": [{"first_of": [{"ref": "tell.verdict"}, ""]}, "again"]}]
+    }
+    assert stages["again"]["after"] == ["abalone_score"]
+    assert stages["abalone_eval"]["report"] == {
+        "result": "evaluation",
+        "file": "evaluation.json",
+        "numbers": {"regression_metrics_mse_value": "regression_metrics.mse.value"},
+    }
+
+
+def test_all_that_is_otherwise_is_told(abalone: Imported) -> None:
+    assert told(abalone) == {
+        "Parameters[0].Name": "is called processing_instance_count here",
+        "Parameters[1].Name": "is called training_instance_type here",
+        "Parameters[2].EnumValues": "any value is taken here",
+        "Parameters[2].Name": "is called model_approval_status here",
+        "Parameters[3].Name": "is called input_data here",
+        "Parameters[4].Name": "is called mse_threshold here",
+        "Steps[0].Arguments.StoppingCondition": (
+            "is added by the pipeline: {'MaxRuntimeInSeconds': 86400}"
+        ),
+        "Steps[0].CacheConfig": (
+            "the stage does its work in every run; see unless_unchanged of data_staging"
+        ),
+        "Steps[2]": (
+            "abalone_tune is an aws_call that makes the step's request as it is; tuning_job does "
+            "more"
+        ),
+        "Steps[3].Arguments.StoppingCondition": (
+            "is added by the pipeline: {'MaxRuntimeInSeconds': 86400}"
+        ),
+        "Steps[4].Arguments.ElseSteps[0]": "AbaloneFail: no stage does what a Fail step does",
+        "Steps[4].Arguments.IfSteps[1]": (
+            "abalone_register_register_mode is an aws_call that makes the step's request as it is; "
+            "model_registration does more"
+        ),
+        "Steps[4].Arguments.IfSteps[2]": (
+            "abalone_score is an aws_call that makes the step's request as it is; batch_transform "
+            "does more"
+        ),
+        "Steps[4].Arguments.IfSteps[3].Arguments.when": (
+            "nothing stands for Execution.StartDateTime; each run must be given the parameter "
+            "execution_start_date_time"
+        ),
+    }
+
+
+def test_what_its_kind_can_t_say_is_a_call_with_the_request_as_it_is() -> None:
+    changed = copy.deepcopy(ABALONE)
+    changed["Parameters"].append({"Name": "Disk", "Type": "Integer", "DefaultValue": 50})
+    cluster = changed["Steps"][1]["Arguments"]["ResourceConfig"]
+    cluster["VolumeSizeInGB"] = {"Get": "Parameters.Disk"}
+    imported = from_definition(changed, file="abalone")
+    stage = imported.description["stages"]["abalone_train"]
+    assert (stage["kind"], stage["operation"]) == ("aws_call", "CreateTrainingJob")
+    assert stage["request"]["ResourceConfig"]["VolumeSizeInGB"] == {"parameter": "disk"}
+    assert stage["poll"]["outputs"] == {
+        "model_artifacts_s3_model_artifacts": "ModelArtifacts.S3ModelArtifacts"
+    }
+    data = imported.description["stages"]["abalone_eval"]["inputs"]["input_1"]["uri"]
+    assert data == {"ref": "abalone_train.model_artifacts_s3_model_artifacts"}
+    assert "the stage of its kind can't say it (cluster.volume_gib: " in told(imported)["Steps[1]"]
+
+
+def test_an_output_that_its_kind_lacks_makes_it_a_call() -> None:
+    changed = copy.deepcopy(ABALONE)
+    asked = {"Get": "Steps.AbaloneTrain.CreationTime"}
+    changed["Steps"][3]["Arguments"]["Environment"] = {"SINCE": asked}
+    imported = from_definition(changed, file="abalone")
+    assert imported.description["stages"]["abalone_train"]["kind"] == "aws_call"
+    assert "CreationTime is no output of it" in told(imported)["Steps[1]"]
+
+
+def test_a_step_that_nothing_does_is_told_and_its_output_asked_for() -> None:
+    callback = {
+        "Name": "Ask",
+        "Type": "Callback",
+        "SqsQueueUrl": "https://sqs.us-east-1.amazonaws.com/111122223333/ask",
+        "Arguments": {},
+    }
+    used = invoked("Use", Arguments={"answer": {"Get": "Steps.Ask.OutputParameters['answer']"}})
+    imported = from_definition(definition(callback, used), file="asking")
+    assert list(imported.description["stages"]) == ["use"]
+    assert imported.description["stages"]["use"]["request"]["Payload"] == {
+        "answer": {"parameter": "ask_output_parameters_answer"}
+    }
+    assert told(imported) == {
+        "Steps[0]": "Ask: no stage does what a Callback step does",
+        "Steps[1].Arguments.answer": (
+            "nothing stands for Steps.Ask.OutputParameters['answer']; each run must be given the "
+            "parameter ask_output_parameters_answer"
+        ),
+    }
+
+
+def test_a_condition_of_an_unknown_type_is_asked_of_each_run() -> None:
+    odd = {"Type": "Matches", "LeftValue": "a", "RightValue": "b"}
+    decided = {
+        "Name": "Odd",
+        "Type": "Condition",
+        "Arguments": {"Conditions": [odd], "IfSteps": [invoked("A")], "ElseSteps": [invoked("B")]},
+    }
+    stages = from_definition(definition(decided), file="odd").description["stages"]
+    parameter = {"parameter": "steps_0_arguments_conditions_0"}
+    assert (stages["a"]["when"], stages["b"]["when"]) == (parameter, {"not": parameter})
+
+
+def test_a_step_after_a_condition_waits_for_what_it_decides_on() -> None:
+    small = {"Type": "LessThan", "LeftValue": {"Get": "Parameters.N"}, "RightValue": 3}
+    decided = {
+        "Name": "Small",
+        "Type": "Condition",
+        "DependsOn": ["Begin"],
+        "Arguments": {"Conditions": [small], "IfSteps": [invoked("A")], "ElseSteps": []},
+    }
+    parameters = [{"Name": "N", "Type": "Integer"}]
+    steps = (invoked("Begin"), decided, invoked("End", DependsOn=["Small"]))
+    stages = from_definition(definition(*steps, Parameters=parameters)).description["stages"]
+    assert stages["a"]["after"] == ["begin"]
+    assert stages["end"]["after"] == ["a"]
+
+
+def test_steps_of_emr_are_added_and_followed() -> None:
+    step = {
+        "Name": "Spark",
+        "Type": "EMR",
+        "Arguments": {
+            "ClusterId": "j-1234567890ABC",
+            "StepConfig": {
+                "HadoopJarStep": {"Jar": "command-runner.jar", "Args": ["spark-submit"]}
+            },
+        },
+    }
+    stage = from_definition(definition(step)).description["stages"]["spark"]
+    assert stage["request"]["Steps"][0]["ActionOnFailure"] == "CONTINUE"
+    assert stage["poll"]["request"]["StepId"] == {"ref": "spark.step_id"}
+
+
+def test_what_describe_pipeline_says_is_read_with_its_name() -> None:
+    described = {"PipelineName": "AbalonePipeline", "PipelineDefinition": json.dumps(ABALONE)}
+    assert from_data(described).description["name"] == "abalone-pipeline"
+
+
+def test_two_imports_are_equal(abalone: Imported) -> None:
+    again = from_definition(ABALONE, file="abalone")
+    assert (again.yaml(), again.notes) == (abalone.yaml(), abalone.notes)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"Version": "2020-12-01", "Steps": {}}, "Steps: expected a list of steps"),
+        (definition({"Name": "A"}), r"Steps\[0\]: expected a step with Name and Type"),
+        (definition(invoked("A"), invoked("A")), "another step is called 'A', too"),
+        ({"PipelineDefinition": "{"}, "PipelineDefinition: is no JSON"),
+        ({"StartAt": "A", "States": {}}, "is a state machine, which can't be imported"),
+    ],
+)
+def test_what_is_no_definition_is_refused(data: dict[str, Any], words: str) -> None:
+    with pytest.raises(PipelineError, match=words):
+        from_data(data)
+
+
+def test_a_request_that_aws_would_refuse_is_refused_with_its_place() -> None:
+    step = {
+        "Name": "Make",
+        "Type": "Model",
+        "Arguments": {"ExecutionRole": "arn:aws:iam::1:role/r"},
+    }
+    with pytest.raises(PipelineError, match=r"Steps\[0\]: as stage make: .*ExecutionRole"):
+        from_definition(definition(step))
+
+
+def test_a_field_that_no_job_has_is_refused_with_its_place() -> None:
+    changed = copy.deepcopy(ABALONE)
+    changed["Steps"][0]["Arguments"]["ProcessingOutputs"] = []
+    changed["Steps"][0]["Arguments"]["Outputs"] = [{}]
+    with pytest.raises(PipelineError, match=r"Steps\[0\]: as stage abalone_process: .*Outputs"):
+        from_definition(changed, file="abalone")
