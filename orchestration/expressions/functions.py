@@ -158,8 +158,10 @@ def _count_files(items: Json) -> int:
 def _picked(items: Json, pattern: Json, every: Json, last: Json) -> list[Json]:
     matching = re.compile(plain_text(pattern))
     prefixes = [(plain_text(field_of(item, "Prefix")), item) for item in _objects(items)]
-    matched = [(_last_number(prefix), item) for prefix, item in prefixes if matching.search(prefix)]
-    ordered = [item for _, item in sorted(matched, key=lambda pair: pair[0])]
+    matched = [pair for pair in prefixes if matching.search(pair[0])]
+    ordered = [
+        item for _, item in sorted(matched, key=lambda pair: (_last_number(pair[0]), pair[0]))
+    ]
     step, most = int(number(every)), int(number(last))
     kept = ordered[::-1][::step][::-1]
     return kept[-most:] if most else kept
@@ -168,6 +170,13 @@ def _picked(items: Json, pattern: Json, every: Json, last: Json) -> list[Json]:
 def _last_number(prefix: str) -> int:
     match = re.search(LAST_NUMBER, prefix)
     return int(match[1]) if match else -1
+
+
+def _top(items: Json, key: Json, direction: Json, count: Json) -> list[Json]:
+    listed, name = _numbered(items, key), plain_text(key)
+    sign = -1 if direction == "max" else 1
+    order = sorted(range(len(listed)), key=lambda at: sign * number(field_of(listed[at], name)))
+    return [listed[at] for at in sorted(order[: int(number(count))])]
 
 
 def _tag(items: Json, key: Json) -> str:
@@ -232,6 +241,7 @@ FUNCTIONS: Final[Mapping[Function, Callable[..., Json]]] = {
     Function.NUMBERED: _numbered,
     Function.WHERE: _where,
     Function.PICKED: _picked,
+    Function.TOP: _top,
     Function.TAG: _tag,
     Function.DIFFERENCE: _difference,
     Function.REMOVE_PREFIX: _remove_prefix,

@@ -64,9 +64,13 @@ class Function(StrEnum):
     is left out."""
     PICKED = "picked"
     """``list of objects with a text Prefix, regular expression, every, last -> list``: those whose
-    Prefix matches, in the order of the last number in it (without one: before all); of these every
-    n-th, counted from the last one, and of these the last ones, where 0 stands for all. Slashes of
-    the expression stand in brackets."""
+    Prefix matches, in the order of the last number in it (without one: before all), of equals in
+    that of the Prefix; of these every n-th, counted from the last one, and of these the last ones,
+    where 0 stands for all. Slashes of the expression stand in brackets."""
+    TOP = "top"
+    """``list of objects, key, "max" or "min", count -> list``: so many whose field is largest or
+    smallest, in the order of the list; the first ones of equals, and none whose field is no finite
+    number."""
     TAG = "tag"
     """``list of objects with Key and Value, key -> text``: the value of the tag, empty where there
     is none."""

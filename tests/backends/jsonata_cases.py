@@ -84,6 +84,7 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     two = (
         *(Function.SUM, Function.LARGEST, Function.NUMBERED, Function.COLUMN, Function.TAG),
         *(Function.WHERE, Function.MISFITS, Function.LISTED, Function.PICKED),
+        Function.TOP,
         *(Function.REMOVE_PREFIX, Function.CONTAINS, Function.FINGERPRINT, Function.DIFFERENCE),
         Function.SAME_CONTENT,
     )
@@ -106,6 +107,13 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             st.sampled_from(["e-[^/]*[/]$", "(^|[/])e-[0-9]*1[/]$", "[/]$"]),
             st.integers(1, 3),
             st.integers(0, 3),
+        ),
+        st.builds(
+            lambda rows, key, direction, count: Apply(Function.TOP, (rows, key, direction, count)),
+            mixed | ROWS | st.lists(st.fixed_dictionaries({"a": st.integers(0, 3)}), max_size=6),
+            st.sampled_from(KEYS),
+            st.sampled_from(["max", "min"]),
+            st.integers(1, 3),
         ),
         st.builds(
             lambda values: Apply(Function.FIRST_OF, tuple(values)),

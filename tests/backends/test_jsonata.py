@@ -14,6 +14,7 @@ from orchestration.expressions import (
     Compare,
     Field,
     Item,
+    Json,
     Parameter,
     Result,
     apply,
@@ -105,6 +106,31 @@ def bare(value: str) -> str:
     assert value.endswith("%}")
     assert "%}" not in value[:-2]
     return value[2:-2].strip()
+
+
+@pytest.mark.parametrize(
+    ("expression", "places"),
+    [
+        (apply(Function.PICKED, Result("train", "all"), "[/]$", 1, 2), [2, 1]),
+        (apply(Function.TOP, Result("train", "all"), "n", "min", 2), [0, 2]),
+        (apply(Function.TOP, Result("train", "all"), "n", "max", 2), [0, 1]),
+    ],
+)
+def test_of_equals_both_keep_the_order(
+    jsonata_reference: JsonataReference, expression: Any, places: list[int]
+) -> None:
+    rows: list[Json] = [
+        {"Prefix": "e-1/", "n": 2, "at": 0},
+        {"Prefix": "e-3/", "n": 3, "at": 1},
+        {"Prefix": "e-03/", "n": 1, "at": 2},
+        {"Prefix": "e-2/", "n": 2, "at": 3},
+    ]
+    run = OneRun(Values({"train": {"all": rows}, "stage.copy": {}}, {}), known=True)
+    text = jsonata.render(expression, run.scope)
+    expected: Any = in_python(expression, run)
+    assert [each["at"] for each in expected] == places
+    assert in_the_reference(jsonata_reference, text, run.bindings) == expected
+    assert in_the_engine(text, run.bindings) == expected
 
 
 @given(TEXT)

@@ -200,6 +200,44 @@ def test_a_final_model_that_is_not_good_enough_fails_the_run(
     assert cause in told
 
 
+def test_what_training_recorded_selects_and_decides_without_a_job(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    s3 = aws.client("s3")
+    measured = ((0.2, 0.5), (math.nan, 0.9), (0.3, 0.9), (0.1, 0.7), (0.2, 0.8))
+    for number, (loss, accuracy) in enumerate(measured):
+        body = json.dumps({"val_loss": loss, "accuracy": accuracy, "epoch": number})
+        s3.put_object(Bucket=BUCKET, Key=f"own/epoch-{number}/metrics.json", Body=body.encode())
+    before = len(aws.state()["sagemaker"]["ProcessingJobs"])
+    place = f"s3://{BUCKET}/own/epoch-"
+    best = {"count": 2, "metric": "val_loss", "direction": "min"}
+    evaluate = CheckpointEvaluation.model_validate(
+        {
+            "name": "judge",
+            "checkpoints": f"s3://{BUCKET}/own",
+            "recorded": "metrics.json",
+            "select": {"best": best},
+            "metric": "accuracy",
+            "direction": "max",
+        }
+    )
+    assert outputs(everywhere(made("recorded", evaluate), aws, airflow)) == {
+        "best_checkpoint": f"{place}3/",
+        "best_metric": 0.7,
+        "passed": True,
+        "results": [
+            {"checkpoint": f"{place}0/", "metric": 0.5},
+            {"checkpoint": f"{place}3/", "metric": 0.7},
+        ],
+    }
+    assert len(aws.state()["sagemaker"]["ProcessingJobs"]) == before
+    diverged = evaluate.model_copy(update={"checkpoint_prefix": "epoch-1"})
+    cause = failed("diverged", "MetricNotFinite", diverged, aws=aws, airflow=airflow)
+    assert cause == (
+        "stage judge: val_loss is NaN or infinite in the metrics.json of every checkpoint"
+    )
+
+
 def trained(log: str) -> TrainingJob:
     return TrainingJob.model_validate(
         {

@@ -172,6 +172,69 @@ def test_some_checkpoints_are_selected_by_a_plain_reading_of_the_rule(
     assert evaluate(step(made, "usable").condition, known) is (1 <= len(wanted) <= 3)
 
 
+NO_JOB: dict[str, Any] = {"checkpoints": "s3://bucket/c", "recorded": "metrics.json"}
+
+
+@given(
+    st.lists(st.none() | st.integers(-2, 2), max_size=8),
+    st.integers(1, 4),
+    st.sampled_from(["max", "min"]),
+    st.booleans(),
+)
+@settings(max_examples=30, deadline=None)
+def test_the_best_that_training_recorded_are_selected_by_a_plain_reading_of_the_rule(
+    numbers: list[float | None], count: int, direction: Any, by_job: bool
+) -> None:
+    best = {"count": count, "metric": "eval.loss", "direction": direction}
+    job: dict[str, Any] = {"report": {}} if by_job else {}
+    made = lowered(OF_CHECKPOINTS, select={"best": best}, **job)
+    measured = [{"Prefix": f"c/{i}/", "number": each} for i, each in enumerate(numbers)]
+    known = env(recorded={"items": measured})
+    left = [(i, each) for i, each in enumerate(numbers) if each is not None]
+    order = sorted(left, key=lambda pair: pair[1], reverse=direction == "max")
+    wanted = sorted(i for i, _ in order[:count])
+    found: Any = evaluate(step(made, "each").items, known)
+    assert [each["Prefix"] for each in found] == [f"c/{i}/" for i in wanted]
+    if not by_job:
+        assert evaluate(step(made, "selected").condition, known) is bool(wanted)
+
+
+def test_what_training_recorded_is_read_beside_each_checkpoint_without_a_job() -> None:
+    metrics = {"f1": {"path": "eval[0].f1"}}
+    made = lowered(NO_JOB, metric="val_loss", direction="min", metrics=metrics)
+    assert not any(
+        isinstance(each, Call) and each.operation.name == "CreateProcessingJob"
+        for each in all_steps(made.graph)
+    )
+    report = step(made, "each.report")
+    known = Values({}, {}, "0123456789ab", {"Prefix": "c/epoch-1/"})
+    assert evaluate(report.uri, known) == "s3://bucket/c/epoch-1/metrics.json"
+    places = {name: output.path for name, output in report.outputs.items()}
+    assert places == {"metric": ("val_loss",), "f1": ("eval", 0, "f1")}
+
+
+@pytest.mark.parametrize(
+    ("subject", "fields", "expected"),
+    [
+        (NO_JOB, {"data": "s3://b/d"}, "data: the recorded metrics decide, and no job is started"),
+        (NO_JOB, {"report": {}}, "report: the recorded metrics decide"),
+        (NO_JOB, {"recorded": "/x.json"}, "recorded"),
+        (OF_MODEL, {"recorded": "metrics.json"}, "recorded: is for checkpoints"),
+        (OF_JOB, {"recorded": "m.json"}, "recorded: a training_job's own metrics decide"),
+        (
+            OF_CHECKPOINTS,
+            {"select": {"best": {"count": 0, "metric": "loss", "direction": "min"}}},
+            "select.best.count",
+        ),
+        (OF_CHECKPOINTS, {"select": {"best": {"count": 2}}}, "select.best.metric"),
+    ],
+)
+def test_what_does_not_fit_recorded_metrics_is_refused(
+    subject: dict[str, Any], fields: dict[str, Any], expected: str
+) -> None:
+    assert any(expected in each for each in problems(subject, **fields))
+
+
 def test_metrics_are_read_from_their_places() -> None:
     metrics = {**LATENCY, "accuracy": {"path": "scores[0].value"}, "size": {}}
     report = step(lowered(OF_CHECKPOINTS, metrics=metrics), "each.report")

@@ -58,6 +58,8 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return _where(node, writer)
         case Function.PICKED:
             return _picked(writer.asked(arguments[0], "array"), arguments[1:])
+        case Function.TOP:
+            return _top(arguments, writer)
         case Function.TAG:
             return _tag(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.DIFFERENCE:
@@ -253,15 +255,35 @@ def _picked(items: Code, asked: Sequence[Tree]) -> Code:
     left = "$count($a) - 1 - $i"
     tests = [f"({left}) % {every} = 0"] if every > 1 else []
     tests += [f"{left} < {last * every}"] if last else []
+    later = "$n($a) > $n($b) or $n($a) = $n($b) and $a.Prefix > $b.Prefix"
     order = f"$match($o.Prefix, /{LAST_NUMBER}/)[0].groups[0]"
     named = {
         "p": f"function($o) {{ {text} }}",
         "n": f"function($o) {{ ($m := {order}; $exists($m) ? $number($m) : -1) }}",
         "l": f"[$filter({items.text}, function($o) {{ $contains($p($o), /{pattern}/) }})]",
-        "s": "[$sort($l, function($a, $b) { $n($a) > $n($b) })]",
+        # Not every implementation sorts stably (jsonata-python does not): of equals, by name.
+        "s": f"[$sort($l, function($a, $b) {{ {later} }})]",
     }
     kept = f"[$filter($s, function($o, $i, $a) {{ {' and '.join(tests)} }})]" if tests else "$s"
     return Code(let(named, kept), "array", f"some of {items.label}", fields={"Prefix": "string"})
+
+
+def _top(asked: Sequence[Tree], writer: Writer) -> Code:
+    items, key, direction, count = asked
+    if not isinstance(key, str) or direction not in ("max", "min") or not isinstance(count, int):
+        raise UnsupportedError(["the key, direction and count of a choice must be known before"])
+    listed = _numbered(writer.asked(items, "array"), key, writer)
+    later = "<" if direction == "max" else ">"
+    left, right = field("$a.o", key), field("$b.o", key)
+    order = f"{left} {later} {right} or {left} = {right} and $a.i > $b.i"
+    named = {
+        "l": f"[$map({listed.text}, function($o, $i) {{ {{'o': $o, 'i': $i}} }})]",
+        # Of equals, by place: see above.
+        "s": f"[$sort($l, function($a, $b) {{ {order} }})]",
+        "t": f"[$filter($s, function($o, $i) {{ $i < {count} }})]",
+    }
+    kept = "[$sort($t, function($a, $b) { $a.i > $b.i }).o]"
+    return Code(let(named, kept), "array", f"some of {listed.label}", fields=listed.fields)
 
 
 def _tag(items: Code, key: Tree, writer: Writer) -> Code:

@@ -75,6 +75,8 @@ _APPLIED: Final[Mapping[Function, Kind]] = {
     Function.LARGEST: "number",
     Function.NUMBERED: "array",
     Function.WHERE: "array",
+    Function.PICKED: "array",
+    Function.TOP: "array",
     Function.CONTAINS: "boolean",
     Function.SAME_CONTENT: "boolean",
     Function.COLUMN: "array",

@@ -33,6 +33,7 @@ _RESULTS: Final = {
     Function.NUMBERED: "Measured",
     Function.WHERE: "Matching",
     Function.PICKED: "Picked",
+    Function.TOP: "Top",
     Function.TAG: "Tag",
     Function.DIFFERENCE: "Difference",
     Function.REMOVE_PREFIX: "Rest",

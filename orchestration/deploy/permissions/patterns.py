@@ -129,7 +129,9 @@ def _collected(of: Tree, key: str, known: Known) -> str:
             return ANY if known.items is None else _collected(known.items, key, known)
         case Best(items):
             return _collected(items, key, known)
-        case Apply(Function.NUMBERED | Function.WHERE | Function.PICKED, (items, *_)):
+        case Apply(
+            Function.NUMBERED | Function.WHERE | Function.PICKED | Function.TOP, (items, *_)
+        ):
             return _collected(items, key, known)
         case Result(name, "items"):
             step = known.steps.get(name)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from orchestration.errors import Problem
+from orchestration.stages.processing.gate import Direction
 from orchestration.stages.values import Gibibytes, Model, Seconds, Text
+
+RecordedFile: TypeAlias = Annotated[
+    str, StringConstraints(max_length=200, pattern=r"^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$")
+]
+"""A file in every checkpoint, by its path there."""
 
 
 class Bounds(Model):
@@ -37,8 +43,8 @@ class EvaluationMetric(Bounds):
     """A metric beside the one that decides, and the bounds that it must keep."""
 
     path: str | None = Field(default=None, min_length=1, max_length=256)
-    """Its place in the report: ``timing.p95_ms``; by default ``metrics.<name>``. Of a training job,
-    the name of the metric there; by default its own."""
+    """Its place in the report: ``timing.p95_ms``; by default ``metrics.<name>``, and ``<name>`` in
+    a ``recorded`` file. Of a training job, the name of the metric there; by default its own."""
 
 
 class EvaluationSlices(Bounds):
@@ -47,6 +53,20 @@ class EvaluationSlices(Bounds):
     path: str | None = Field(default=None, min_length=1, max_length=256)
     """The place in the report of an object with a number for each slice; by default
     ``slices.<name>``."""
+
+
+class RecordedBest(Model):
+    """The best checkpoints by a number that training has written into each of them."""
+
+    count: int = Field(ge=1, le=500)
+    """So many; the first ones of equals, and none whose number is NaN or infinite."""
+    metric: str = Field(min_length=1, max_length=256)
+    """The number's place in the file: ``val_loss``, or ``metrics.val_loss``."""
+    direction: Direction
+    """``max``: the largest numbers are the best; ``min``: the smallest."""
+    file: RecordedFile = "metrics.json"
+    """The JSON file in each checkpoint, at most 120 KiB; those that the runtime's ``Checkpoints``
+    saves have ``metrics.json``."""
 
 
 class CheckpointSelection(Model):
@@ -58,6 +78,8 @@ class CheckpointSelection(Model):
     """One in so many, counted from the last one, which is always among them."""
     last: int | None = Field(default=None, ge=1, le=800)
     """The most; of these so many, the last ones."""
+    best: RecordedBest | None = None
+    """Of these, the best by what training has written into each."""
 
     @property
     def expression(self) -> str:

@@ -16,6 +16,7 @@ from orchestration.stages.evaluation.comparing import (
     EvaluationMetric,
     EvaluationReport,
     EvaluationSlices,
+    RecordedFile,
 )
 from orchestration.stages.processing.gate import Direction, Threshold
 from orchestration.stages.stage import Context, Stage
@@ -61,7 +62,11 @@ class EvaluationFields(Stage):
     """Beginning of the names of complete checkpoints (``epoch-``, ``checkpoint-``); others are
     ignored."""
     select: CheckpointSelection | None = None
-    """Some of them: ``{every: 5}``, ``{last: 3}``, ``{pattern: "epoch-*0"}``, or all of these."""
+    """Some of them: ``{every: 5}``, ``{last: 3}``, ``{pattern: "epoch-*0"}``, or all of these; and
+    ``{best: {count: 3, metric: val_loss, direction: min}}`` of what training wrote into each."""
+    recorded: RecordedFile | None = None
+    """The JSON file with metrics that training has written into each checkpoint,
+    ``metrics.json``: it is the report, and no job is started."""
     data: Text | None = None
     """S3 URI of the held-back data."""
     image: Text | None = None
@@ -156,7 +161,9 @@ class EvaluationFields(Stage):
     def place(self, name: str) -> Path:
         """Return the place of a metric in the report."""
         own = self.metrics.get(name)
-        return ("metrics", name) if own is None or own.path is None else path_to(own.path)
+        if own is not None and own.path is not None:
+            return path_to(own.path)
+        return ("metrics", name) if self.recorded is None else (name,)
 
     def reported_name(self, name: str) -> str:
         """Return the name of a metric in the training job."""

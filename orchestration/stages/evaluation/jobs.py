@@ -41,6 +41,13 @@ def second_name(stage: EvaluationFields, context: Context, job: str) -> Expressi
     return join(context.name_prefix(stage.name), token)
 
 
+def listed_uri(stage: EvaluationFields) -> Expression[object]:
+    """Return the S3 URI of the checkpoint that the loop is at."""
+    # A listed prefix is the whole key: <prefix>/epoch-0003/
+    bucket = apply(Function.S3_BUCKET, stage.checkpoints)
+    return join("s3://", bucket, "/", cast("Expression[object]", field(Item(), "Prefix")))
+
+
 @dataclass(frozen=True)
 class Evaluating:
     """The job that evaluates one checkpoint, or the final model."""
@@ -83,12 +90,6 @@ class Evaluating:
         """Return the step that runs the job to an end, good or bad: another job judges it."""
         return replace(self.call(step), may_fail=True)
 
-    def checkpoint_uri(self) -> Expression[object]:
-        """Return the S3 URI of the checkpoint that the loop is at."""
-        # A listed prefix is the whole key: <prefix>/epoch-0003/
-        bucket = apply(Function.S3_BUCKET, self.stage.checkpoints)
-        return join("s3://", bucket, "/", cast("Expression[object]", field(Item(), "Prefix")))
-
     def job(self) -> Job:
         """Return the job."""
         stage, context = self.stage, self.context
@@ -124,7 +125,7 @@ class Evaluating:
     def _uri(self) -> Tree:
         if self.champion is not None:
             return self.champion
-        return self.checkpoint_uri() if self._input == "checkpoint" else self.stage.model
+        return listed_uri(self.stage) if self._input == "checkpoint" else self.stage.model
 
     def _arguments(self) -> Sequence[Tree]:
         return (

@@ -20,7 +20,9 @@ _OF_A_JOB: Final = (
     *("arguments", "volume_gib", "max_runtime_s", "environment", "vpc", "wait_for_capacity_h"),
     *("poll_interval_s", "extra_request"),
 )
-_OF_CHECKPOINTS: Final = ("checkpoint_prefix", "select", "max_checkpoints", "max_concurrency")
+_OF_CHECKPOINTS: Final = (
+    *("checkpoint_prefix", "select", "recorded", "max_checkpoints", "max_concurrency"),
+)
 _OTHER_JOBS: Final = ("processing_job", "batch_transform")
 _OF_A_DECISION: Final = ("slices", "failures_allowed", "champion", "report")
 _MODELS: Final = frozenset({"best_checkpoint", "model"})
@@ -80,6 +82,9 @@ def _fields(stage: EvaluationFields) -> Iterator[Problem]:
     if subject == "training_job":
         idle += (*_OF_A_JOB, *_OF_A_DECISION)
         reason = "a training_job's own metrics decide, and no job is started; remove it"
+    elif subject == "checkpoints" and stage.recorded is not None:
+        idle += (*_OF_A_JOB, *_OF_A_DECISION)
+        reason = "the recorded metrics decide, and no job is started; remove it, or recorded"
     else:
         reason = "is for checkpoints, and there is one model; remove it"
         for name in _NEEDED:

@@ -12,11 +12,11 @@ from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import All, Compare, Function, Result, Tree, apply, join
 from orchestration.graph import Call, ForEach, Graph, Operation, Output, Require, Step
 from orchestration.refs import Expression
-from orchestration.stages.evaluation import rules, training_metrics
+from orchestration.stages.evaluation import recorded, rules, training_metrics
 from orchestration.stages.evaluation.champion import Looking
 from orchestration.stages.evaluation.choosing import Many, fragment, single
 from orchestration.stages.evaluation.fields import EvaluationFields, known
-from orchestration.stages.evaluation.jobs import Evaluating
+from orchestration.stages.evaluation.jobs import Evaluating, listed_uri
 from orchestration.stages.evaluation.outputs import (
     CheckpointEvaluationOutputs,
     EvaluationOutputs,
@@ -49,7 +49,7 @@ class CheckpointEvaluation(EvaluationFields):
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
         yield from rules.problems(self)
-        if self.subject == "training_job":
+        if self.subject == "training_job" or self.recorded is not None:
             return
         try:
             Evaluating(self, context).job().request()
@@ -86,7 +86,10 @@ class CheckpointEvaluation(EvaluationFields):
         if self.decided_by_job:
             return self._decided(context)
         rows = Result(f"{self.name}.each", "items")
-        steps = (self._list(), self._some(), self._each(context))
+        each = self._each(context)
+        if self.recorded is not None:
+            each = recorded.reports(self, self._selected(), self._before)
+        steps = (self._list(), self._some(), *self._measured(), each)
         choice = Many(self, rows).choice()
         best = {"best_checkpoint": choice.values["checkpoint"]}
         return fragment(self, steps, choice, {**best, "results": rows})
@@ -121,9 +124,9 @@ class CheckpointEvaluation(EvaluationFields):
                 collect={},
                 max_concurrency=self.max_concurrency,
                 at_most=None if self.select is None else self.max_checkpoints,
-                after=(f"{self.name}.usable",),
+                after=(self._before,),
             )
-            steps += [self._list(), self._few(), each]
+            steps += [self._list(), self._few(), *self._measured(), each]
             bucket = apply(Function.S3_BUCKET, self.checkpoints)
             models = {"bucket": bucket, "checkpoints": self._selected()}
         after = [steps[-1].name]
@@ -171,13 +174,32 @@ class CheckpointEvaluation(EvaluationFields):
 
     def _selected(self) -> Expression[object]:
         """Return the checkpoints to evaluate, of those that were listed."""
+        best = None if self.select is None else self.select.best
+        return self._picked() if best is None else recorded.selected(self, best)
+
+    def _measured(self) -> tuple[Step, ...]:
+        """Return the steps that look into the checkpoints, where that says which are the best."""
+        if self.select is None or self.select.best is None:
+            return ()
+        best = self.select.best
+        look = recorded.measured(self, best, self._picked())
+        return (look,) if self.decided_by_job else (look, recorded.finite(self, best))
+
+    @property
+    def _before(self) -> str:
+        """The name of the step after which the evaluations begin."""
+        measured = self._measured()
+        return measured[-1].name if measured else f"{self.name}.usable"
+
+    def _picked(self) -> Expression[object]:
+        """Return the checkpoints that were listed, or some of them by their names."""
         listed, select = Result(f"{self.name}.list", "found"), self.select
         if select is None:
             return listed
         return apply(Function.PICKED, listed, select.expression, select.every, select.last or 0)
 
     def _some(self) -> Require:
-        count = apply(Function.COUNT, self._selected())
+        count = apply(Function.COUNT, self._picked())
         cause = join(
             f"stage {self.name} expected 1 to {self.max_checkpoints} checkpoints below ",
             known(self.checkpoints),
@@ -194,7 +216,7 @@ class CheckpointEvaluation(EvaluationFields):
 
     def _few_enough(self, usable: Expression[bool]) -> Expression[bool]:
         """Return the condition of a list that some were selected of: it may have been longer."""
-        count = apply(Function.COUNT, self._selected())
+        count = apply(Function.COUNT, self._picked())
         return All((usable, Compare("le", count, self.max_checkpoints)))
 
     def _few(self) -> Require:
@@ -219,10 +241,10 @@ class CheckpointEvaluation(EvaluationFields):
             items=self._selected(),
             body=Graph((evaluating.call(job), report)),
             collect={
-                "checkpoint": evaluating.checkpoint_uri(),
+                "checkpoint": listed_uri(self),
                 **{column: Result(report.name, column) for column in self.measured()},
             },
             max_concurrency=self.max_concurrency,
             at_most=None if self.select is None else self.max_checkpoints,
-            after=(f"{self.name}.usable",),
+            after=(self._before,),
         )
