@@ -12,21 +12,22 @@ from typing import ClassVar, cast
 from typing_extensions import override
 
 from orchestration.errors import PipelineError, Problem
-from orchestration.expressions import Function, Result, Tree, apply, join
-from orchestration.graph import Call, Operation, Output, Permission, Step
+from orchestration.expressions import Result, Tree
+from orchestration.graph import Call, Operation, Output, Step
 from orchestration.refs import Expression, Ref
 from orchestration.stages.endpoints import code
 from orchestration.stages.endpoints.alarms import Watch
 from orchestration.stages.endpoints.applying import Applying
-from orchestration.stages.endpoints.asking import queued
 from orchestration.stages.endpoints.cases import SmokeTest
 from orchestration.stages.endpoints.checking import Checking
 from orchestration.stages.endpoints.fields import DeploymentFields, DeploymentRequests
 from orchestration.stages.endpoints.making import Made
 from orchestration.stages.endpoints.pruning import Pruning
-from orchestration.stages.endpoints.scaling import Scaling
 from orchestration.stages.endpoints.states import States
 from orchestration.stages.endpoints.trials import Trying
+from orchestration.stages.hosting.fields import Asynchronous
+from orchestration.stages.hosting.queueing import Queued
+from orchestration.stages.hosting.scaling import Scaling
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.registry import packages
 from orchestration.stages.stage import SAMPLE, Context, Fragment
@@ -132,9 +133,13 @@ class Deployment(DeploymentFields):
         if context.tags and self.update is not None:
             steps.append(states.tagged((steps[-1].name,)))
         if self.smoke_test is not None:
-            steps += self._asked(made, self.smoke_test, steps[-1].name)
+            if self.asynchronous is None:
+                steps.append(self._invoke(made.endpoint, self.smoke_test, steps[-1].name))
+            else:
+                queued = self._queued(made, self.smoke_test, self.asynchronous)
+                steps += queued.steps((steps[-1].name,))
+                permissions += queued.permissions
             values["answer"] = Result(steps[-1].name, "answer")
-            permissions += self._reads_answers()
         if self.update is not None and self.update.keep is not None:
             alarms = () if self.update.alarms is None else self.update.alarms.made
             steps += Pruning(made, self.update.keep, alarms).steps((steps[-1].name,))
@@ -172,20 +177,9 @@ class Deployment(DeploymentFields):
             tags=made.context.tag_list(self.name),
         )
 
-    def _asked(self, made: Made, test: SmokeTest, after: str) -> tuple[Call, ...]:
-        """Return the steps of the smoke test; the last one has the answer."""
-        if self.asynchronous is None:
-            return (self._invoke(made.endpoint, test, after),)
+    def _queued(self, made: Made, test: SmokeTest, queue: Asynchronous) -> Queued:
         place = made.context.location(self.name, "smoke_test.json")
-        return queued(self.name, test, made.endpoint, self.asynchronous, place, (after,))
-
-    def _reads_answers(self) -> tuple[Permission, ...]:
-        """Return what S3 asks of those who wait for an object: else, a missing one is denied."""
-        if self.asynchronous is None:
-            return ()
-        bucket = apply(Function.S3_BUCKET, self.asynchronous.output_uri)
-        place = join("arn:{partition}:s3:::", bucket)
-        return (Permission(actions=("s3:ListBucket",), resources=(place,)),)
+        return Queued(self.name, test, made.endpoint, queue, place)
 
     def _invoke(self, endpoint: Text, test: SmokeTest, after: str) -> Call:
         return Call(

@@ -464,6 +464,33 @@ def test_a_queue_is_answered_into_s3_and_tells_topics(shop: Shop) -> None:
     assert told["invocationStatus"] == "Failed"
 
 
+@pytest.mark.parametrize(
+    ("failures", "error", "cause"),
+    [
+        (None, "AnswerMissing", "the endpoint serves, and has not answered the smoke_test"),
+        (
+            *("s3://models/failures", "AnswerFailed"),
+            "stage deploy: the endpoint serves, and answered the smoke_test with an error: ",
+        ),
+    ],
+)
+def test_a_smoke_test_from_a_queue_that_is_not_answered_fails_the_run(
+    failures: str | None, error: str, cause: str, shop: Shop
+) -> None:
+    queue = {"output_uri": "s3://models/answers", "failure_uri": failures}
+    report = shop.deploy(
+        "one",
+        {"baking_s": 0},
+        asynchronous={name: uri for name, uri in queue.items() if uri is not None},
+        smoke_test={"request": 13},
+    )
+    assert (report.state, report.error) == ("failed", error)
+    assert report.cause is not None
+    assert cause in report.cause
+    assert ("this model answers nothing" in report.cause) is (failures is not None)
+    assert shop.describe()["EndpointStatus"] == "InService"
+
+
 def test_an_endpoint_without_instances_serves(shop: Shop) -> None:
     serverless: dict[str, Any] = {"instance_type": None, "serverless": {"memory_mb": 1024}}
     for model in ("one", "two"):

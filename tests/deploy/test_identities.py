@@ -23,7 +23,7 @@ from orchestration import (
 from orchestration.deploy import Account
 from orchestration.deploy.identities import WHO, Identity, identities
 from orchestration.local.policies.evaluation import Need, allows
-from orchestration.stages.endpoints.hosting import Asynchronous, DataCapture
+from orchestration.stages.hosting.fields import Asynchronous, DataCapture
 from tests.conformance import pipelines as conformance
 from tests.deploy import pipelines
 from tests.deploy.permissions.possible import possible

@@ -10,7 +10,10 @@ from pydantic import ValidationError
 
 from orchestration import Deployment
 from orchestration.checks.requests import violations
+from orchestration.expressions import evaluate
+from orchestration.expressions.evaluate import Values
 from orchestration.graph import all_steps
+from orchestration.stages.stage import SAMPLE
 from tests.stages.test_endpoint_updates import calls, deployment, pipeline
 
 SCALED = {"max_instances": 4, "invocations_per_minute": 100}
@@ -123,6 +126,28 @@ def test_requests_that_wait_are_what_an_asynchronous_endpoint_scales_by() -> Non
     assert followed["MetricName"] == "ApproximateBacklogSizePerInstance"
     assert followed["Dimensions"] == [{"Name": "EndpointName", "Value": "shop"}]
     assert not list(stage.check())
+
+
+def test_a_failure_is_looked_for_again_and_again_while_an_answer_is_awaited() -> None:
+    stage = deployment(**QUEUED, smoke_test={"request": 1})
+    made = {name: call for name, call in calls(stage).items() if "answer" in name}
+    waits = [call.retry.busy_timeout_s for call in made.values()]
+    assert (waits, sum(waits)) == ([30, 60, 120, 240, 450], 900)
+    looks = [name for name in calls(stage) if "failure" in name]
+    assert len(looks) == len(waits) - 1
+    [last] = [call for call in made.values() if not call.recoveries]
+    assert last.failure is not None
+    assert last.failure.error == "AnswerMissing"
+    allowed = {
+        evaluate(resource, Values({}, {}, ""))
+        for permission in stage.lower(SAMPLE).permissions
+        if permission.actions == ("s3:ListBucket",)
+        for resource in permission.resources
+    }
+    assert allowed == {"arn:{partition}:s3:::b"}
+    without = {"output_uri": "s3://b/answers"}
+    alone = calls(deployment(**{**QUEUED, "asynchronous": without}, smoke_test={"request": 1}))
+    assert [call.retry.busy_timeout_s for n, call in alone.items() if "answer" in n] == [900]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, cast
 
-from orchestration.expressions import All, Compare, Function, Result, Tree, apply, join
+from orchestration.expressions import All, Compare, Result, Tree, join
 from orchestration.expressions.scalars import text
 from orchestration.graph import (
     Call,
@@ -15,17 +15,12 @@ from orchestration.graph import (
     Output,
     Recovery,
     Require,
-    Retry,
     Step,
 )
 from orchestration.refs import Expression
-from orchestration.stages.endpoints.cases import OK, Case, SmokeTest, place_of
-from orchestration.stages.endpoints.hosting import Asynchronous
+from orchestration.stages.endpoints.cases import OK, Case, place_of
 from orchestration.stages.values import Text
 
-_ANSWERS_WITHIN_S: Final = 900.0
-"""Seconds that SageMaker gives a request by default: botocore's InvocationTimeoutSeconds, 1.43."""
-_NO_ANSWER: Final = "NoSuchKey"
 _JSON: Final = "application/json"
 _ANSWERED: Final = Output(("NewSessionId",), kind="string", default="an answer")
 """In few responses (those that open a session), and empty where a model refuses as it should."""
@@ -96,64 +91,6 @@ class Asking:
             cause=join(f"case {number}", *words, "; ", self.remedy),
             after=after,
         )
-
-
-def queued(
-    stage: str,
-    test: SmokeTest,
-    endpoint: Text,
-    asynchronous: Asynchronous,
-    place: Expression[str],
-    after: tuple[str, ...],
-) -> tuple[Call, Call, Call]:
-    """Return the steps that put a request into an endpoint's queue, and read its answer from S3.
-
-    ``place`` is the S3 URI that the request gets.
-    """
-    written = Call(
-        name=f"{stage}.request",
-        operation=Operation(
-            "s3", "PutObject", {**_at(place, place), "Body": cast(Tree, test.body)}
-        ),
-        after=after,
-    )
-    asked: dict[str, Tree] = {
-        "EndpointName": endpoint,
-        "InputLocation": place,
-        "ContentType": test.content_type,
-        "Accept": _JSON,
-    }
-    invoked = Call(
-        name=f"{stage}.invoke",
-        operation=Operation("sagemaker-runtime", "InvokeEndpointAsync", asked),
-        outputs={"location": Output(("OutputLocation",), kind="string")},
-        after=(written.name,),
-    )
-    waiting = Retry(
-        busy=(ErrorPattern(_NO_ANSWER),), busy_interval_s=10.0, busy_timeout_s=_ANSWERS_WITHIN_S
-    )
-    answered = Call(
-        name=f"{stage}.answer",
-        operation=Operation(
-            "s3",
-            "GetObject",
-            _at(asynchronous.output_uri, Result(invoked.name, "location")),
-            decrypts=asynchronous.kms_key,
-        ),
-        outputs={"answer": Output(("Body",), parse=True)},
-        retry=waiting,
-        failure=Failure(
-            error="AnswerMissing",
-            remedy="the endpoint serves, and has not answered the smoke_test; see its log, and the "
-            "answers that are errors beside the others",
-            only=_NO_ANSWER,
-        ),
-    )
-    return written, invoked, answered
-
-
-def _at(bucket: Tree, key: Tree) -> dict[str, Tree]:
-    return {"Bucket": apply(Function.S3_BUCKET, bucket), "Key": apply(Function.S3_KEY, key)}
 
 
 def _refusals(status: int) -> tuple[Recovery, ...]:

@@ -8,13 +8,9 @@ from pydantic import Field
 
 from orchestration.graph import Operation
 from orchestration.stages.endpoints.cases import SmokeTest
-from orchestration.stages.endpoints.hosting import (
-    Asynchronous,
-    Autoscaling,
-    DataCapture,
-    Serverless,
-)
 from orchestration.stages.endpoints.updates import EndpointUpdate
+from orchestration.stages.hosting.autoscaling import Autoscaling
+from orchestration.stages.hosting.fields import Asynchronous, DataCapture, Serverless
 from orchestration.stages.stage import Context, Stage
 from orchestration.stages.training.container import Framework
 from orchestration.stages.values import (

@@ -9,8 +9,8 @@ from typing import Final
 from orchestration.expressions import Tree, join
 from orchestration.graph import Call, Operation, Permission
 from orchestration.refs import Expression
-from orchestration.stages.endpoints.hosting import Autoscaling
 from orchestration.stages.endpoints.making import Made
+from orchestration.stages.hosting.autoscaling import Autoscaling
 
 _TARGET: Final = "application-autoscaling:RegisterScalableTarget"
 _POLICY: Final = "application-autoscaling:PutScalingPolicy"
