@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from orchestration.stages.endpoints.updates import EndpointAlarms, EndpointUpdate
     from orchestration.stages.evaluation.comparing import EvaluationMetric
     from orchestration.stages.evaluation.stage import CheckpointEvaluation
+    from orchestration.stages.flow.failing import Fail
+    from orchestration.stages.flow.pausing import Pause
     from orchestration.stages.lustre import ExistingFileSystem, LustreLink, NewFileSystem
     from orchestration.stages.options import (
         AirflowOptions,
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
         StepFunctionsOptions,
     )
     from orchestration.stages.outputs import Outputs, output
-    from orchestration.stages.pausing import Pause
     from orchestration.stages.people import Announcement, Approval
     from orchestration.stages.processing.fields import (
         ProcessingCluster,
@@ -91,7 +92,8 @@ _NAMES = {
         "Outputs",
         "output",
     ),
-    "pausing": ("Pause",),
+    "flow.failing": ("Fail",),
+    "flow.pausing": ("Pause",),
     "people": (
         "Announcement",
         "Approval",
@@ -200,6 +202,7 @@ __all__ = [
     "EvaluationMetric",
     "ExistingFileSystem",
     "Experiment",
+    "Fail",
     "FileSystemChannel",
     "Fragment",
     "Framework",

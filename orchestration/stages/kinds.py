@@ -40,7 +40,8 @@ OWN: Final[Mapping[str, str]] = {
     "model_registration": "orchestration.stages.registry:ModelRegistration",
     "model_approval": "orchestration.stages.registry:ModelApproval",
     "tuning_job": "orchestration.stages.tuning:TuningJob",
-    "pause": "orchestration.stages.pausing:Pause",
+    "fail": "orchestration.stages.flow.failing:Fail",
+    "pause": "orchestration.stages.flow.pausing:Pause",
 }
 """The kinds of this package, each with its module, which is imported when it is asked for."""
 

@@ -50,6 +50,7 @@ def test_what_the_sdk_writes_becomes_a_pipeline_for_both_backends(abalone: Impor
         "abalone_register_register_mode": "aws_call",
         "abalone_score": "aws_call",
         "tell": "aws_call",
+        "abalone_fail": "fail",
         "again": "aws_call",
     }
 
@@ -114,6 +115,15 @@ def test_a_branch_is_a_condition(abalone: Imported) -> None:
     }
 
 
+def test_a_step_that_fails_is_a_stage_that_does(abalone: Imported) -> None:
+    stages = abalone.description["stages"]
+    assert stages["abalone_fail"] == {
+        "kind": "fail",
+        "when": {"not": stages["abalone_score"]["when"]},
+        "cause": {"join": ["Execution failed due to MSE > ", {"parameter": "mse_threshold"}]},
+    }
+
+
 def test_all_that_is_otherwise_is_told(abalone: Imported) -> None:
     assert told(abalone) == {
         "Parameters[0].Name": "is called processing_instance_count here",
@@ -135,7 +145,6 @@ def test_all_that_is_otherwise_is_told(abalone: Imported) -> None:
         "Steps[3].Arguments.StoppingCondition": (
             "is added by the pipeline: {'MaxRuntimeInSeconds': 86400}"
         ),
-        "Steps[4].Arguments.ElseSteps[0]": "AbaloneFail: no stage does what a Fail step does",
         "Steps[4].Arguments.IfSteps[1]": (
             "abalone_register_register_mode is an aws_call that makes the step's request as it is; "
             "model_registration does more"

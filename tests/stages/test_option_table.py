@@ -66,7 +66,7 @@ def pipeline(folder: Path, stage: str, option: str | None = None) -> Pipeline:
         "name": "p",
         "workspace": "s3://b/w",
         "role": ROLE,
-        "parameters": {"marked": {}, "marked_list": {"type": "array"}},
+        "parameters": {"marked": {}, "marked_list": {"type": "array"}, "given": {}},
         "stages": stages,
     }
     inner = {"name": "inner", "workspace": "s3://b/i", "stages": {"a": zero}}

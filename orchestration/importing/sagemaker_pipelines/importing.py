@@ -16,6 +16,7 @@ from orchestration.importing.sagemaker_pipelines.calls import JOBS
 from orchestration.importing.sagemaker_pipelines.stages import stage_of
 from orchestration.importing.sagemaker_pipelines.steps import Step, snake, steps_of
 from orchestration.importing.sagemaker_pipelines.values import (
+    TYPED,
     Values,
     parameter_notes,
     parameters_of,
@@ -111,7 +112,7 @@ class _Made:
 
     def _is_typed(self, stage: str) -> bool:
         kind: str = self.description["stages"][stage]["kind"]
-        return kind != "aws_call"
+        return self.stages[stage].kind in TYPED and kind != "aws_call"
 
     def _placed(self, problem: Problem) -> Problem:
         """Return a problem with the place of its step in the definition."""

@@ -172,6 +172,8 @@ def _call(step: Step, request: Mapping[str, Any], values: Values) -> dict[str, A
                 "request": {"FunctionName": step.given["FunctionArn"], "Payload": dict(request)},
                 **({"results": dict(asked)} if asked else {}),
             }
+        case "Fail":
+            return {"kind": "fail", "cause": request.get("ErrorMessage", "")}
         case "EMR" if "ClusterId" in request and "StepConfig" in request:
             return _emr(step, request)
         case _:

@@ -1,0 +1,1 @@
+"""Stages that call nothing: they hold a run up, or end it."""

@@ -1,0 +1,51 @@
+"""``fail`` ends a run with the same words on every backend, and lets it pass else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestration import Pipeline
+from orchestration.local import EmbeddedAws
+from orchestration.local.airflow import LocalAirflow
+from orchestration.local.run import On, run
+
+pytestmark = pytest.mark.slow
+
+SEND: dict[str, Any] = {"kind": "aws_call", "service": "sqs", "operation": "SendMessage"}
+REQUEST: dict[str, Any] = {"QueueUrl": {"parameter": "queue"}, "MessageBody": "later"}
+PIPELINE = Pipeline.parse(
+    {
+        "name": "guarded",
+        "region": "us-east-1",
+        "workspace": "s3://bucket/runs",
+        "parameters": {"queue": {}, "rows": {"type": "number"}, "unit": {}},
+        "stages": {
+            "few": {
+                "kind": "fail",
+                "when": {"less": [{"parameter": "rows"}, 10]},
+                "error": "TooFewRows",
+                "cause": {"join": ["only ", {"parameter": "rows"}, " ", {"parameter": "unit"}]},
+            },
+            "later": {**SEND, "after": ["few"], "request": REQUEST},
+        },
+    }
+)
+UNIT = "rows {% 'of' %} {{ text }}"
+
+
+@pytest.mark.parametrize("on", ["direct", "step-functions", "airflow"])
+@pytest.mark.parametrize("rows", [3, 30])
+def test_a_run_fails_with_the_words_of_the_stage(rows: int, on: On, airflow: LocalAirflow) -> None:
+    with EmbeddedAws(time_scale=0.01) as aws:
+        queue = aws.client("sqs").create_queue(QueueName="later")["QueueUrl"]
+        given = {"queue": queue, "rows": rows, "unit": UNIT}
+        report = run(PIPELINE, on=on, aws=aws, airflow=airflow, parameters=given)
+        sent = aws.client("sqs").receive_message(QueueUrl=queue).get("Messages", [])
+    if rows < 10:
+        assert (report.state, report.error) == ("failed", "TooFewRows")
+        assert report.cause == f"only 3 {UNIT}"
+    else:
+        assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+    assert len(sent) == (rows >= 10)
