@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.version import Version
 
 from orchestration.airflow import dag, versions
-from orchestration.errors import UnsupportedError
+from orchestration.errors import LocalError, UnsupportedError
 from orchestration.expressions import Item, join
 from orchestration.graph import ForEach, Graph
+from orchestration.local.airflow import LocalAirflow
+from tests.airflow.scripted_aws import ScriptedAws
 from tests.airflow.workflows import file_system, training, workflow
 
 LOOP = ForEach(
@@ -60,3 +63,16 @@ def test_nor_do_those_of_a_loop_over_several_tasks(monkeypatch: pytest.MonkeyPat
     )
     tasks: Any = dag(workflow(guarded)).task_dict
     assert tasks["g.job"].deferrable is False
+
+
+def test_a_local_airflow_builds_one_version_of_its_api(
+    airflow: LocalAirflow, aws: ScriptedAws, tmp_path: Path
+) -> None:
+    asking = tmp_path / "asking.py"
+    asking.write_text(
+        "from airflow.sdk.execution_time.supervisor import in_process_api_server\n"
+        "built = in_process_api_server().app.router.versioned_routers\n"
+        "raise ImportError(f'versions: {len(built)}')\n"
+    )
+    with pytest.raises(LocalError, match=r"versions: 1$"):
+        airflow.run(asking, aws=aws)

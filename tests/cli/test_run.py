@@ -10,6 +10,7 @@ import pytest
 from orchestration import LocalError, Pipeline
 from orchestration.errors import DeployError
 from orchestration.local import EmbeddedAws, Fault
+from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import On, Progress, run
 from tests.cli.conftest import ROOT, Command
 
@@ -24,13 +25,16 @@ def parameters(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("on", BACKENDS)
-def test_a_run_is_reported_by_stage(aws: EmbeddedAws, staging: Path, data: Path, on: On) -> None:
+def test_a_run_is_reported_by_stage(
+    aws: EmbeddedAws, airflow: LocalAirflow, staging: Path, data: Path, on: On
+) -> None:
     changes: list[Progress] = []
     report = run(
         Pipeline.load(staging),
         on=on,
         parameters=parameters(on),
         aws=aws,
+        airflow=airflow,
         uploads={f"s3://data-{on}/set": data},
         run_id=f"good-{on}",
         on_progress=changes.append,
@@ -59,7 +63,7 @@ def test_a_run_is_reported_by_stage(aws: EmbeddedAws, staging: Path, data: Path,
 
 @pytest.mark.parametrize("on", BACKENDS)
 def test_a_failed_run_is_reported_and_not_raised(
-    aws: EmbeddedAws, staging: Path, data: Path, on: On
+    aws: EmbeddedAws, airflow: LocalAirflow, staging: Path, data: Path, on: On
 ) -> None:
     aws.inject(REFUSED)
     name = f"bad-{on}"
@@ -68,6 +72,7 @@ def test_a_failed_run_is_reported_and_not_raised(
         on=on,
         parameters=parameters(name),
         aws=aws,
+        airflow=airflow,
         uploads={f"s3://data-{name}/set/": data},
         run_id=name,
     )

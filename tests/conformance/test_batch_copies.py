@@ -161,9 +161,8 @@ def contents(aws: EmbeddedAws) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def everywhere() -> Iterator[dict[Backend, Ran]]:
-    with LocalAirflow() as airflow:
-        yield {backend: performed(backend, airflow) for backend in BACKENDS}
+def everywhere(airflow: LocalAirflow) -> dict[Backend, Ran]:
+    return {backend: performed(backend, airflow) for backend in BACKENDS}
 
 
 def test_versions_are_copied_the_same_on_every_driver(everywhere: dict[Backend, Ran]) -> None:

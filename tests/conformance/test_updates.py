@@ -128,11 +128,11 @@ class Shop:
 
     @contextmanager
     def asked(self) -> Iterator[set[str]]:
-        """Keep asking; yield the answers."""
+        """Keep asking, a few times within each of the simulated minutes; yield the answers."""
         stop, answers = threading.Event(), set[str]()
 
         def keep() -> None:
-            while not stop.is_set():
+            while not stop.wait(0.02):
                 answers.add(self.ask())
 
         thread = threading.Thread(target=keep)

@@ -125,7 +125,30 @@ def _warm_up() -> None:
     if not hasattr(supervisor.in_process_api_server, "cache_info"):
         # Airflow 3.2 makes its API anew for each task, three seconds of a processor; 3.3 keeps it.
         supervisor.in_process_api_server = functools.lru_cache(1)(supervisor.in_process_api_server)
+    _keep_the_newest_version()
     asyncio.run(_first_request(supervisor.in_process_api_server().atransport))
+
+
+def _keep_the_newest_version() -> None:
+    """Let Airflow build the newest version of its API only.
+
+    Airflow 3.3 builds nine, since a worker may be of an older release, which takes four seconds of
+    a processor; here the worker is this process. `tests/airflow/test_versions.py` says so when
+    there are several again.
+    """
+    from airflow.api_fastapi.execution_api import versions
+    from airflow.api_fastapi.execution_api.routes import execution_api_router
+    from cadwyn import HeadVersion, Version, VersionBundle
+    from cadwyn.route_generation import _DELETED_ROUTE_TAG
+
+    newest = versions.bundle.versions[0].value
+    versions.bundle = VersionBundle(HeadVersion(), Version(newest))
+    # Routes of older versions only, which Cadwyn expects to find in one.
+    execution_api_router.routes = [
+        route
+        for route in execution_api_router.routes
+        if _DELETED_ROUTE_TAG not in getattr(route, "tags", ())
+    ]
 
 
 async def _first_request(transport: httpx.AsyncBaseTransport) -> None:
