@@ -31,7 +31,7 @@ def install(clock: Clock, activity: Activity, endpoint_url: str, *, enforced: bo
         status_events,
         timing,
     )
-    from orchestration.local.engine.machines import logs
+    from orchestration.local.engine.machines import logs, versions
     from orchestration.local.engine.tasks import clients, optimised
 
     default_user_config["stepfunctions"] = {"execute_state_machine": True}
@@ -48,6 +48,7 @@ def install(clock: Clock, activity: Activity, endpoint_url: str, *, enforced: bo
     fields.install()
     timing.install(clock)
     logs.install()
+    versions.install()
     definitions.install()
     optimised.install(activity)
     clients.install(endpoint_url, enforced=enforced)

@@ -151,8 +151,10 @@ def _describe_for_execution(self: Any) -> ActionResult:
     """Describe the state machine as it was when the execution started."""
     backend, arn = self.stepfunction_backend, self._get_param("executionArn")
     machine = backend.describe_execution(arn).state_machine
+    revision = {} if machine.revision is None else {"revisionId": machine.revision}
     return ActionResult(
         {
+            **revision,
             "stateMachineArn": machine.arn,
             "name": machine.name,
             "definition": machine.definition,

@@ -14,6 +14,7 @@ from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommu
 
 from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject
 from orchestration.local.engine.deliveries import dispatch
+from orchestration.local.engine.machines.versions import started_by
 from orchestration.local.engine.seams import replace
 from orchestration.local.engine.tasks.values import iso
 
@@ -32,6 +33,9 @@ def install() -> None:
 def _event(execution: Any) -> JsonObject:
     # The input may be left out of an event; here it always is.
     detail = {
+        "stateMachineVersionArn": None,
+        "stateMachineAliasArn": None,
+        **started_by(execution),
         "executionArn": execution.exec_arn,
         "stateMachineArn": execution.state_machine.arn,
         "name": execution.name,

@@ -35,11 +35,20 @@ _RESOURCES: Final[Mapping[str, Mapping[str, str]]] = {
                 "DeleteStateMachine",
                 "DescribeStateMachine",
                 "ListExecutions",
+                "ListStateMachineAliases",
+                "ListStateMachineVersions",
+                "PublishStateMachineVersion",
                 "StartExecution",
                 "UpdateStateMachine",
             ),
             "{stateMachineArn}",
         ),
+        **dict.fromkeys(
+            ("DeleteStateMachineAlias", "DescribeStateMachineAlias", "UpdateStateMachineAlias"),
+            "{stateMachineAliasArn}",
+        ),
+        "CreateStateMachineAlias": "{routedVersionArn}",
+        "DeleteStateMachineVersion": "{stateMachineVersionArn}",
         **dict.fromkeys(("DescribeExecution", "StopExecution"), "{executionArn}"),
         **dict.fromkeys(("ListTagsForResource", "TagResource"), "{resourceArn}"),
     },
@@ -144,11 +153,31 @@ def _plain(
     if operation not in _RESOURCES[prefix]:
         raise Unknown(prefix, operation)
     fields = {"GroupName": "default", **request, "account": account, "place": place}
+    if operation == "CreateStateMachineAlias":
+        fields["routedVersionArn"] = request["routingConfiguration"][0]["stateMachineVersionArn"]
     resource = _RESOURCES[prefix][operation].format_map(fields)
-    yield Need(named, resource)
+    if prefix == "states":
+        yield from _qualified(named, resource, published=bool(request.get("publish")))
+    else:
+        yield Need(named, resource)
     field = _TAKEN.get((prefix, operation))
     for role in _values(request, field) if field else ():
         yield _passed(role, prefix)
+
+
+def _qualified(named: str, arn: str, *, published: bool) -> Iterator[Need]:
+    """Yield the needs of a call by a version or an alias, which IAM asks of the state machine.
+
+    https://docs.aws.amazon.com/step-functions/latest/dg/auth-version-alias.html
+    """
+    parts = arn.split(":")
+    resource, qualifier = (arn, "")
+    if parts[5] == "stateMachine":
+        resource, qualifier = ":".join(parts[:7]), ":".join(parts[7:])
+    context = {"states:StateMachineQualifier": qualifier} if qualifier else {}
+    yield Need(named, resource, context)
+    if published:
+        yield Need("states:PublishStateMachineVersion", resource)
 
 
 def _passed(role: str, service: str) -> Need:

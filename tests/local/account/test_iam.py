@@ -10,6 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from orchestration.local import EmbeddedAws
+from orchestration.local.iam.needs import needs
 from orchestration.local.policies.evaluation import Need, allows
 
 OBJECT = "arn:aws:s3:::bucket/data/a*b/one"
@@ -245,3 +246,41 @@ def test_a_machine_that_waits_for_jobs_needs_the_rules_of_its_role(enforcing: Em
     )
     assert code == "AccessDeniedException"
     assert message == f"'{arn}' is not authorized to create managed-rule."
+
+
+LIVE = {"StringEquals": {"states:StateMachineQualifier": "live"}}
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (allow("states:StartExecution", ARN), True),
+        (allow("states:StartExecution", ARN, Condition=LIVE), True),
+        (allow("states:StartExecution", f"{ARN}:live"), False),
+    ],
+)
+def test_an_alias_is_authorised_by_its_state_machine(
+    statement: dict[str, Any], expected: bool
+) -> None:
+    request = {"stateMachineArn": f"{ARN}:live"}
+    [need] = needs("stepfunctions", "StartExecution", request, "123456789012", "us-east-1")
+    assert allowed(need, statement) is expected
+    [plain] = needs(
+        "stepfunctions", "StartExecution", {"stateMachineArn": ARN}, "123456789012", "us-east-1"
+    )
+    assert not allowed(plain, allow("states:StartExecution", ARN, Condition=LIVE))
+
+
+def test_an_update_that_publishes_needs_both_permissions() -> None:
+    request = {"stateMachineArn": ARN, "publish": True}
+    wanted = needs("stepfunctions", "UpdateStateMachine", request, "123456789012", "us-east-1")
+    actions = ["states:UpdateStateMachine", "states:PublishStateMachineVersion"]
+    assert [(need.action, need.resource) for need in wanted] == [(each, ARN) for each in actions]
+    route = [{"stateMachineVersionArn": f"{ARN}:3", "weight": 100}]
+    for operation, named in (
+        ("CreateStateMachineAlias", {"routingConfiguration": route}),
+        ("UpdateStateMachineAlias", {"stateMachineAliasArn": f"{ARN}:live"}),
+        ("DeleteStateMachineVersion", {"stateMachineVersionArn": f"{ARN}:3"}),
+    ):
+        [need] = needs("stepfunctions", operation, named, "123456789012", "us-east-1")
+        assert (need.action, need.resource) == (f"states:{operation}", ARN)

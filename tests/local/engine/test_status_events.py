@@ -48,5 +48,6 @@ def test_a_rule_starts_its_target_after_a_failure_only(aws: EmbeddedAws, given: 
     if given is None:
         assert received["detail"]["executionArn"] == execution
         assert received["detail"]["error"] == "Broken"
+        assert received["detail"]["stateMachineVersionArn"] is None
     else:
         assert received == json.loads(given)

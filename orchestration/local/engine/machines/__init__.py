@@ -1,1 +1,1 @@
-"""State machines themselves: their logging."""
+"""State machines themselves: their logging, their versions and aliases."""

@@ -34,6 +34,7 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.resou
 from moto.stepfunctions.parser.asl.eval.program_state import ProgramEnded, ProgramRunning
 
 from orchestration.local.account.activity import Activity
+from orchestration.local.engine.machines.versions import unqualified
 from orchestration.local.engine.seams import replace
 from orchestration.local.engine.tasks import fields
 from orchestration.local.engine.tasks.aws_sdk import AwsSdk
@@ -217,7 +218,7 @@ class States(_Plain, state_task_service_sfn.StateTaskServiceSfn):
 
     def _abandon(self, env: Any, resource_runtime_part: Any, parameters: Any) -> None:
         machine, name = parameters["stateMachineArn"], parameters["name"]
-        arn = machine.replace(":stateMachine:", ":execution:") + f":{name}"
+        arn = unqualified(machine).replace(":stateMachine:", ":execution:") + f":{name}"
         call = Call("stepfunctions", "StopExecution", resource_runtime_part.region)
         try:
             call.send({"executionArn": arn})
