@@ -13,8 +13,8 @@ read it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,6 +57,11 @@ class RunFile:
 
     def __bool__(self) -> bool:
         return bool(self.parameters or self.uploads)
+
+    def without(self, names: Container[str]) -> RunFile:
+        """Leave out parameters, of a pipeline of which only a part is run."""
+        kept = {name: value for name, value in self.parameters.items() if name not in names}
+        return replace(self, parameters=kept)
 
     def parameters_of(self, specs: Sequence[ParameterSpec]) -> dict[str, ParameterValue]:
         """Return the parameters of a pipeline; those that it lacks, or of other types, are errors.

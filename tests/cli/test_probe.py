@@ -132,10 +132,14 @@ def test_a_model_without_a_formula_is_planned_by_its_probe(
     assert shown.err.startswith("1 x ml.g")
     assert "20 steps, 60 min at most, $" in shown.err
     file = pipeline.parent / "measured.json"
-    said = orchestrate(
-        "probe", pipeline, "-p", "bucket=work", "-p", "unused=x", "--jobs", 1, "--steps", 4,
-        "--measurements", file,
-    )  # fmt: skip
+    run_yaml = pipeline.parent / "run.yaml"
+    run_yaml.write_text("parameters: {bucket: work, unused: x, other: y}")
+    probe = ("probe", pipeline, "--jobs", 1, "--steps", 4, "--measurements", file)
+    refused = orchestrate(*probe)
+    assert refused.status == 1
+    assert "run.yaml: parameters.other: unknown parameter" in refused.err
+    run_yaml.write_text("parameters: {bucket: work, unused: x}")
+    said = orchestrate(*probe)
     assert said.status == 0, said.err
     [measured] = read(file)
     planned = orchestrate("plan", pipeline, "--measurements", file, "--json").document["train"]

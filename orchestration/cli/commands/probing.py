@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from orchestration.cli import values
+from orchestration.cli import run_file, values
 from orchestration.cli.commands.account import Profile
 from orchestration.cli.commands.changing import Consent
 from orchestration.cli.commands.planning import measured, show_plans
@@ -20,6 +20,7 @@ from orchestration.cli.commands.running import require_driver, terminable
 from orchestration.cli.naming import stage_modules
 from orchestration.cli.output import FAILED, document, note, require
 from orchestration.cli.progress import following
+from orchestration.cli.run_file import RunFile
 
 if TYPE_CHECKING:
     from orchestration.direct.progress import OnProgress
@@ -81,7 +82,7 @@ def probe(
     if consent.dry_run:
         return
     found: list[Measurement] = []
-    with _account(where, where.region or asked.region) as account:
+    with _account(where, where.region or asked.region, path) as account:
         for each, job in _run(asked, probes, where, account):
             reading = _read(each, job, account.region)
             if reading is not None:
@@ -172,6 +173,8 @@ class _Account:
     session: Any
     region: str | None
     embedded: bool
+    written: RunFile
+    """What ``run.yaml`` gives; nothing in an account at AWS, as in runs."""
     uploads: Mapping[str, Path]
 
     def run(
@@ -212,17 +215,19 @@ class _Account:
 
 
 @contextmanager
-def _account(where: Where, region: str | None) -> Iterator[_Account]:
+def _account(where: Where, region: str | None, pipeline: Path) -> Iterator[_Account]:
     if where.aws:
         require({"boto3": "aws"}, what="probing in your account")
-        yield _Account(Profile(where.profile, region), region, False, {})
+        yield _Account(Profile(where.profile, region), region, False, RunFile(), {})
         return
+    written = run_file.beside(pipeline)
+    uploads = {**written.uploads, **values.uploads(where.uploads)}
     require_driver(Driver.DIRECT)
     from orchestration.local import EmbeddedAws
     from orchestration.local.server.embedded import DEFAULT_REGION
 
     with EmbeddedAws(region=region or DEFAULT_REGION) as aws:
-        yield _Account(aws, aws.region, True, values.uploads(where.uploads))
+        yield _Account(aws, aws.region, True, written, uploads)
 
 
 def _run(
@@ -240,7 +245,12 @@ def _run(
         unused = asked.parameters - used
         pairs = [text for text in where.parameters if text.partition("=")[0] not in unused]
         filled = () if where.aws else ("role",)
-        given = values.parameters(specs, pairs, filled=filled)
+        given = values.parameters(
+            specs,
+            pairs,
+            filled=filled,
+            written=account.written.without(unused).parameters_of(specs),
+        )
         plan = each.plan
         title = f"probe {number} of {len(probes)}: {plan.instance_count} x {plan.instance_type}"
         with terminable(), following(title, ["probe"], live=True) as on_progress:
