@@ -14,7 +14,7 @@ from orchestration.planning.model.configuration import ConfigurationError
 from orchestration.planning.model.shapes import Kind, ModelShape
 from orchestration.planning.model.typical_shapes import of_size, transformer
 
-_ENCODERS = ("bert", "roberta", "deberta", "electra")
+_ENCODERS = ("bert", "roberta", "deberta", "electra", "vit")
 _BOTH = ("t5", "bart", "encoder-decoder", "encdec")
 _LLAMAS = ("llama", "mistral", "mixtral", "qwen", "moe")
 
@@ -77,13 +77,14 @@ def _dense(row: Mapping[str, str]) -> ModelShape:
         flag(row["tied_embeddings"]) is True,
         llama,
         0 if llama else integer(row, "seq_len"),
+        arch != "vit",
     )
 
 
 @lru_cache(maxsize=512)
 def _shape(
     kind: Kind, layers: int, hidden: int, heads: int, kv_heads: int, ffn: int, gated: bool,
-    vocabulary: int, tied: bool, rotary: bool, positions: int,
+    vocabulary: int, tied: bool, rotary: bool, positions: int, has_head: bool,
 ) -> ModelShape:  # fmt: skip
     return ModelShape(
         kind=kind,
@@ -98,6 +99,7 @@ def _shape(
         tied_embeddings=tied,
         rotary=rotary,
         positions=positions,
+        has_head=has_head,
     )
 
 

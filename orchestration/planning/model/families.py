@@ -36,11 +36,19 @@ class Family:
     head_bias: bool = False
     positions: int | None = None
     """Learned positions beyond ``max_position_embeddings``; ``None``: none are learned."""
+    images: bool = False
+    """Samples are images, cut into patches."""
     embedding_norm: bool = False
     final_norm: bool = True
     defaults: Mapping[str, object] = field(default_factory=dict)
     """Values of keys that this family's configurations leave out."""
 
+
+IMAGES: Final[Mapping[str, object]] = {
+    "image_size": 224, "patch_size": 16, "num_channels": 3, "hidden_size": 768,
+    "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
+}  # fmt: skip
+"""Sizes that configurations of vision transformers leave out."""
 
 _LLAMA: Final = Family(
     query_bias="attention_bias", output_bias="attention_bias", ffn_bias="mlp_bias"
@@ -48,6 +56,10 @@ _LLAMA: Final = Family(
 _BERT: Final = Family(
     kind="encoder", gated=False, norm_size=2, tied=True, query_bias=True, output_bias=True,
     ffn_bias=True, positions=0, embedding_norm=True, final_norm=False,
+)  # fmt: skip
+_VIT: Final = Family(
+    kind="encoder", gated=False, norm_size=2, query_bias="qkv_bias", output_bias=True,
+    ffn_bias=True, positions=0, images=True, defaults={**IMAGES, "qkv_bias": True},
 )  # fmt: skip
 _DEEPSEEK: Final = Family(output_bias="attention_bias")
 
@@ -65,6 +77,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "cohere": Family(tied=True, norms=1, query_bias="attention_bias", output_bias="attention_bias"),
     "deepseek_v2": _DEEPSEEK,
     "deepseek_v3": _DEEPSEEK,
+    "deit": _VIT,
     "distilbert": _BERT,
     "falcon": Family(
         gated=False, norm_size=2, tied=True, query_bias="bias", output_bias="bias",
@@ -134,5 +147,6 @@ FAMILIES: Final[Mapping[str, Family]] = {
         ffn_bias="use_bias", defaults={"use_bias": True},
     ),
     "t5": Family(kind="encoder-decoder", tied=True, norms=3, defaults={"d_kv": 64}),
+    "vit": _VIT,
     "xlm-roberta": _BERT,
 }  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from orchestration.planning.model.config_json import ConfigReader
 from orchestration.planning.model.families import FAMILIES
+from orchestration.planning.model.images import as_text, labels, with_patches
 from orchestration.planning.model.shapes import ModelError, ModelShape
 from orchestration.planning.model.without_formula import without_formula
 
@@ -39,6 +40,7 @@ def from_config(config: Mapping[str, object], name: str | None = None) -> ModelS
         )
     conventions = family or FAMILIES["llama"]
     values = {key: value for key, value in config.items() if value is not None}
+    values |= as_text(values, kind)
     reader = ConfigReader({**conventions.defaults, **values}, conventions, kind)
     shape = _shape(reader, name or str(config.get("_name_or_path") or kind or "model"))
     return shape if family is not None else replace(shape, approximate=True)
@@ -120,6 +122,8 @@ def _with_vectors(reader: ConfigReader, shape: ModelShape) -> ModelShape:
         encoder_layer_vectors=2 * norm + attention + ffn,
         other_parameters=other,
     )
+    if family.images:
+        return with_patches(reader, shape)
     return _with_encoder_head(reader, shape) if family.kind == "encoder" else shape
 
 
@@ -147,7 +151,5 @@ def _with_encoder_head(reader: ConfigReader, shape: ModelShape) -> ModelShape:
         return replace(shape, head_projection=hidden * hidden, other_parameters=other + vectors)
     if reader.kind == "distilbert" and reader.architecture.endswith("Model"):
         return replace(shape, other_parameters=other)
-    labels = reader.config.get("id2label")
-    count = len(labels) if isinstance(labels, Mapping) else 2
-    classifier = 0 if reader.architecture.endswith("Model") else count * (hidden + 1)
+    classifier = 0 if reader.architecture.endswith("Model") else labels(reader) * (hidden + 1)
     return replace(shape, other_parameters=other + hidden * (hidden + 1) + classifier)

@@ -17,7 +17,7 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 """Keys that only configurations of such models have."""
 
 _KINDS: Final[Mapping[str, str]] = {
-    "resnet": "images", "vit": "images", "swin": "images", "convnext": "images",
+    "resnet": "images", "beit": "images", "swin": "images", "convnext": "images",
     "whisper": "speech", "wav2vec2": "speech", "mamba": "state-space or recurrent layers",
     "rwkv": "state-space or recurrent layers",
 }  # fmt: skip

@@ -58,7 +58,7 @@ class PlanRequest(Asked):
     model: ModelRequest
     """The model to train."""
     sequence: Positive = Field(default=None, validate_default=True)
-    """Tokens of one sample; of a ``custom`` model, 1 unless it is given."""
+    """Tokens of one sample; not needed of a ``custom`` model and of a vision transformer."""
     precision: Literal["fp32", "fp16", "bf16", "fp8"] = "bf16"
     """Number format of the computation."""
     optimizer: Optimizer = "adamw"
@@ -94,12 +94,12 @@ class PlanRequest(Asked):
     @field_validator("sequence", mode="before")
     @classmethod
     def _given(cls, value: object, info: ValidationInfo) -> object:
-        if value is None:
-            model = info.data.get("model")
-            if model is not None and not model.custom:
-                raise ValueError("is missing")
-            return 1
-        return value
+        model = info.data.get("model")
+        if value is not None or model is None:
+            return value or 1
+        if (tokens := model.tokens()) is None:
+            raise ValueError("is missing")
+        return tokens
 
     @field_validator("strategies")
     @classmethod

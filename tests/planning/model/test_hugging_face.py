@@ -9,6 +9,7 @@ import pytest
 
 from orchestration.planning.model.families import FAMILIES
 from orchestration.planning.model.hugging_face import from_config
+from orchestration.planning.model.images import tokens
 from orchestration.planning.model.shapes import ModelError
 from tests.planning.model.published_models import (
     GPT2,
@@ -33,7 +34,12 @@ def meta(config: Mapping[str, object], kind: str, **options: object) -> Any:
 
     values = {**config}
     loaded = transformers.AutoConfig.for_model(values.pop("model_type"), **values)
+    if kind == "images":  # of DeiT, there are two
+        loaded.architectures = [
+            type(loaded).__name__.removesuffix("Config") + "ForImageClassification"
+        ]
     loader = {
+        "images": transformers.AutoModelForImageClassification,
         "decoder": transformers.AutoModelForCausalLM,
         "encoder": transformers.AutoModelForMaskedLM,
         "encoder-decoder": transformers.AutoModelForSeq2SeqLM,
@@ -49,7 +55,8 @@ def counted(model: Any) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_familys_parameters_are_those_of_transformers(family: str) -> None:
-    model = meta({"model_type": family}, FAMILIES[family].kind)
+    facts = FAMILIES[family]
+    model = meta({"model_type": family}, "images" if facts.images else facts.kind)
     config = model.config
     assert from_config(config.to_dict()).parameters == counted(model)
     assert from_config(config.to_diff_dict()).parameters == counted(model)
@@ -85,9 +92,44 @@ def test_options_change_the_parameters_as_in_transformers(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model_type": "vit", "qkv_bias": False, "num_labels": 1000},
+        {
+            "model_type": "vit", "image_size": 384, "patch_size": 14, "hidden_size": 1280,
+            "num_hidden_layers": 3, "num_attention_heads": 16, "intermediate_size": 5120,
+        },
+        {"model_type": "deit", "num_channels": 1},
+    ],
+)  # fmt: skip
+def test_a_vision_transformers_parameters_and_operations_are_those_of_torch(
+    config: dict[str, object],
+) -> None:
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    model = meta(config, "images", attn_implementation="eager").eval()
+    values = model.config.to_dict()
+    shape = from_config(values)
+    assert shape.parameters == counted(model)
+    size, channels = values["image_size"], values["num_channels"]
+    counter = FlopCounterMode(display=False)
+    with counter, torch.no_grad():
+        model(pixel_values=torch.zeros((1, channels, size, size), device="meta"))
+    own = tokens(values) or 0
+    assert own == shape.max_sequence
+    # Here the model's own tokens pass the projection of patches too.
+    assert own * shape.forward_flops_per_token(own) == pytest.approx(
+        counter.get_total_flops(), rel=2e-3
+    )
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["ForSequenceClassification", "Model"])
 @pytest.mark.parametrize(
-    ("family", "start"), [("bert", "Bert"), ("roberta", "Roberta"), ("distilbert", "DistilBert")]
+    ("family", "start"),
+    [("bert", "Bert"), ("roberta", "Roberta"), ("distilbert", "DistilBert")],
 )
 def test_encoders_without_a_language_head(family: str, start: str, ending: str) -> None:
     transformers = pytest.importorskip("transformers")
@@ -121,11 +163,11 @@ def test_forward_operations_are_those_that_torch_counts(config: dict[str, object
 
     kind = FAMILIES[str(config["model_type"])].kind
     model = meta(config, kind, attn_implementation="eager").eval()
-    tokens = torch.zeros((1, 64), dtype=torch.long, device="meta")
-    targets = {"decoder_input_ids": tokens} if kind == "encoder-decoder" else {}
+    words = torch.zeros((1, 64), dtype=torch.long, device="meta")
+    targets = {"decoder_input_ids": words} if kind == "encoder-decoder" else {}
     counter = FlopCounterMode(display=False)
     with counter, torch.no_grad():
-        model(input_ids=tokens, **targets)
+        model(input_ids=words, **targets)
     shape = from_config(model.config.to_dict())
     # torch counts rotary angles as matrix products too: a thousandth of a percent.
     assert counter.get_total_flops() == pytest.approx(
@@ -162,9 +204,9 @@ def test_unreadable_encoder_decoders_are_refused() -> None:
 @pytest.mark.parametrize(
     ("config", "what"),
     [
-        ({"model_type": "vit", "image_size": 224, "patch_size": 16}, "images"),
+        ({"model_type": "swin", "image_size": 224, "patch_size": 4}, "images"),
         ({"model_type": "resnet", "depths": [3, 4, 6, 3]}, "images"),
-        ({"model_type": "deit", "num_channels": 3}, "images"),
+        ({"model_type": "beit", "num_channels": 3}, "images"),
         ({"model_type": "whisper", "is_encoder_decoder": True}, "speech"),
         ({"_class_name": "UNet2DConditionModel", "sample_size": 64}, "diffusion"),
         ({"model_type": "mamba2", "state_size": 128}, "state-space"),

@@ -79,7 +79,10 @@ def test_models_come_in_three_ways(model: dict[str, Any], parameters: int) -> No
         ({"model": {"name": "Llama-3-8B"}}, "by its name, parameters: 8.0e9"),
         ({"model": {"layers": 3, "hidden": 64, "heads": 4}}, "vocabulary is missing"),
         ({"model": {"layers": 3, "hidden": 64, "heads": 7, "vocabulary": 9}}, "8 heads would do"),
-        ({"model": {"config": {"model_type": "vit"}}}, "no formula predicts models of type 'vit'"),
+        (
+            {"model": {"config": {"model_type": "swin"}}},
+            "no formula predicts models of type 'swin'",
+        ),
         ({"batch": {"samples": 1, "up_to_tokens": 9000}}, "one unit: samples with up_to_samples"),
         ({"data": {"samples": 200}}, r"less than one batch \(200 of 256 samples"),
         ({"framework": {"version": "2.5.9"}}, r"container of pytorch 2.5.9 .* mean '2.5.1'"),

@@ -192,6 +192,14 @@ def test_a_sample_of_a_custom_model_needs_no_sequence() -> None:
     assert asked.task().model.kind == "custom"
 
 
+def test_a_sample_of_a_vision_transformer_is_as_long_as_its_image() -> None:
+    config = {"model_type": "vit", "image_size": 384}
+    asked = PlanRequest.model_validate(request(config=config))
+    assert asked.sequence == 24 * 24 + 1
+    given = PlanRequest.model_validate({**request(config=config), "sequence": 50})
+    assert given.sequence == 50
+
+
 @pytest.mark.parametrize(
     ("model", "path", "message"),
     [

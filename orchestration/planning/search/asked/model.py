@@ -67,6 +67,14 @@ class ModelRequest(Asked):
             self.shape()
         return self
 
+    def tokens(self) -> int | None:
+        """Return the tokens of a sample, if the model tells them: those of an image, or none."""
+        from orchestration.planning.model.images import tokens
+
+        if self.custom:
+            return 1
+        return tokens(self.config) if isinstance(self.config, Mapping) else None
+
     def shape(self) -> ModelShape:
         """Return the model's shape."""
         # Imported on use: every pipeline loads this module, and few ask for a plan.
