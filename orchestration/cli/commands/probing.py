@@ -174,7 +174,7 @@ class _Account:
     region: str | None
     embedded: bool
     written: RunFile
-    """What ``run.yaml`` gives; nothing in an account at AWS, as in runs."""
+    """The content of ``run.yaml``; nothing in an account at AWS, as in runs."""
     uploads: Mapping[str, Path]
 
     def run(
