@@ -95,8 +95,10 @@ class PlanRequest(Asked):
     @classmethod
     def _given(cls, value: object, info: ValidationInfo) -> object:
         model = info.data.get("model")
-        if value is not None or model is None:
-            return value or 1
+        if value is not None:
+            return value
+        if model is None:  # which is reported itself
+            return 1
         if (tokens := model.tokens()) is None:
             raise ValueError("is missing")
         return tokens

@@ -105,7 +105,7 @@ def test_a_container_of_one_s_own_may_have_any_version() -> None:
 
 def test_every_problem_is_told_with_its_path() -> None:
     wrong: dict[str, Any] = {
-        "model": {"config": {"model_type": "vit"}},
+        "model": {"config": {"model_type": "swin"}},
         "sequence": 0,
         "framework": {"version": 2.5},
         "instances": {"types": ["ml.q5"], "region": "nowhere"},
