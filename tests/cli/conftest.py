@@ -61,7 +61,7 @@ class Said:
 Command = Callable[..., Said]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def orchestrate() -> Command:
     """Run a command in this process; what is no error of a command is raised."""
 

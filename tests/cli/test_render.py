@@ -87,7 +87,7 @@ def test_stale_code_is_said_and_not_taken_in_silently(
     assert "warning: train.source changed since it was locked" in said.err
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def schema(orchestrate: Command) -> Any:
     said = orchestrate("schema")
     assert (said.status, said.err) == (0, "")

@@ -22,7 +22,6 @@ from orchestration import (
     SmokeTest,
     Source,
     Threshold,
-    TorchDistributed,
     TrainingJob,
     Vpc,
     join,
@@ -146,8 +145,7 @@ def file_system(fail: str = "") -> Pipeline:
         "train",
         FileSystemChannel(file_system=staged.outputs.file_system, path="/train"),
         vpc=Vpc(subnets=("subnet-0123abcd",), security_groups=("sg-0123abcd",)),
-        # torchrun tells of process ids and times when it fails.
-        strategy=NoStrategy() if fail else TorchDistributed(processes_per_host=1),
+        strategy=NoStrategy(),
         hyperparameters={"fail": fail, "scores": "0.5"},
     )
     return pipeline("file-system", staged, train, evaluation("evaluate", train))

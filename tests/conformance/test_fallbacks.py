@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from orchestration import Cluster, TorchDistributed, parameter
+from orchestration import Cluster, NoStrategy, parameter
 from orchestration.checks.rules import check
 from orchestration.expressions import Item, Result, Tree, join, run_id
 from orchestration.graph import (
@@ -327,7 +327,7 @@ def test_a_stage_goes_on_with_what_the_second_machines_trained(
         "train",
         join(parameter("data"), "/train"),
         cluster=Cluster.model_validate(cluster),
-        strategy=TorchDistributed(processes_per_host=1),
+        strategy=NoStrategy(),
         hyperparameters={"scores": "0.5"},
     )
     pipeline = pipelines.pipeline("falls-back", train, pipelines.evaluation("evaluate", train))
