@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestration.importing import training_jobs
-from orchestration.importing.sagemaker_pipelines.calls import JOBS
-from orchestration.importing.sagemaker_pipelines.conditions import Conditions
-from orchestration.importing.sagemaker_pipelines.steps import Step, snake
-from orchestration.importing.sagemaker_pipelines.values import TYPED, Values
+from orchestration.importing.steps.calls import JOBS
+from orchestration.importing.steps.conditions import Conditions
+from orchestration.importing.steps.step import Step, snake
+from orchestration.importing.steps.values import TYPED, Values
 
 _ROLES: Final = ("RoleArn", "ExecutionRoleArn")
 _FOLDER: Final = "/opt/ml/processing"
@@ -35,8 +35,7 @@ _NETWORK: Final = {
 
 def stage_of(step: Step, values: Values) -> dict[str, Any] | None:
     """Return the stage that does what a step does; none where no stage can."""
-    path = f"{step.path}.Arguments"
-    request = values.of(step.arguments, path, step.stage)
+    request = values.of(step.arguments, step.request_path, step.stage)
     stage = None if step.stage in values.calls else _typed(step, request)
     if stage is None:
         if step.kind in TYPED and step.stage not in values.calls:

@@ -1,4 +1,4 @@
-"""A definition as a pipeline, and what differs."""
+"""Steps as a pipeline, and what differs."""
 
 from __future__ import annotations
 
@@ -12,76 +12,48 @@ from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import Parameter, walk
 from orchestration.graph import Call, Workflow, all_steps
 from orchestration.importing.imported import Imported, Note, differences
-from orchestration.importing.sagemaker_pipelines.calls import JOBS
-from orchestration.importing.sagemaker_pipelines.stages import stage_of
-from orchestration.importing.sagemaker_pipelines.steps import Step, snake, steps_of
-from orchestration.importing.sagemaker_pipelines.values import (
-    TYPED,
-    Values,
-    parameter_notes,
-    parameters_of,
-)
+from orchestration.importing.steps.calls import JOBS
+from orchestration.importing.steps.stages import stage_of
+from orchestration.importing.steps.step import Step
+from orchestration.importing.steps.values import TYPED, Values
 from orchestration.pipeline import Pipeline
 from orchestration.refs import parse
 
-_EXPERIMENT: Final = {
-    "ExperimentName": {"Get": "Execution.PipelineName"},
-    "TrialName": {"Get": "Execution.PipelineExecutionId"},
-}
-_TOLD: Final = {
-    "CacheConfig": "the stage does its work in every run; see unless_unchanged of data_staging",
-    "RetryPolicies": "jobs are retried as retry and fallbacks of the stage say",
-    "Description": "stages have no description; left out",
-    "DisplayName": "stages have no display name; left out",
-}
 _NAMED: Final = ("TrainingJobName", "ProcessingJobName", "Tags")
 _REFERENCES: Final = ("ref", "parameter", "join", "run")
 _DROPPED: Final = (("AppManaged", False), ("S3CompressionType", "None"))
 """Fields that the SDK writes with what AWS takes by default."""
 
 
-def is_definition(data: Mapping[str, Any]) -> bool:
-    """Return whether something is a definition, or what ``DescribePipeline`` says of one."""
-    return "PipelineDefinition" in data or ("Steps" in data and "Version" in data)
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The steps and parameters that a definition was read as."""
+
+    pipeline: str
+    """The name of the pipeline."""
+    steps: Sequence[Step]
+    names: Mapping[str, str]
+    """The names of parameters here by those in the definition."""
+    parameters: Mapping[str, dict[str, Any]]
+    """As a pipeline declares them, by their names here."""
+    notes: Sequence[Note]
+    """On what was left out already."""
 
 
-def from_definition(
-    data: Mapping[str, Any], *, name: str | None = None, file: str = "imported"
-) -> Imported:
-    """Return the pipeline that does what a definition's does, and notes on what it does otherwise.
+def built(source: Source) -> Imported:
+    """Return the pipeline of the steps, and notes on what it does otherwise.
 
-    Raises :class:`~orchestration.errors.PipelineError` where it is no definition, or no pipeline
-    can be made of it.
+    Raises :class:`~orchestration.errors.PipelineError` where no pipeline can be made of them.
     """
-    definition = _definition(data)
-    called = name or _pipeline_name(str(data.get("PipelineName", file)))
-    steps = steps_of(definition, called)
     calls: dict[str, str] = {}
     while True:
-        made = _made(called, definition, steps, frozenset(calls))
+        made = _made(source, frozenset(calls))
         more = {key: why for key, why in made.unsaid().items() if key not in calls}
         if not more:
             break
         calls |= more
-    notes = [*made.notes, *_call_notes(steps, calls), *made.compared()]
+    notes = [*source.notes, *made.notes, *_call_notes(source.steps, calls), *made.compared()]
     return Imported(made.description, tuple(sorted(dict.fromkeys(notes), key=_place)))
-
-
-def _definition(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    definition = data.get("PipelineDefinition", data)
-    if isinstance(definition, str):
-        try:
-            definition = json.loads(definition)
-        except ValueError as error:
-            raise PipelineError([Problem("PipelineDefinition", f"is no JSON: {error}")]) from error
-    if not isinstance(definition, Mapping) or not isinstance(definition.get("Steps"), list):
-        raise PipelineError([Problem("Steps", "expected a list of steps")])
-    return definition
-
-
-def _pipeline_name(text: str) -> str:
-    name = snake(text).replace("_", "-")
-    return name.removeprefix("n-") or "imported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +100,17 @@ class _Made:
         sent = _requests(workflow)
         for stage, step in self.stages.items():
             if self._is_typed(stage):
-                path = f"{step.path}.Arguments"
+                path = step.request_path
                 theirs = _kept(self.values.of(step.arguments, path, stage))
                 yield from differences(theirs, _aligned(theirs, _kept(sent[stage])), path)
 
 
-def _made(
-    called: str, definition: Mapping[str, Any], steps: Sequence[Step], calls: frozenset[str]
-) -> _Made:
-    names, parameters = parameters_of(definition)
+def _made(source: Source, calls: frozenset[str]) -> _Made:
+    steps = source.steps
     by_name = {step.name: step for step in steps}
-    values = Values(called, by_name, calls, parameters, names)
-    notes = [*parameter_notes(definition, names), *_unsaid(definition)]
+    parameters = {name: dict(each) for name, each in source.parameters.items()}
+    values = Values(source.pipeline, by_name, calls, parameters, dict(source.names))
+    notes: list[Note] = []
     role = _role(steps, values)
     made = {step.stage: stage_of(step, values) for step in steps}
     # Twice: what a stage is asked for is known when all that ask have been read.
@@ -156,10 +127,7 @@ def _made(
                 stage["report"] = {key: value for key, value in report.items() if value}
             after = _after(step, steps, values, lost)
             stages[step.stage] = {**stage, **({"after": after} if after else {})}
-        notes += [
-            Note(f"{step.path}.{key}", text) for key, text in _TOLD.items() if key in step.given
-        ]
-    description: dict[str, Any] = {"name": called, "workspace": _workspace(steps, values)}
+    description: dict[str, Any] = {"name": source.pipeline, "workspace": _workspace(steps, values)}
     if values.parameters:
         description["parameters"] = values.parameters
     if role is not None:
@@ -169,22 +137,10 @@ def _made(
     return _Made(description, kept, values, [*notes, *values.notes])
 
 
-def _unsaid(definition: Mapping[str, Any]) -> Iterator[Note]:
-    known = ("Version", "Metadata", "Parameters", "PipelineExperimentConfig", "Steps")
-    for key in definition:
-        if key not in known:
-            yield Note(key, "is not known here; left out")
-    if definition.get("Metadata"):
-        yield Note("Metadata", "is left out")
-    experiment = definition.get("PipelineExperimentConfig")
-    if experiment not in (None, _EXPERIMENT):
-        yield Note("PipelineExperimentConfig", "runs write to no experiment; left out")
-
-
 def _role(steps: Sequence[Step], values: Values) -> Any:
     for step in steps:
         if (role := step.arguments.get("RoleArn")) is not None:
-            return values.of(role, f"{step.path}.Arguments.RoleArn", step.stage)
+            return values.of(role, f"{step.request_path}.RoleArn", step.stage)
     return None
 
 

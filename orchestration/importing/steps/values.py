@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
 from orchestration.importing.imported import Note
-from orchestration.importing.sagemaker_pipelines.calls import JOBS
-from orchestration.importing.sagemaker_pipelines.steps import Step, renamed, snake
+from orchestration.importing.steps.calls import JOBS
+from orchestration.importing.steps.step import Step, renamed, snake
 
-_TYPES: Final = {"String": "string", "Integer": "number", "Float": "number", "Boolean": "boolean"}
 TYPED: Final = {
     "Training": {
         "TrainingJobName": "job_name",
@@ -164,29 +163,6 @@ class Values:
         output = snake(re.sub(r"\W+", "_", place))
         report[kind][output] = place
         return output
-
-
-def parameters_of(
-    definition: Mapping[str, Any],
-) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
-    """Return our names by the definition's, and the parameters by our names."""
-    given = definition.get("Parameters", [])
-    names = renamed([each["Name"] for each in given])
-    own: dict[str, dict[str, Any]] = {}
-    for each in given:
-        own[names[each["Name"]]] = {"type": _TYPES.get(each.get("Type", "String"), "string")}
-        if "DefaultValue" in each:
-            own[names[each["Name"]]]["default"] = each["DefaultValue"]
-    return names, own
-
-
-def parameter_notes(definition: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[Note]:
-    """Yield what of the parameters is otherwise here."""
-    for number, each in enumerate(definition.get("Parameters", [])):
-        if names[each["Name"]] != each["Name"]:
-            yield Note(f"Parameters[{number}].Name", f"is called {names[each['Name']]} here")
-        if "EnumValues" in each:
-            yield Note(f"Parameters[{number}].EnumValues", "any value is taken here")
 
 
 def _place(step: Step, rest: str) -> str | None:

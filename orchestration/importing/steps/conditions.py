@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from orchestration.importing.sagemaker_pipelines.steps import Branch
-from orchestration.importing.sagemaker_pipelines.values import Values
+from orchestration.importing.steps.step import Branch
+from orchestration.importing.steps.values import Values
 
 _COMPARED: Final = {
     "Equals": "equal",

@@ -1,13 +1,11 @@
-"""The steps of a definition, out of the branches that they stand in."""
+"""Steps of a definition, out of the branches that they stand in, and their names here."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-
-from orchestration.errors import PipelineError, Problem
 
 _PARAMETER: Final = 40
 _STAGE: Final = 30
@@ -47,12 +45,19 @@ class Step:
     """All that the definition says of it."""
     branches: tuple[Branch, ...] = ()
     """The conditions around it, the outermost first."""
+    field: str = "Arguments"
+    """The name of its request in the definition."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:
         """The request of the step."""
         arguments: Mapping[str, Any] = self.given.get("Arguments", {})
         return arguments
+
+    @property
+    def request_path(self) -> str:
+        """The place of the request in the definition."""
+        return f"{self.path}.{self.field}"
 
     @property
     def after(self) -> tuple[str, ...]:
@@ -81,52 +86,11 @@ def renamed(names: Sequence[str], longest: int = _PARAMETER) -> dict[str, str]:
     return given
 
 
-def steps_of(definition: Mapping[str, Any], pipeline: str) -> list[Step]:
-    """Return the steps of a definition, in its order, as stages of a pipeline of that name.
-
-    Raises :class:`~orchestration.errors.PipelineError` with everything that is no step.
-    """
-    found = list(_found(definition["Steps"], "Steps", ()))
-    problems = [each for each in found if isinstance(each, Problem)]
-    raw = [each for each in found if not isinstance(each, Problem)]
-    names = [given["Name"] for given, _, _ in raw]
-    problems += [
-        Problem(path, f"another step is called {given['Name']!r}, too")
-        for number, (given, path, _) in enumerate(raw)
-        if given["Name"] in names[:number]
-    ]
-    if problems:
-        raise PipelineError(problems)
-    stages = renamed(names, min(_STAGE, _BOTH - len(pipeline)))
-    return [
-        Step(given["Name"], stages[given["Name"]], given["Type"], path, given, branches)
-        for given, path, branches in raw
-    ]
+def stage_names(names: Sequence[str], pipeline: str) -> dict[str, str]:
+    """Return the names of stages by those of steps, in a pipeline of that name."""
+    return renamed(names, min(_STAGE, _BOTH - len(pipeline)))
 
 
-_Found = tuple[Mapping[str, Any], str, tuple[Branch, ...]]
-
-
-def _found(steps: object, path: str, branches: tuple[Branch, ...]) -> Iterator[_Found | Problem]:
-    if not isinstance(steps, list):
-        yield Problem(path, f"expected a list of steps, got {steps!r:.60}")
-        return
-    for number, given in enumerate(steps):
-        where = f"{path}[{number}]"
-        if not isinstance(given, Mapping) or not {"Name", "Type"} <= given.keys():
-            yield Problem(where, f"expected a step with Name and Type, got {given!r:.60}")
-        elif given["Type"] == "Condition":
-            yield from _inside(given, where, branches)
-        else:
-            yield given, where, branches
-
-
-def _inside(
-    given: Mapping[str, Any], where: str, branches: tuple[Branch, ...]
-) -> Iterator[_Found | Problem]:
-    arguments = given.get("Arguments", {})
-    asked = arguments.get("Conditions", [])
-    after, place = tuple(given.get("DependsOn", ())), f"{where}.Arguments.Conditions"
-    for key, holds in (("IfSteps", True), ("ElseSteps", False)):
-        side = Branch(given["Name"], asked, holds, after, place)
-        yield from _found(arguments.get(key, []), f"{where}.Arguments.{key}", (*branches, side))
+def pipeline_name(text: str) -> str:
+    """Return a pipeline's name made of a definition's, or of a file's."""
+    return snake(text).replace("_", "-").removeprefix("n-") or "imported"
