@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orchestration.errors import PipelineError, Problem
 from orchestration.importing.imported import Imported
 from orchestration.importing.sagemaker_pipelines import from_definition, is_definition
+from orchestration.importing.state_machines import from_state_machine
 from orchestration.importing.training_jobs import from_request
 
 
@@ -22,6 +22,5 @@ def from_data(
     if is_definition(data):
         return from_definition(data, name=name, file=file)
     if "StartAt" in data:
-        text = "is a state machine, which can't be imported; orchestrate lint checks it"
-        raise PipelineError([Problem("StartAt", text)])
+        return from_state_machine(data, name=name, file=file)
     return from_request(data, name=name)

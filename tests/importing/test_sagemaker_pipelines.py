@@ -105,7 +105,10 @@ def test_a_branch_is_a_condition(abalone: Imported) -> None:
     }
     assert stages["abalone_score"]["when"] == decided
     assert stages["again"]["when"] == {
-        "all": [decided, {"equal": [{"first_of": [{"ref": "tell.verdict"}, ""]}, "again"]}]
+        "all": [
+            *decided["all"],
+            {"equal": [{"first_of": [{"ref": "tell.verdict"}, ""]}, "again"]},
+        ]
     }
     assert stages["again"]["after"] == ["abalone_score"]
     assert stages["abalone_eval"]["report"] == {
@@ -268,7 +271,7 @@ def test_two_imports_are_equal(abalone: Imported) -> None:
         (definition({"Name": "A"}), r"Steps\[0\]: expected a step with Name and Type"),
         (definition(invoked("A"), invoked("A")), "another step is called 'A', too"),
         ({"PipelineDefinition": "{"}, "PipelineDefinition: is no JSON"),
-        ({"StartAt": "A", "States": {}}, "is a state machine, which can't be imported"),
+        ({"StartAt": "A", "States": {}}, "StartAt: names no state"),
     ],
 )
 def test_what_is_no_definition_is_refused(data: dict[str, Any], words: str) -> None:
@@ -286,9 +289,11 @@ def test_a_request_that_aws_would_refuse_is_refused_with_its_place() -> None:
         from_definition(definition(step))
 
 
-def test_a_field_that_no_job_has_is_refused_with_its_place() -> None:
+def test_a_step_that_aws_would_refuse_is_left_out_and_told() -> None:
     changed = copy.deepcopy(ABALONE)
     changed["Steps"][0]["Arguments"]["ProcessingOutputs"] = []
-    changed["Steps"][0]["Arguments"]["Outputs"] = [{}]
-    with pytest.raises(PipelineError, match=r"Steps\[0\]: as stage abalone_process: .*Outputs"):
-        from_definition(changed, file="abalone")
+    imported = from_definition(changed, file="abalone")
+    assert "abalone_process" not in imported.description["stages"]
+    assert "CreateProcessingJob ProcessingOutputs: is unknown" in told(imported)["Steps[0]"]
+    uri = imported.description["stages"]["abalone_train"]["channels"]["train"]["uri"]
+    assert uri == {"parameter": "abalone_process_processing_output_config"}

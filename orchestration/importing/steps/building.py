@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,13 +46,22 @@ def built(source: Source) -> Imported:
     Raises :class:`~orchestration.errors.PipelineError` where no pipeline can be made of them.
     """
     calls: dict[str, str] = {}
+    lost: dict[str, str] = {}
     while True:
-        made = _made(source, frozenset(calls))
-        more = {key: why for key, why in made.unsaid().items() if key not in calls}
-        if not more:
-            break
+        made = _made(source, frozenset(calls), lost)
+        problems = made.problems()
+        more = {key: why for key, why in made.unsaid(problems).items() if key not in calls}
         calls |= more
-    notes = [*source.notes, *made.notes, *_call_notes(source.steps, calls), *made.compared()]
+        refused = {} if more else made.refused(problems)
+        lost |= refused
+        if not more and not refused:
+            break
+    notes = [
+        *source.notes,
+        *made.notes,
+        *_call_notes(made.stages.values(), calls),
+        *made.compared(),
+    ]
     return Imported(made.description, tuple(sorted(dict.fromkeys(notes), key=_place)))
 
 
@@ -65,22 +74,34 @@ class _Made:
     values: Values
     notes: Sequence[Note]
 
-    def unsaid(self) -> dict[str, str]:
-        """Return the stages that their kind does not say whole, with the reason of each."""
-        asked = dict(self.values.untyped)
-        problems: list[Problem] = []
+    def problems(self) -> list[Problem]:
+        """Return what is wrong with the description."""
         try:
             Pipeline.parse(self.description).lower()
         except PipelineError as error:
-            problems = list(error.problems)
-        said: dict[str, str] = {}
-        for problem in problems:
-            match = re.match(r"stages\.(\w+)\.?(.*)", problem.path)
-            if match and match[1] in self.stages and self._is_typed(match[1]):
-                said.setdefault(match[1], f"{match[2]}: {problem.message}".removeprefix(": "))
-        if problems and not said and not asked:
+            return list(error.problems)
+        return []
+
+    def unsaid(self, problems: Sequence[Problem]) -> dict[str, str]:
+        """Return the stages that their kind does not say whole, with the reason of each."""
+        said = {stage: why for stage, why in self._by_stage(problems) if self._is_typed(stage)}
+        return {**said, **self.values.untyped}
+
+    def refused(self, problems: Sequence[Problem]) -> dict[str, str]:
+        """Return the stages that can't be made of their steps, with the reason of each.
+
+        Raises :class:`~orchestration.errors.PipelineError` where none would be left.
+        """
+        refused = dict(self._by_stage(problems))
+        if problems and (not refused or len(refused) == len(self.stages)):
             raise PipelineError([self._placed(each) for each in problems])
-        return {**said, **asked}
+        return refused
+
+    def _by_stage(self, problems: Sequence[Problem]) -> Iterator[tuple[str, str]]:
+        for problem in reversed(problems):  # The first of each counts.
+            match = re.match(r"stages\.(\w+)\.?(.*)", problem.path)
+            if match and match[1] in self.stages:
+                yield match[1], f"{match[2]}: {problem.message}".removeprefix(": ")
 
     def _is_typed(self, stage: str) -> bool:
         kind: str = self.description["stages"][stage]["kind"]
@@ -105,12 +126,16 @@ class _Made:
                 yield from differences(theirs, _aligned(theirs, _kept(sent[stage])), path)
 
 
-def _made(source: Source, calls: frozenset[str]) -> _Made:
-    steps = source.steps
+def _made(source: Source, calls: frozenset[str], refused: Mapping[str, str]) -> _Made:
+    steps = [step for step in source.steps if step.stage not in refused]
     by_name = {step.name: step for step in steps}
     parameters = {name: dict(each) for name, each in source.parameters.items()}
     values = Values(source.pipeline, by_name, calls, parameters, dict(source.names))
-    notes: list[Note] = []
+    notes = [
+        Note(step.path, f"is left out: {refused[step.stage]}")
+        for step in source.steps
+        if step.stage in refused
+    ]
     role = _role(steps, values)
     made = {step.stage: stage_of(step, values) for step in steps}
     # Twice: what a stage is asked for is known when all that ask have been read.
@@ -125,7 +150,7 @@ def _made(source: Source, calls: frozenset[str]) -> _Made:
             if step.stage in values.reports and stage["kind"] == "processing_job":
                 report = values.reports[step.stage]
                 stage["report"] = {key: value for key, value in report.items() if value}
-            after = _after(step, steps, values, lost)
+            after = _after(step, source.steps, values, made)
             stages[step.stage] = {**stage, **({"after": after} if after else {})}
     description: dict[str, Any] = {"name": source.pipeline, "workspace": _workspace(steps, values)}
     if values.parameters:
@@ -152,16 +177,25 @@ def _workspace(steps: Sequence[Step], values: Values) -> Any:
     return {"parameter": "workspace"}
 
 
-def _after(step: Step, steps: Sequence[Step], values: Values, lost: Sequence[Step]) -> list[str]:
+def _after(
+    step: Step, steps: Sequence[Step], values: Values, made: Mapping[str, object]
+) -> list[str]:
     """Return the stages that a stage waits for, in the definition's words."""
     waited: dict[str, None] = dict(values.after.get(step.stage, {}))
-    for name in step.after:
-        inside = [s for s in steps if name == s.name or name in (b.name for b in s.branches)]
-        waited |= {each.stage: None for each in inside if each is not step and each not in lost}
+    waiting, seen = [*step.after], {step.name}
+    for name in waiting:  # It grows by those that a step which is left out would have waited for.
+        for each in steps:
+            if each.name in seen or name not in (each.name, *(b.name for b in each.branches)):
+                continue
+            seen.add(each.name)
+            if made.get(each.stage) is None:
+                waiting += each.after
+            else:
+                waited[each.stage] = None
     return list(waited)
 
 
-def _call_notes(steps: Sequence[Step], calls: Mapping[str, str]) -> Iterator[Note]:
+def _call_notes(steps: Iterable[Step], calls: Mapping[str, str]) -> Iterator[Note]:
     for step in steps:
         if step.stage in calls:
             yield Note(

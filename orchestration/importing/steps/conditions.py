@@ -110,7 +110,12 @@ class Conditions:
     def _operand(self, value: Any, other: Any, path: str, stage: str) -> Any:
         if isinstance(value, Mapping) and isinstance(read := value.get("Std:JsonGet"), Mapping):
             return self.values.read(read, path, "texts" if self._is_text(other) else "numbers")
-        return self.values.of(value, path, stage)
+        made = self.values.of(value, path, stage)
+        if isinstance(made, dict) and isinstance(other, bool | int | float):
+            given = self.values.parameters.get(made.get("parameter", ""), {})
+            if "description" in given:  # It stands for a value that nothing here tells.
+                given["type"] = "boolean" if isinstance(other, bool) else "number"
+        return made
 
     def _is_text(self, value: Any) -> bool:
         if isinstance(value, Mapping) and isinstance(value.get("Get"), str):
@@ -119,5 +124,8 @@ class Conditions:
         return isinstance(value, str)
 
 
-def _all(conditions: list[Any]) -> Any:
+def _all(given: list[Any]) -> Any:
+    conditions: list[Any] = []
+    for each in given:
+        conditions += each["all"] if isinstance(each, dict) and "all" in each else [each]
     return conditions[0] if len(conditions) == 1 else {"all": conditions}

@@ -149,8 +149,11 @@ def _call(step: Step, request: Mapping[str, Any], values: Values) -> dict[str, A
     asked = values.asked.get(step.stage, {})
     if step.kind in JOBS:
         job = JOBS[step.kind]
+        given = request.get(job.named) if step.keeps_names and job.describe is None else None
         own = {key: value for key, value in request.items() if key != job.named}
-        stage = job.call(values.named(step), own)
+        stage = job.call(given or values.named(step), own)
+        if given:
+            del stage["exists"]  # It may be another run's.
         if asked:
             stage["poll"]["outputs"] = dict(asked)
         return stage
@@ -164,19 +167,44 @@ def _call(step: Step, request: Mapping[str, Any], values: Values) -> dict[str, A
                 **({"results": dict(asked)} if asked else {}),
             }
         case "Lambda":
+            function = values.of(step.given["FunctionArn"], step.path, step.stage)
             return {
                 "kind": "aws_call",
                 "service": "lambda",
                 "operation": "Invoke",
-                "request": {"FunctionName": step.given["FunctionArn"], "Payload": dict(request)},
+                "request": {"FunctionName": function, "Payload": dict(request)},
                 **({"results": dict(asked)} if asked else {}),
             }
         case "Fail":
-            return {"kind": "fail", "cause": request.get("ErrorMessage", "")}
+            error = {key: request[key] for key in ("error",) if key in request}
+            return {"kind": "fail", **error, "cause": request.get("ErrorMessage", "")}
+        case "Pause":
+            return {"kind": "pause", "duration_s": request["Seconds"]}
+        case "Call":
+            return _any_call(step, request, asked)
         case "EMR" if "ClusterId" in request and "StepConfig" in request:
             return _emr(step, request)
         case _:
             return None
+
+
+def _any_call(step: Step, request: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
+    stage: dict[str, Any] = {
+        "kind": "aws_call",
+        "service": step.given["Service"],
+        "operation": step.given["Operation"],
+        "request": dict(request),
+    }
+    poll = dict(step.given.get("Poll", {}))
+    own = poll.pop("own", {})
+    results = {name: place for name, place in own.values()}
+    if poll:
+        asks = {field: {"ref": f"{step.stage}.{name}"} for field, (name, _) in own.items()}
+        stage["poll"] = {**poll, **({"request": asks} if asks else {})}
+        stage["poll"] |= {"outputs": dict(asked)} if asked else {}
+    else:
+        results |= asked
+    return {**stage, **({"results": results} if results else {})}
 
 
 def _emr(step: Step, request: Mapping[str, Any]) -> dict[str, Any]:

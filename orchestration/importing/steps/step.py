@@ -47,6 +47,8 @@ class Step:
     """The conditions around it, the outermost first."""
     field: str = "Arguments"
     """The name of its request in the definition."""
+    keeps_names: bool = False
+    """True if the names in requests for models and endpoint configurations are meant."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:

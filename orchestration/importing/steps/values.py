@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
+from orchestration.checks.responses import misplaced
 from orchestration.importing.imported import Note
 from orchestration.importing.steps.calls import JOBS
 from orchestration.importing.steps.step import Step, renamed, snake
@@ -24,6 +25,7 @@ TYPED: Final = {
 _RESULT: Final = re.compile(
     r"ProcessingOutputConfig\.Outputs\[['\"]([^'\"]+)['\"]\]\.S3Output\.S3Uri"
 )
+_PLAIN: Final = re.compile(r"\w+([.]\w+|\[\d+\])*")
 _OUTPUT: Final = re.compile(r"OutputParameters\[['\"]([^'\"]+)['\"]\]")
 
 
@@ -109,7 +111,7 @@ class Values:
             own = renamed([*self.names.values(), place.rpartition("Steps.")[2]])
             name = own[place.rpartition("Steps.")[2]]
             self.names[place] = name
-            self.parameters[name] = {"description": f"{place} of the SageMaker Pipeline"}
+            self.parameters[name] = {"description": f"{place} of the definition"}
         self.notes.append(
             Note(path, f"nothing stands for {place}; each run must be given the parameter {name}")
         )
@@ -168,8 +170,11 @@ class Values:
 def _place(step: Step, rest: str) -> str | None:
     """Return the place of a property in the responses of the step's call."""
     if step.kind == "Lambda":
-        match = _OUTPUT.fullmatch(rest)
-        return None if match is None else f"Payload.{match[1]}"
+        if match := _OUTPUT.fullmatch(rest):
+            return f"Payload.{match[1]}"
+        return rest if re.fullmatch(rf"Payload\.{_PLAIN.pattern}", rest) else None
+    if step.kind == "Call":
+        return _of_response(step, rest)
     if match := _RESULT.fullmatch(rest):
         outputs = step.arguments.get("ProcessingOutputConfig", {}).get("Outputs", [])
         names = [each.get("OutputName") for each in outputs]
@@ -179,4 +184,14 @@ def _place(step: Step, rest: str) -> str | None:
         # The first of the summaries, sorted by their metric, is the best job.
         rest = rest.replace("TrainingJobSummaries[0].", "BestTrainingJob.")
     known = step.kind == "RegisterModel" or (step.kind in JOBS and JOBS[step.kind].describe)
-    return rest if known and re.fullmatch(r"\w+([.]\w+|\[\d+\])*", rest) else None
+    return rest if known and _PLAIN.fullmatch(rest) else None
+
+
+def _of_response(step: Step, rest: str) -> str | None:
+    """Return the place in a call's responses, which Step Functions writes with capitals."""
+    operation = step.given.get("Poll", {}).get("operation", step.given["Operation"])
+    small = ".".join(part[:1].lower() + part[1:] for part in rest.split("."))
+    for place in (rest, small):
+        if not list(misplaced("", step.given["Service"], operation, place)):
+            return place
+    return None

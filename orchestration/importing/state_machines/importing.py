@@ -1,0 +1,121 @@
+"""A state machine as a pipeline, and what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestration.errors import PipelineError, Problem
+from orchestration.importing.imported import Imported, Note
+from orchestration.importing.state_machines.data import Data, Place, inputs, plain
+from orchestration.importing.state_machines.flow import Clauses, Literal_
+from orchestration.importing.state_machines.reading import Reading
+from orchestration.importing.steps.building import Source, built
+from orchestration.importing.steps.step import Branch, Step, pipeline_name, renamed, stage_names
+from orchestration.lint import machines
+
+
+def from_state_machine(
+    definition: Mapping[str, Any], *, name: str | None = None, file: str = "imported"
+) -> Imported:
+    """Return the pipeline that does what a state machine does, and notes on what it does otherwise.
+
+    Raises :class:`~orchestration.errors.PipelineError` where no pipeline can be made of it.
+    """
+    called = name or pipeline_name(file.removesuffix(".asl"))
+    machine = machines.read(definition)
+    if definition.get("StartAt") not in machine.states:
+        raise PipelineError([Problem("StartAt", "names no state")])
+    reading = Reading()
+    reading.machine(machine, Data(Place("Parameters")), frozenset([frozenset()]), ())
+    conditions = {key: plain(each) for key, each in reading.conditions.items()}
+    for each in reading.conditions.values():
+        for place in inputs(each):
+            reading.inputs[place] = None
+    if not reading.steps:
+        raise PipelineError([Problem("States", "none of them does what a stage does")])
+    names = renamed(list(reading.inputs))
+    parameters: dict[str, dict[str, Any]] = {own: {} for own in names.values()}
+    for each in conditions.values():
+        _typed(each, names, parameters)
+    stages = stage_names([step["Name"] for step in reading.steps], called)
+    for given in reading.steps:
+        _send_known(given, reading)
+    steps = [_step(given, stages, conditions) for given in reading.steps]
+    return built(Source(called, steps, names, parameters, reading.notes))
+
+
+def _send_known(step: dict[str, Any], reading: Reading) -> None:
+    """Send a function what is known of its input, where it is sent all of that."""
+    request = step["Arguments"]
+    if step["Type"] != "Lambda" or not ("Get" in request if isinstance(request, dict) else True):
+        return
+    known = [place for place in reading.inputs if place.isidentifier()]
+    step["Arguments"] = {place: {"Get": f"Parameters.{place}"} for place in known}
+    sent = f"only {', '.join(known)}" if known else "nothing"
+    text = f"sends {sent} of all that it is given; name what else the function reads"
+    reading.notes.append(Note(f"{step['Path']}.{step['Field']}", text))
+
+
+def _step(
+    given: Mapping[str, Any],
+    stages: Mapping[str, str],
+    conditions: Mapping[Literal_, dict[str, Any]],
+) -> Step:
+    return Step(
+        given["Name"],
+        stages[given["Name"]],
+        given["Type"],
+        given["Path"],
+        given,
+        _branches(given["Ways"], conditions),
+        given["Field"],
+        keeps_names=True,
+    )
+
+
+def _branches(ways: Clauses, conditions: Mapping[Literal_, dict[str, Any]]) -> tuple[Branch, ...]:
+    """Return the condition under which one of the ways is taken."""
+    if not ways or frozenset() in ways:
+        return ()
+    every = [
+        [test for literal in sorted(clause) for test in _taken(literal, conditions)]
+        for clause in sorted(ways, key=sorted)
+    ]
+    choices = sorted({choice for clause in ways for choice, _ in clause})
+    place = f"States.{choices[0]}.Choices"
+    tests = (
+        every[0] if len(every) == 1 else [{"Type": "Or", "Conditions": [_and(e) for e in every]}]
+    )
+    return (Branch(choices[0], tests, holds=True, after=(), path=place),)
+
+
+def _taken(
+    literal: Literal_, conditions: Mapping[Literal_, dict[str, Any]]
+) -> Sequence[dict[str, Any]]:
+    """Return what holds where a rule is taken: none before it does, and it does."""
+    choice, number = literal
+    earlier = [{"Type": "Not", "Condition": conditions[choice, n]} for n in range(number)]
+    own = conditions.get((choice, number))
+    return [*earlier, *([] if own is None else [own])]
+
+
+def _and(tests: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return tests[0] if len(tests) == 1 else {"Type": "And", "Conditions": list(tests)}
+
+
+def _typed(
+    condition: Mapping[str, Any], names: Mapping[str, str], parameters: dict[str, dict[str, Any]]
+) -> None:
+    """Note the types of the parameters that conditions compare with literals."""
+    for inner in (*condition.get("Conditions", ()), condition.get("Condition")):
+        if inner:
+            _typed(inner, names, parameters)
+    left, right = condition.get("LeftValue"), condition.get("RightValue")
+    for value, other in ((left, right), (right, left)):
+        place = value.get("Get", "") if isinstance(value, Mapping) else ""
+        own = names.get(place.removeprefix("Parameters."))
+        if own is not None and isinstance(other, bool):
+            parameters[own]["type"] = "boolean"
+        elif own is not None and isinstance(other, int | float):
+            parameters[own]["type"] = "number"

@@ -1,0 +1,96 @@
+"""Tasks as steps: their requests by the API's own names, and what they wait for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from orchestration.backends.stepfunctions.integrations.spelling import spelled
+from orchestration.checks.requests import operation_model
+from orchestration.checks.shapes import Shape
+from orchestration.importing.state_machines.data import is_known, substituted
+from orchestration.importing.steps.calls import JOBS
+from orchestration.lint.machines import State
+from orchestration.lint.tasks.resources import integration
+
+_KINDS: Final = {job.operation: kind for kind, job in JOBS.items()}
+_POLLS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+    ("glue", "StartJobRun"): {
+        "operation": "GetJobRun",
+        "own": {"RunId": ("run", "JobRunId")},
+        "status": "JobRun.JobRunState",
+        "success": ["SUCCEEDED"],
+        "failure": ["FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"],
+        "reason": "JobRun.ErrorMessage",
+    },
+    ("athena", "StartQueryExecution"): {
+        "operation": "GetQueryExecution",
+        "status": "QueryExecution.Status.State",
+        "success": ["SUCCEEDED"],
+        "failure": ["FAILED", "CANCELLED"],
+        "reason": "QueryExecution.Status.StateChangeReason",
+        "stop": "StopQueryExecution",
+    },
+    ("stepfunctions", "StartExecution"): {
+        "operation": "DescribeExecution",
+        "status": "status",
+        "success": ["SUCCEEDED"],
+        "failure": ["FAILED", "TIMED_OUT", "ABORTED"],
+        "reason": "cause",
+    },
+}
+"""The ways to wait for what ``.sync`` waits for, as ``poll`` of an ``aws_call`` says them; ``own``
+has the fields that are results of the call under another name."""
+
+
+def step_of(state: State, request: Any) -> dict[str, Any] | str:
+    """Return what a step says of a Task, or why none can."""
+    resource = state.resource
+    if (":lambda:" in resource and ":function:" in resource) or resource.startswith("${"):
+        arn = substituted(resource)
+        return {"Type": "Lambda", "FunctionArn": arn, "Arguments": request}
+    used = integration(state)
+    if used is None or used.api is None:
+        return f"no stage does what {resource or 'it'} does"
+    if used.pattern == "waitForTaskToken":
+        return "no stage waits for a task token (approval waits for a person)"
+    if not isinstance(request, Mapping):
+        return "its request is not known before a run"
+    if used.api == ("lambda", "Invoke"):
+        return {
+            "Type": "Lambda",
+            "FunctionArn": request.get("FunctionName"),
+            "Arguments": request.get("Payload", {}),
+        }
+    model = operation_model(*used.api)
+    named = _named(model.input_shape if model is not None else None, request)
+    if used.api[0] == "sagemaker" and used.api[1] in _KINDS:
+        return {"Type": _KINDS[used.api[1]], "Arguments": named}
+    poll = _POLLS.get(used.api)
+    if used.pattern and poll is None:
+        return f"what {used.resource} waits for is not known here"
+    call = {"Type": "Call", "Service": used.api[0], "Operation": used.api[1], "Arguments": named}
+    return {**call, **({"Poll": poll} if used.pattern and poll is not None else {})}
+
+
+def _named(shape: Shape | None, value: Any) -> Any:
+    """Return a request with the API's names in the place of those of Step Functions."""
+    if shape is None:
+        return value
+    match shape.type_name:
+        case "structure" if isinstance(value, Mapping) and not shape.metadata.get("document"):
+            members = {spelled(name, shape.name): name for name in shape.members}
+            made: dict[str, Any] = {}
+            for key, item in value.items():
+                own = str(key if key in shape.members else members.get(key, key))
+                made[own] = _named(shape.members.get(own), item)
+            return made
+        case "list" if isinstance(value, list):
+            return [_named(shape.member, item) for item in value]
+        case "string" if isinstance(value, Mapping | list) and is_known(value):
+            return json.dumps(value)
+        case "map" if isinstance(value, Mapping):
+            return {key: _named(shape.value, item) for key, item in value.items()}
+        case _:
+            return value
