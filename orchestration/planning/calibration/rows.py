@@ -37,7 +37,8 @@ COLUMNS = (
     "internode_gbps_per_node", "internode_collective_gbps", "vcpus_per_node", "precision",
     "optimizer", "tp", "sequence_parallel", "pp", "vpp",
     "cp", "ep", "dp", "zero_stage", "shard_degree", "cpu_offload", "global_batch_seqs",
-    "micro_batch_seqs", "grad_accum", "act_ckpt", "flash_attn", "compile", "tflops_per_gpu",
+    "micro_batch_seqs", "grad_accum", "act_ckpt", "flash_attn", "compile", "norm_kernel",
+    "tflops_per_gpu",
     "tflops_kind", "tokens_s_per_gpu", "step_time_s", "mfu_pct", "hfu_pct", "mem_gib_per_gpu",
     "mem_kind", "oom", "noise", "notes",
 )  # fmt: skip
@@ -100,6 +101,7 @@ def configuration(row: Row) -> Configuration:
         recompute_share=share,
         attention=_attention(row, framework, since),
         kernels=kernels_of(framework, _kernels(row)),
+        fused_norms=row["norm_kernel"] == "fused",
         trainable=trainable(row, shape),
         frozen_bits=spellings.frozen_bits(row["precision"]),
         optimizer=spellings.optimizer(row["optimizer"]),

@@ -50,7 +50,8 @@ def _outside(c: Configuration, s: Sizes) -> float:
     masks = 2 * s.hidden if c.dropout else 0
     # Norms written as single operators keep intermediate results (LitGPT's Llama 2: 6 of the
     # 43 bytes per column and token of a layer).
-    eager = 6 * s.hidden if c.kernels == "eager" and s.rotary else 0
+    single = c.kernels == "eager" and s.rotary and not c.fused_norms
+    eager = 6 * s.hidden if single else 0
     routed = _operand(c) * s.routed * s.hidden * s.sparse
     return (inputs + masks + eager) / (c.tensor if c.sequence_parallel else 1) + routed
 

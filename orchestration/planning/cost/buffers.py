@@ -11,6 +11,7 @@ from orchestration.planning.cost.model_states import (
     owned_parameters,
     parameter_bytes,
     stage_parameters,
+    stored_gradient_bytes,
 )
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.model.layer_sizes import Sizes
@@ -59,7 +60,9 @@ def gathered_bytes(c: Configuration, s: Sizes) -> float:
     if not trained:
         return held
     if c.whole_gradients and c.micro_batches > 1:
-        return held + reduced * local_parameters(c, s)
+        # There are no sharded gradients until the last micro-batch reduces the whole ones.
+        sharded = stored_gradient_bytes(c) * owned_parameters(c, s)
+        return held + max(0.0, reduced * local_parameters(c, s) - sharded)
     copy = reduced if reduced > element else 0
     return held + (element + copy) * layer + element * ends
 
@@ -75,15 +78,18 @@ def bucket_bytes(c: Configuration, s: Sizes) -> float:
 
 
 def update_bytes(c: Configuration, s: Sizes) -> float:
-    """Return the bytes that DeepSpeed needs for an optimizer step, when activations are gone.
+    """Return the bytes that an optimizer step needs when activations are gone.
 
-    It flattens the gradients that a rank owns, copies them to fp32, and takes the norm of each
-    tensor in fp64 (``step`` and ``get_grad_norm_direct`` in ``stage_1_and_2.py``). ZeRO 3 does so
-    for a part of the parameters at a time.
+    Kernels that are not fused hold intermediate results of every parameter. DeepSpeed flattens the
+    gradients that a rank owns, copies them to fp32, and takes the norm of each tensor in fp64
+    (``step`` and ``get_grad_norm_direct`` in ``stage_1_and_2.py``). ZeRO 3 does so for a part of
+    the parameters at a time.
     """
-    if not c.deepspeed or c.offload != "none":
+    if c.offload != "none":
         return 0.0
     owned = owned_parameters(c, s)
+    if not c.deepspeed:
+        return c.update_bytes * owned
     if c.zero >= 3:
         return 4 * min(_LIVE, owned)
     largest = min(owned, s.hidden * max(s.words, s.up) / c.tensor)

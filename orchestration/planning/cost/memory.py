@@ -18,13 +18,16 @@ from orchestration.planning.cost.model_states import (
     local_parameters,
     packed_bytes,
     state_bytes,
+    widened_bytes,
 )
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.model.layer_sizes import Sizes
 
-_LOSS_BYTES = {"eager": 10.0, "fused": 4.0, "chunked": 0.0}
+_LOSS_BYTES = {"eager": 10.0, "copied": 14.0, "plain": 8.0, "fused": 4.0, "chunked": 0.0}
 """Bytes per logit. Computed in place, a logit and its gradient take 16 bits each; operators one by
-one hold the logit in 16 bits and two copies in fp32: its softmax and the gradient."""
+one hold the logit in 16 bits and two copies in fp32: its softmax and the gradient. Where a cast
+made a copy of its own, softmax, its gradient and the copy's are in fp32; without a cast those and
+the logit take 16 bits each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +80,7 @@ def memory_use(c: Configuration, s: Sizes, k: Coefficients) -> MemoryUse:
     update, passing = update_bytes(c, s), activations + working
     working = max(working, update - activations)
     return MemoryUse(
-        weights=(states.weights - packed_bytes(c, s)) / GIB,
+        weights=(states.weights - packed_bytes(c, s) + widened_bytes(c, s)) / GIB,
         gradients=states.gradients / GIB,
         optimizer=states.optimizer / GIB,
         gathered=gathered / GIB,
@@ -93,7 +96,7 @@ def _activations(c: Configuration, s: Sizes) -> tuple[float, float]:
     tokens = c.micro_batch * c.sequence / c.context
     kept, again = (each * tokens for each in kept_and_recomputed_bytes(c, s))
     kept *= s.layers / c.pipeline
-    logits = tokens * s.words / c.tensor * _LOSS_BYTES[c.loss]
+    logits = tokens * s.words / (1 if c.whole_logits else c.tensor) * _LOSS_BYTES[c.loss]
     # The first stage keeps every micro-batch in flight, and each output until it is sent.
     first = kept * _in_flight(c)
     if c.pipeline > 1:

@@ -56,6 +56,17 @@ def parameter_bytes(c: Configuration) -> ParameterBytes:
     return ParameterBytes(usual.weight, c.gradient_bytes or usual.gradient, optimizer)
 
 
+def stored_gradient_bytes(c: Configuration) -> int:
+    """Return the bytes of a gradient between two micro-batches.
+
+    FSDP casts what it has reduced to the precision of its weights: with master weights these are
+    in fp32, which the 16 bytes of mixed precision count already.
+    """
+    usual = _BYTES.get(c.precision, _MIXED)
+    cast = c.zero >= 3 and not c.deepspeed
+    return usual.gradient if cast or c.precision == "bf16_true" else parameter_bytes(c).gradient
+
+
 def state_bytes(c: Configuration, common: float, experts: float = 0.0) -> StateBytes:
     """Return the states of a device that would hold these parameters without ZeRO.
 
@@ -66,11 +77,18 @@ def state_bytes(c: Configuration, common: float, experts: float = 0.0) -> StateB
     per_parameter = parameter_bytes(c)
     trained = (common, experts) if c.trainable is None else (float(c.trainable), 0.0)
     weights = per_parameter.weight * _sharded(c, common, experts, at=3)
-    gradients = per_parameter.gradient * _sharded(c, *trained, at=2)
+    gradients = stored_gradient_bytes(c) * _sharded(c, *trained, at=2)
     optimizer = per_parameter.optimizer * _sharded(c, *trained, at=1)
+    if c.trainable is not None and c.offload != "all":
+        # Adapters of matrices that are packed in few bits are in fp32, as no cast fits them.
+        adapter = _BYTES["fp32"] if c.frozen_bits else per_parameter
+        weights += adapter.weight * _sharded(c, *trained, at=3)
+        gradients = adapter.gradient * _sharded(c, *trained, at=2)
+        optimizer = adapter.optimizer * _sharded(c, *trained, at=1)
     if c.offload != "none":
         optimizer = 0.0
-    if c.offload == "all":
+    # DeepSpeed moves the gradients to the optimizer's states as soon as they are reduced.
+    if c.offload == "all" or (c.offload == "optimizer" and c.deepspeed and c.zero >= 2):
         gradients = 0.0
     return StateBytes(weights, gradients, optimizer)
 
@@ -81,6 +99,14 @@ def packed_bytes(c: Configuration, s: Sizes) -> float:
         return 0.0
     saved = parameter_bytes(c).weight - c.frozen_bits / 8
     return saved * stage_parameters(c, s) / (c.shards if c.zero >= 3 else 1)
+
+
+def widened_bytes(c: Configuration, s: Sizes) -> float:
+    """Return the bytes by which embedding and output layer in fp32 are larger on one device."""
+    if not (c.frozen_bits and c.wide_ends):
+        return 0.0
+    added = 4 - parameter_bytes(c).weight
+    return added * embedding_parameters(c, s) / (c.shards if c.zero >= 3 else 1)
 
 
 def owned_parameters(c: Configuration, s: Sizes) -> float:

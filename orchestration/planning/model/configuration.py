@@ -35,8 +35,9 @@ Kernels = Literal["eager", "compiled", "fused"]
 """Kernels of elementwise work: one per operator, those of ``torch.compile``, or the hand-fused ones
 of Megatron and Transformer Engine."""
 
-Loss = Literal["eager", "fused", "chunked"]
-"""Implementation of the loss: it casts all logits to fp32 and keeps them (eager), computes in place
+Loss = Literal["eager", "copied", "plain", "fused", "chunked"]
+"""Implementation of the loss: it casts all logits to fp32 and keeps them (eager), also keeps those
+of 16 bits beside three arrays in fp32 (copied), stays in 16 bits (plain), computes in place
 (fused), or processes them in chunks and never holds all (Liger)."""
 
 Offload = Literal["none", "optimizer", "all"]
@@ -112,6 +113,8 @@ class Configuration:
     """Fraction of the layers that `recompute` applies to."""
     attention: Attention = "flash2"
     kernels: Kernels = "eager"
+    fused_norms: bool = False
+    """Norms are one kernel each, whatever `kernels` says of the rest."""
     loss: Loss = "eager"
     dropout: bool = False
     overlap_data: bool = True
@@ -126,6 +129,12 @@ class Configuration:
     """Bits per parameter of the layers' frozen matrices, with their scales (QLoRA: about 4.5); 0:
     those of `precision`."""
     optimizer: Optimizer = "adamw"
+    whole_logits: bool = False
+    """Every tensor-parallel rank gathers the logits of the whole vocabulary."""
+    update_bytes: int = 0
+    """Bytes per updated parameter that an optimizer's step takes for a moment; 0: fused kernels."""
+    wide_ends: bool = False
+    """Beside frozen matrices of few bits, embedding and output layer are in fp32."""
     whole_gradients: bool = False
     """FSDP accumulates gradients without reducing them, so that every rank keeps whole ones."""
     deepspeed: bool = False

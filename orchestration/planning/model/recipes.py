@@ -37,6 +37,9 @@ class Recipe:
     overlap_tensor: bool = False
     gradient_bytes: int = 0
     whole_gradients: bool = False
+    whole_logits: bool = False
+    update_bytes: int = 0
+    wide_ends: bool = False
     deepspeed: bool = False
     sequence_parallel: bool = False
     source: str
@@ -60,14 +63,33 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         "policy FSDP has one unit, the model; Accelerate accumulates under no_sync",
     ),
     "automodel": Recipe(
-        flash="flash2", kernels="fused",
-        source="examples/benchmark/configs: Transformer Engine's linear layers, norms and rotary "
-        "positions, and attention by flex or by cuDNN",
+        flash="flash2", kernels="fused", loss="plain", update_bytes=2,
+        gradient_bytes=4, whole_gradients=True,
+        source="examples/llm_benchmark: Transformer Engine's linear layers, norms and rotary "
+        "positions, attention by flex or by cuDNN, MaskedCrossEntropy with fp32_upcast: false, "
+        "and torch.optim.Adam on bf16 parameters, whose step keeps a root of one moment; "
+        "components/moe: fsdp_mixin.py reduces gradients with the last micro-batch only, in fp32",
     ),
     "kempnerforge": Recipe(
-        gradient_bytes=4, whole_gradients=True,
+        gradient_bytes=4, whole_gradients=True, loss="plain", whole_logits=True,
         source="scaled_dot_product_attention; training/grad.py turns gradient synchronisation of "
-        "FSDP2 off until the last micro-batch; distributed/parallel.py reduces in fp32",
+        "FSDP2 off until the last micro-batch; distributed/parallel.py reduces in fp32; "
+        "distributed/tensor_parallel.py gathers the logits; training/loss.py leaves them in bf16; "
+        "fused AdamW",
+    ),
+    "internevo": Recipe(
+        update_bytes=12,
+        source="solver/optimizer/hybrid_zero_optim.py and fsdp_optimizer.py: gradients copied to "
+        "fp32; torch.optim.AdamW without fused kernels takes two more arrays",
+    ),
+    "aa-scaling": Recipe(
+        loss="copied", whole_logits=True,
+        source="Aleph-Alpha/scaling, transformer/model: the output layer gathers its logits, and "
+        "losses/cross_entropy.py casts them to fp32",
+    ),
+    "hf+peft": Recipe(
+        wide_ends=True,
+        source="PEFT's prepare_model_for_kbit_training casts what is not quantised to fp32",
     ),
     "litgpt": Recipe(source="scaled_dot_product_attention"),
     "deepspeed": Recipe(deepspeed=True, source="PyTorch's kernels, DeepSpeed's engine"),
@@ -117,6 +139,9 @@ class EngineSettings(TypedDict):
     overlap_tensor: bool
     gradient_bytes: int
     whole_gradients: bool
+    whole_logits: bool
+    update_bytes: int
+    wide_ends: bool
     deepspeed: bool
 
 
@@ -133,6 +158,9 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         overlap_tensor=recipe.overlap_tensor,
         gradient_bytes=2 if precision == "bf16_pure" else recipe.gradient_bytes,
         whole_gradients=recipe.whole_gradients,
+        whole_logits=recipe.whole_logits,
+        update_bytes=recipe.update_bytes,
+        wide_ends=recipe.wide_ends,
         deepspeed=recipe.deepspeed,
     )
 

@@ -43,7 +43,7 @@ def test_accumulating_without_reducing_keeps_the_whole_gradient() -> None:
     """KempnerForge saw 87 GB of it with 175 billion parameters and 4 tensor-parallel ranks."""
     c = setting(gradient_bytes=4, whole_gradients=True)
     assert c.micro_batches > 1
-    assert gathered_bytes(c, of(c)) > 4 * LLAMA.parameters
+    assert gathered_bytes(c, of(c)) > 4 * LLAMA.parameters - 2 * LLAMA.parameters / 8
     once = replace(c, global_batch=8)
     assert gathered_bytes(once, of(once)) == gathered_bytes(
         replace(once, whole_gradients=False), of(once)
@@ -72,6 +72,14 @@ def test_deepspeed_copies_what_a_rank_updates_when_activations_are_gone() -> Non
     copied, plain = predict(c).memory, predict(replace(c, deepspeed=False)).memory
     assert copied.need - plain.need == pytest.approx(bucket_bytes(c, of(c)) / GIB)
     assert copied.total - plain.total > update_bytes(c, of(c)) / GIB
+
+
+def test_an_optimizer_without_fused_kernels_needs_memory_when_activations_are_gone() -> None:
+    """InternEvo: a copy of the gradients in fp32, and two intermediate results of AdamW."""
+    c = setting(machine=machine(4), zero=1, pipeline=4, update_bytes=12)
+    assert update_bytes(c, of(c)) == 12 * local_parameters(c, of(c))
+    unfused, fused = predict(c).memory, predict(replace(c, update_bytes=0)).memory
+    assert unfused.need - unfused.states > update_bytes(c, of(c)) / GIB > fused.need - fused.states
 
 
 def test_every_kind_of_parallelism_has_channels_of_its_own() -> None:

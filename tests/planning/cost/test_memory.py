@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -94,8 +95,47 @@ def test_experts_are_shared_by_the_ranks_that_hold_the_same() -> None:
 def test_adapter_trains_next_to_nothing() -> None:
     c = setting(zero=0, precision="bf16_true", trainable=4_194_304)
     use = predict(c).memory
-    assert use.weights == pytest.approx(2 * LLAMA.parameters / 2**30)
+    assert use.weights == pytest.approx(2 * (LLAMA.parameters + 4_194_304) / 2**30)
     assert use.gradients + use.optimizer < 0.05
+
+
+def test_peft_keeps_adapter_and_ends_of_packed_weights_in_fp32() -> None:
+    c = setting(zero=0, precision="bf16_true", trainable=10**8, frozen_bits=4.25)
+    use = predict(c).memory
+    assert use.gradients + use.optimizer == pytest.approx((4 + 8) * 10**8 / 2**30)
+    wide = predict(replace(c, wide_ends=True)).memory
+    assert wide.weights - use.weights == pytest.approx(2 * LLAMA.embedding_parameters / 2**30)
+    assert predict(setting(wide_ends=True)).memory == predict(setting()).memory
+
+
+@pytest.mark.parametrize(
+    ("changes", "per_parameter"),
+    [
+        # FSDP2 casts reduced gradients to the precision of the weights it shards.
+        ({"zero": 3, "gradient_bytes": 4}, 16.0),
+        ({"zero": 3, "gradient_bytes": 4, "precision": "bf16_true"}, 8.0),
+        ({"zero": 0, "gradient_bytes": 4, "precision": "bf16_true"}, 8 * 8.0),
+        # DeepSpeed moves gradients to the host, where the optimizer's states are.
+        ({"zero": 2, "deepspeed": True, "offload": "optimizer"}, 2 * 8.0),
+    ],
+)
+def test_gradients_are_stored_as_engines_do(changes: dict[str, Any], per_parameter: float) -> None:
+    assert state_bytes(setting(**changes), 8.0).total == pytest.approx(per_parameter)
+
+
+@pytest.mark.parametrize(("loss", "per_logit"), [("plain", 8), ("copied", 14)])
+def test_gathered_logits_are_whole_on_every_rank(loss: str, per_logit: int) -> None:
+    c = setting(tensor=4, loss=loss, recompute="full", micro_batch=8, whole_logits=True)
+    logits = per_logit * 8 * c.sequence * LLAMA.vocabulary
+    split = predict(replace(c, whole_logits=False)).memory
+    assert predict(c).memory.working == pytest.approx(logits / 2**30)
+    assert split.working < predict(c).memory.working / 3
+
+
+def test_a_fused_norm_keeps_less_than_its_operators() -> None:
+    z, c = sizes(LLAMA, 4096), setting(kernels="eager")
+    less = layer_bytes(c, z) - layer_bytes(replace(c, fused_norms=True), z)
+    assert less == 6 * LLAMA.hidden
 
 
 def test_need_leaves_out_what_the_allocator_gives_back() -> None:
