@@ -162,6 +162,41 @@ def destroy(
     )
 
 
+def rollback(
+    pipeline: Deployed,
+    version: Annotated[
+        int | None,
+        typer.Option("--to", min=1, metavar="VERSION", help="Default: the one before."),
+    ] = None,
+    dry_run: DryRun = False,
+    yes: Agreed = False,
+    full: Full = False,
+    region: Region = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Take a deployed state machine back to the version before.
+
+    Its definition, role and logging become those of that version, in one call; executions that
+    are running go on as they began. Schedule, triggers and the permissions of roles stay as
+    deployed. Shows account, region and what differs, and asks first; without a terminal it needs
+    `--yes`.
+
+    Example: `orchestrate rollback digits --dry-run`
+    """
+    from orchestration.cli.commands.changing import Consent
+    from orchestration.cli.commands.deployed.rolling_back import roll_back
+
+    roll_back(
+        pipeline,
+        version=version,
+        region=region,
+        profile=profile,
+        full=full,
+        consent=Consent(yes=yes, dry_run=dry_run, as_json=as_json),
+    )
+
+
 def _folder(to: str | None) -> str:
     if to is None:
         raise typer.BadParameter(

@@ -40,6 +40,7 @@ from orchestration.deploy.resources import (
     StateMachine,
     Target,
 )
+from orchestration.deploy.rolling_back import Rollback, rollback
 from orchestration.deploy.sources import SourceFolder, Uploaded, upload
 from orchestration.errors import DeployError
 from orchestration.expressions import Json
@@ -61,6 +62,7 @@ __all__ = [
     "Rerun",
     "Resource",
     "Role",
+    "Rollback",
     "Rule",
     "Schedule",
     "SourceFolder",
@@ -76,6 +78,7 @@ __all__ = [
     "plan",
     "readable",
     "rerun",
+    "rollback",
     "step_functions",
     "upload",
 ]

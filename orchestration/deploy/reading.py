@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,7 +35,7 @@ def current(session: Clients, names: Names) -> Current:
     """Read the resources with these names in an account."""
     s3 = session.client("s3") if names.sources else None
     iam = session.client("iam")
-    machine, kind = _machine(session.client("stepfunctions"), names.machine_arn)
+    machine, kind = state_machine(session.client("stepfunctions"), names.machine_arn)
     return Current(
         sources=tuple(folder for folder in names.sources if present(folder, s3)),
         role=_role(iam, names.role),
@@ -55,7 +56,7 @@ def current(session: Clients, names: Names) -> Current:
 
 def _companion(session: Clients, names: CompanionNames) -> Companion:
     iam = session.client("iam")
-    machine, _ = _machine(session.client("stepfunctions"), names.machine_arn)
+    machine, _ = state_machine(session.client("stepfunctions"), names.machine_arn)
     return Companion(
         role=_role(iam, names.role),
         machine=machine,
@@ -83,23 +84,28 @@ def _found(call: Callable[..., Any], absent: str, **request: Any) -> Any:
         ) from error
 
 
-def _machine(client: Any, arn: str) -> tuple[StateMachine | None, str]:
+def state_machine(client: Any, arn: str) -> tuple[StateMachine | None, str]:
+    """Read a state machine and its type."""
     response = _found(
         client.describe_state_machine, "StateMachineDoesNotExist", stateMachineArn=arn
     )
     if response is None:
         return None, "STANDARD"
     tags = _found(client.list_tags_for_resource, "ResourceNotFound", resourceArn=arn) or {}
-    machine = StateMachine(
+    named = {tag["key"]: tag["value"] for tag in tags.get("tags", ())}
+    return replace(machine_of(response), tags=named), response.get("type", "STANDARD")
+
+
+def machine_of(response: Mapping[str, Any]) -> StateMachine:
+    """Return a state machine, or a version of one, as DescribeStateMachine answers; no tags."""
+    return StateMachine(
         name=response["name"],
-        arn=arn,
+        arn=response["stateMachineArn"],
         definition=json.loads(response["definition"]),
         role_arn=response["roleArn"],
-        tags={tag["key"]: tag["value"] for tag in tags.get("tags", ())},
         logging=Logging.of(response.get("loggingConfiguration", {})),
         tracing=response.get("tracingConfiguration", {}).get("enabled", False),
     )
-    return machine, response.get("type", "STANDARD")
 
 
 def _log_group(client: Any, name: str) -> LogGroup | None:

@@ -110,6 +110,34 @@ def test_changes_are_shown_by_state_and_statement_and_need_a_yes(
     assert "definition" in change["difference"]
 
 
+def test_a_deployment_is_taken_back_after_a_yes(
+    account: EmbeddedAws, orchestrate: Command, training: Path
+) -> None:
+    text = training.read_text().replace("name: training", "name: regretted")
+    training.write_text(text)
+    command = ("deploy", "step-functions", training, *PARAMETERS, "--yes")
+    assert orchestrate(*command).status == 0
+    early = orchestrate("rollback", training)
+    assert (early.status, "version 1 is the oldest of regretted" in early.err) == (1, True)
+    training.write_text(text.replace("ml.c5.xlarge", "ml.c5.2xlarge"))
+    assert orchestrate(*command).status == 0
+    training.unlink()
+    shown = orchestrate("rollback", "regretted", "--dry-run")
+    assert shown.status == 0
+    assert "account 123456789012, region us-east-1\nversion 1 of 20" in shown.err
+    assert "would update state machine regretted: definition\n" in shown.out
+    assert 'InstanceType: "ml.c5.2xlarge" -> "ml.c5.xlarge"' in shown.out
+    refused = orchestrate("rollback", "regretted")
+    assert (refused.status, "pass --yes" in refused.err) == (2, True)
+    assert "ml.c5.2xlarge" in account.state()["stepfunctions"]["regretted"]["Definition"]
+    done = orchestrate("rollback", "regretted", "--yes", "--json").document
+    assert done["version"] == 1
+    assert done["changes"] == ["update state machine regretted: definition"]
+    assert "ml.c5.2xlarge" not in account.state()["stepfunctions"]["regretted"]["Definition"]
+    again = orchestrate("rollback", "regretted", "--to", "1")
+    assert (again.status, "nothing to change" in again.err) == (0, True)
+
+
 def test_a_machine_without_an_owner_is_adopted_on_request_only(
     account: EmbeddedAws, orchestrate: Command, training: Path
 ) -> None:

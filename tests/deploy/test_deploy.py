@@ -181,7 +181,7 @@ def test_a_changed_description_updates_only_what_changed(account: Account) -> No
     account.calls()
     done = account.deploy(pipelines.copying(description="Another one."))
     assert summaries(done) == ["update state machine copying: definition"]
-    assert account.writes() == ["UpdateStateMachine"]
+    assert account.writes() == ["PublishStateMachineVersion", "UpdateStateMachine"]
     assert "+" in done.changes[0].detail
     assert "Another one." in done.changes[0].detail
 

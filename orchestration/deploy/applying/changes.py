@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, assert_never
 
 from orchestration.deploy.account import Clients
+from orchestration.deploy.applying import versions
 from orchestration.deploy.applying.calling import Sleep, once_known, unless
 from orchestration.deploy.applying.monitoring import put_alarm, put_log_group
 from orchestration.deploy.applying.requests import (
@@ -105,7 +106,7 @@ def _delete_role(client: Any, role: Role) -> None:
 
 
 def _put_machine(client: Any, before: object, machine: StateMachine, sleep: Sleep) -> None:
-    request = machine_request(machine)
+    request = {**machine_request(machine), "publish": True}
     old = before if isinstance(before, StateMachine) else None
     if old is None and once_known(
         sleep, "StateMachineAlreadyExists", client.create_state_machine, **request
@@ -113,8 +114,10 @@ def _put_machine(client: Any, before: object, machine: StateMachine, sleep: Slee
         return
     if old is None or replace(old, tags=machine.tags) != machine:
         changed = {key: request[key] for key in ("definition", "roleArn")}
-        changed |= monitoring_request(machine)
+        changed |= {**monitoring_request(machine), "publish": True}
+        versions.publish(client, machine.arn)
         once_known(sleep, "", client.update_state_machine, stateMachineArn=machine.arn, **changed)
+        versions.prune(client, machine.arn)
     if old is None or old.tags != machine.tags:
         client.tag_resource(resourceArn=machine.arn, tags=request["tags"])
 

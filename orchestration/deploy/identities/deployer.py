@@ -35,6 +35,10 @@ _MADE: Final = {
     "role": ("iam:CreateRole", "iam:PutRolePolicy", "iam:TagRole", "iam:UpdateAssumeRolePolicy"),
     "state machine": (
         "states:CreateStateMachine",
+        "states:DeleteStateMachineVersion",
+        "states:ListExecutions",
+        "states:ListStateMachineVersions",
+        "states:PublishStateMachineVersion",
         "states:TagResource",
         "states:UpdateStateMachine",
     ),

@@ -116,15 +116,13 @@ def test_every_condition_is_known_to_its_actions(tmp_path: Path) -> None:
 
 
 def test_what_an_action_depends_on_is_granted_too(tmp_path: Path) -> None:
-    # No final backup is asked for, no role stands in a configuration of an endpoint, no version of
-    # a state machine is published, and no quotas are read but SageMaker's.
+    # No final backup is asked for, no role stands in a configuration of an endpoint, and no quotas
+    # are read but SageMaker's.
     limits = rows("servicequotas:ListServiceQuotas")
     not_needed = {
         "fsx:DeleteFileSystem": {"fsx:CreateBackup", "fsx:TagResource"},
         "sagemaker:CreateEndpointConfig": {"iam:PassRole"},
         "servicequotas:ListServiceQuotas": {d for row in limits for d in row["dependent_actions"]},
-        "states:CreateStateMachine": {"states:PublishStateMachineVersion"},
-        "states:UpdateStateMachine": {"states:PublishStateMachineVersion"},
     }
     granted = {action for s in statements(tmp_path) for action in s["Action"]}
     for action in granted:
