@@ -33,6 +33,9 @@ def probe(
         str | None, typer.Argument(metavar="[STAGE]", help="Default: the one that asks for a plan.")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, max=16, help="Most jobs to run.")] = 3,
+    parallel: Annotated[
+        int, typer.Option(min=1, max=16, help="Most jobs that run at a time, with --aws.")
+    ] = 3,
     steps: Annotated[int, typer.Option(min=4, max=1000, help="Steps of each job.")] = 20,
     aws: Annotated[
         bool, typer.Option("--aws", help="In an account at AWS, which costs; asks first.")
@@ -59,21 +62,23 @@ def probe(
     they run on an embedded AWS, which costs nothing and says how fast this machine is. With
     `--from-runs`, past jobs with the stage's tags are read from your account instead.
     """
-    from orchestration.cli.commands import probing
     from orchestration.cli.commands.changing import Consent
+    from orchestration.cli.commands.probing import measuring
+    from orchestration.cli.commands.probing.accounts import Where
 
-    where = probing.Where(
+    where = Where(
         aws=aws,
         region=region,
         profile=profile,
         parameters=parameters or (),
         uploads=uploads or (),
         channels=dict(map(_channel, channels or ())),
+        parallel=parallel,
     )
     if runs:
-        probing.from_runs(file, stage, where, measurements=measurements, as_json=as_json)
+        measuring.from_runs(file, stage, where, measurements=measurements, as_json=as_json)
         return
-    probing.probe(
+    measuring.probe(
         file, stage, where,
         jobs=jobs, steps=steps, measurements=measurements,
         consent=Consent(yes=yes, dry_run=dry_run, as_json=as_json),

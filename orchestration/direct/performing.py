@@ -42,14 +42,15 @@ def perform(
     on_progress: OnProgress | None = None,
     prepare: Callable[[], object] | None = None,
     time_scale: float | None = None,
+    interruption: Interruption | None = None,
 ) -> Outcome:
     """Run a workflow, or go on with the run of this id whose process died; returns how it ended.
 
     ``workspace`` is the S3 URI under which the run keeps its journal; ``prepare`` is called before
-    the first step. A run that has succeeded is not run again. One that has failed is: jobs that
-    finished are adopted, and those that failed are followed by new ones. Raises
-    :class:`~orchestration.errors.StartError` where the run id stands for another run, and
-    :class:`Interrupted` where the user interrupted it.
+    the first step; ``interruption`` is one that several runs share. A run that has succeeded is
+    not run again. One that has failed is: jobs that finished are adopted, and those that failed are
+    followed by new ones. Raises :class:`~orchestration.errors.StartError` where the run id stands
+    for another run, and :class:`Interrupted` where the user interrupted it.
     """
     if any(isinstance(step, Guarded) and step.swept for step in all_steps(workflow.graph)):
         raise StartError(wording.filled(wording.UNSWEPT, driver="in a direct run"))
@@ -61,7 +62,7 @@ def perform(
         clients=Clients(session),
         journal=journal(workspace, token),
         board=Board(on_progress),
-        interruption=Interruption(),
+        interruption=interruption or Interruption(),
         time_scale=timing.scale() if time_scale is None else time_scale,
     )
     values = _with_defaults(workflow, parameters)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from orchestration.deploy import sources
 from orchestration.direct.asking import OnQuestion, asking
 from orchestration.direct.clients import Session
+from orchestration.direct.interrupting import Interruption
 from orchestration.direct.outcomes import Outcome
 from orchestration.direct.performing import perform, refused
 from orchestration.direct.progress import OnProgress
@@ -70,8 +71,12 @@ def outcome_of(
     run_id: str | None = None,
     on_progress: OnProgress | None = None,
     on_question: OnQuestion | None = None,
+    interruption: Interruption | None = None,
 ) -> Outcome:
-    """Run a pipeline as :func:`run` does; a failure is returned."""
+    """Run a pipeline as :func:`run` does; a failure is returned.
+
+    ``interruption``: one that several runs share, where a Ctrl-C comes to none of their threads.
+    """
     if session is None:
         raise StartError(_NO_SESSION)
     _check_region(pipeline, session)
@@ -94,6 +99,7 @@ def outcome_of(
             on_progress=on_progress,
             prepare=lambda: sources.upload(pipeline, values, account.client("s3", config=None)),
             time_scale=getattr(account, "time_scale", None),
+            interruption=interruption,
         )
 
 

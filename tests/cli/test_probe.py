@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from orchestration import Pipeline, TrainingJob
 from orchestration.errors import PipelineError
 from orchestration.local import EmbeddedAws
 from orchestration.local.run import run
+from orchestration.local.run.executions import role
 from orchestration.pipeline.probing.jobs import Asked
 from orchestration.pipeline.probing.runs import Ran, ran
 from orchestration.planning.model.measurements import read
@@ -152,6 +154,71 @@ def test_a_model_without_a_formula_is_planned_by_its_probe(
     assert isinstance(settled, TrainingJob)
     assert settled.cluster.instance_type == measured.instance_type
     assert settled.hyperparameters["batch_size"] == measured.micro_batch
+
+
+# Goes on once a job of another instance type has come as far.
+MEETING = """\
+import os, pathlib, signal, time
+from orchestration_runtime import measured_steps
+
+place, mine = pathlib.Path(PLACE), os.environ["SM_CURRENT_INSTANCE_TYPE"]
+(place / mine).touch()
+until = time.monotonic() + 60
+while len(list(place.iterdir())) < 2:
+    if time.monotonic() > until:
+        raise SystemExit("no other job came")
+    time.sleep(0.05)
+LEAVE
+for _ in measured_steps(range(10_000), samples=8):
+    time.sleep(0.01)
+"""
+
+
+def meeting(pipeline: Path, leave: str = "") -> None:
+    """Let the jobs of a pipeline wait for each other."""
+    place = pipeline.parent / "place"
+    place.mkdir()
+    script = MEETING.replace("PLACE", repr(str(place))).replace("LEAVE", leave)
+    (pipeline.parent / "src" / "train.py").write_text(script)
+
+
+def in_account(account: EmbeddedAws, bucket: str) -> tuple[object, ...]:
+    """Return what probes in an account are given, after making it there."""
+    account.client("s3").create_bucket(Bucket=bucket)
+    arn = role(account, "ProbedSageMaker", "sagemaker.amazonaws.com")
+    given = (f"bucket={bucket}", f"role={arn}", "unused=x")
+    pairs = [each for pair in given for each in ("-p", pair)]
+    return (*pairs, "--aws", "--yes", "--jobs", 2)
+
+
+@pytest.mark.slow
+def test_jobs_in_an_account_run_side_by_side(
+    pipeline: Path, orchestrate: Command, account: EmbeddedAws
+) -> None:
+    meeting(pipeline)
+    pipeline.write_text(PIPELINE.replace("max_runtime_s", "poll_interval_s: 2\n    max_runtime_s"))
+    said = orchestrate("probe", pipeline, *in_account(account, "side-by-side"), "--steps", 4)
+    assert said.status == 0, said.err
+    found = read(pipeline.with_suffix(".measurements.json"))
+    assert sorted(each.instance_type for each in found) == ["ml.g5.xlarge", "ml.g6.xlarge"]
+
+
+@pytest.mark.slow
+def test_an_interruption_stops_the_jobs_of_all_probes(
+    pipeline: Path, orchestrate: Command, account: EmbeddedAws
+) -> None:
+    pipeline.write_text(PIPELINE.replace("name: tiny", "name: stopped"))
+    meeting(
+        pipeline,
+        f"if 'g5' in mine: os.kill({os.getpid()}, signal.SIGINT)\n"
+        "time.sleep(60)",
+    )  # fmt: skip
+    said = orchestrate("probe", pipeline, *in_account(account, "interrupted"))
+    assert said.status == 130
+    assert said.err.count("was interrupted: stopped ") == 2
+    client = account.client("sagemaker")
+    jobs = client.list_training_jobs(NameContains="stopped-probe")["TrainingJobSummaries"]
+    assert [job["TrainingJobStatus"] for job in jobs] == ["Stopped", "Stopped"]
 
 
 def test_only_jobs_and_their_bounded_cost_are_shown_on_a_dry_run(

@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from threading import Lock
+from typing import TYPE_CHECKING, Final
 
 import typer
 
-from orchestration.cli import run_file, values
-from orchestration.cli.commands.account import Profile
 from orchestration.cli.commands.changing import Consent
 from orchestration.cli.commands.planning import measured, show_plans
-from orchestration.cli.commands.rendering import Driver
-from orchestration.cli.commands.running import require_driver, terminable
-from orchestration.cli.naming import stage_modules
+from orchestration.cli.commands.probing.accounts import Job, Where, run_all
 from orchestration.cli.output import FAILED, document, note, require
-from orchestration.cli.progress import following
-from orchestration.cli.run_file import RunFile
 
 if TYPE_CHECKING:
-    from orchestration.direct.progress import OnProgress
-    from orchestration.graph import ParameterValue
-    from orchestration.pipeline import Pipeline
     from orchestration.pipeline.probing.jobs import Asked, Probe
     from orchestration.planning.model.measurements import Measurement
     from orchestration.planning.search.answers.plans import Plans
-
-Job = Mapping[str, Any]
-"""The answer of ``DescribeTrainingJob``."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
-    """The account in which probes run, and what is given to them."""
-
-    aws: bool
-    region: str | None
-    profile: str | None
-    parameters: Sequence[str]
-    uploads: Sequence[str]
-    channels: Mapping[str, str]
 
 
 def probe(
@@ -82,13 +58,17 @@ def probe(
     if consent.dry_run:
         return
     found: list[Measurement] = []
-    with _account(where, where.region or asked.region, path) as account:
-        for each, job in _run(asked, probes, where, account):
-            reading = _read(each, job, account.region)
+    lock = Lock()
+
+    def keep(done: Probe, job: Job | None, region: str | None) -> None:
+        reading = _read(done, job, region)
+        with lock:
             if reading is not None:
                 found.append(reading)
                 if file is not None:
                     _write(file, [*known, *found])
+
+    run_all(asked, probes, where, keep, path)
     _tell(asked, [*known, *found], found, as_json=consent.as_json)
     if file is None:
         note(
@@ -164,100 +144,6 @@ def _agree(probes: Sequence[Probe], consent: Consent, where: Where) -> None:
             "" if len(known) == len(probes) else " and jobs of unknown price"
         )
         consent.ask(f"run {len(probes)} jobs in your account for {total}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Account:
-    """An account in which pipelines are run directly."""
-
-    session: Any
-    region: str | None
-    embedded: bool
-    written: RunFile
-    """The content of ``run.yaml``; nothing in an account at AWS, as in runs."""
-    uploads: Mapping[str, Path]
-
-    def run(
-        self,
-        pipeline: Pipeline,
-        given: Mapping[str, ParameterValue],
-        run_id: str,
-        on_progress: OnProgress,
-    ) -> str | None:
-        """Run a pipeline to its end; returns why it failed."""
-        if self.embedded:
-            from orchestration.local.run import run as run_locally
-
-            report = run_locally(
-                pipeline, parameters=given, aws=self.session, uploads=self.uploads,
-                run_id=run_id, on_progress=on_progress,
-            )  # fmt: skip
-            return report.cause if report.state == "failed" else None
-        from orchestration.direct.pipelines import outcome_of
-
-        outcome = outcome_of(
-            pipeline, given, session=self.session, run_id=run_id, on_progress=on_progress
-        )
-        return outcome.cause if outcome.state == "failed" else None
-
-    def job(self, pipeline: Pipeline, run_id: str) -> Job | None:
-        """Return the training job of a run; ``None``: none was started."""
-        from orchestration.execution.clients import one_attempt
-        from orchestration.expressions.evaluate import run_token
-
-        client = self.session.client("sagemaker", config=one_attempt())
-        token = run_token(f"{pipeline.name}/{run_id}")
-        listed = client.list_training_jobs(NameContains=token)["TrainingJobSummaries"]
-        if not listed:
-            return None
-        described: Job = client.describe_training_job(TrainingJobName=listed[0]["TrainingJobName"])
-        return described
-
-
-@contextmanager
-def _account(where: Where, region: str | None, pipeline: Path) -> Iterator[_Account]:
-    if where.aws:
-        require({"boto3": "aws"}, what="probing in your account")
-        yield _Account(Profile(where.profile, region), region, False, RunFile(), {})
-        return
-    written = run_file.beside(pipeline)
-    uploads = {**written.uploads, **values.uploads(where.uploads)}
-    require_driver(Driver.DIRECT)
-    from orchestration.local import EmbeddedAws
-    from orchestration.local.server.embedded import DEFAULT_REGION
-
-    with EmbeddedAws(region=region or DEFAULT_REGION) as aws:
-        yield _Account(aws, aws.region, True, written, uploads)
-
-
-def _run(
-    asked: Asked, probes: Sequence[Probe], where: Where, account: _Account
-) -> Iterator[tuple[Probe, Job | None]]:
-    """Run the probes one after the other; yields each with its job."""
-    from orchestration.direct.pipelines import new_run_id
-    from orchestration.pipeline import Pipeline
-
-    first = new_run_id()
-    for number, each in enumerate(probes, start=1):
-        pipeline = Pipeline.parse(each.data, stages=stage_modules(asked.directory))
-        specs = pipeline.parameter_specs()
-        used = {spec.name for spec in specs}
-        unused = asked.parameters - used
-        pairs = [text for text in where.parameters if text.partition("=")[0] not in unused]
-        filled = () if where.aws else ("role",)
-        given = values.parameters(
-            specs,
-            pairs,
-            filled=filled,
-            written=account.written.without(unused).parameters_of(specs),
-        )
-        plan = each.plan
-        title = f"probe {number} of {len(probes)}: {plan.instance_count} x {plan.instance_type}"
-        with terminable(), following(title, ["probe"], live=True) as on_progress:
-            cause = account.run(pipeline, given, f"{first}-{number}", on_progress)
-        if cause is not None:
-            note(f"{title} failed: {cause}")
-        yield each, account.job(pipeline, f"{first}-{number}")
 
 
 def _read(probe: Probe, job: Job | None, region: str | None) -> Measurement | None:

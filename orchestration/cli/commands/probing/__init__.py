@@ -1,0 +1,1 @@
+"""``orchestrate probe``: short jobs that measure what decides a plan, and past ones."""
