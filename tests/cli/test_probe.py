@@ -218,7 +218,8 @@ def test_an_interruption_stops_the_jobs_of_all_probes(
     assert said.err.count("was interrupted: stopped ") == 2
     client = account.client("sagemaker")
     jobs = client.list_training_jobs(NameContains="stopped-probe")["TrainingJobSummaries"]
-    assert [job["TrainingJobStatus"] for job in jobs] == ["Stopped", "Stopped"]
+    assert len(jobs) == 2
+    assert {job["TrainingJobStatus"] for job in jobs} <= {"Stopping", "Stopped"}
 
 
 def test_only_jobs_and_their_bounded_cost_are_shown_on_a_dry_run(
