@@ -52,12 +52,19 @@ def install() -> None:
     from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
 
     _stock()
+    # The program that it would make beside the tree is nobody's.
+    replace(asl_parser, "Preprocessor", _NoProgram)
 
     def parse(definition: str) -> tuple[Any, Any]:
         parsed = _tree(definition)
         return Preprocessor().visit(parsed), parsed
 
     replace(asl_parser.AmazonStateLanguageParser, "parse", staticmethod(parse))
+
+
+class _NoProgram:
+    def visit(self, tree: Any) -> None:
+        """Make no program of a tree."""
 
 
 @functools.cache
