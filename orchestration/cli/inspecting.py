@@ -215,7 +215,7 @@ def import_(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A CreateTrainingJob request, a SageMaker Pipeline or a state machine.",
+            help="A request, a SageMaker Pipeline, a state machine, or a DAG file (.py).",
         ),
     ],
     name: Annotated[
@@ -226,7 +226,7 @@ def import_(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a pipeline of a training job's request, a SageMaker Pipeline or a state machine.
+    """Make a pipeline of a training job's request, a SageMaker Pipeline, a state machine or a DAG.
 
     Prints its YAML, and on standard error what it does otherwise: the pipeline is rendered and its
     requests compared. What no field says goes into `extra_request`, or into a stage that makes the

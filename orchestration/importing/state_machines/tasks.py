@@ -10,38 +10,11 @@ from orchestration.backends.stepfunctions.integrations.spelling import spelled
 from orchestration.checks.requests import operation_model
 from orchestration.checks.shapes import Shape
 from orchestration.importing.state_machines.data import is_known, substituted
-from orchestration.importing.steps.calls import JOBS
+from orchestration.importing.steps.calls import JOBS, POLLS
 from orchestration.lint.machines import State
 from orchestration.lint.tasks.resources import integration
 
 _KINDS: Final = {job.operation: kind for kind, job in JOBS.items()}
-_POLLS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
-    ("glue", "StartJobRun"): {
-        "operation": "GetJobRun",
-        "own": {"RunId": ("run", "JobRunId")},
-        "status": "JobRun.JobRunState",
-        "success": ["SUCCEEDED"],
-        "failure": ["FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"],
-        "reason": "JobRun.ErrorMessage",
-    },
-    ("athena", "StartQueryExecution"): {
-        "operation": "GetQueryExecution",
-        "status": "QueryExecution.Status.State",
-        "success": ["SUCCEEDED"],
-        "failure": ["FAILED", "CANCELLED"],
-        "reason": "QueryExecution.Status.StateChangeReason",
-        "stop": "StopQueryExecution",
-    },
-    ("stepfunctions", "StartExecution"): {
-        "operation": "DescribeExecution",
-        "status": "status",
-        "success": ["SUCCEEDED"],
-        "failure": ["FAILED", "TIMED_OUT", "ABORTED"],
-        "reason": "cause",
-    },
-}
-"""The ways to wait for what ``.sync`` waits for, as ``poll`` of an ``aws_call`` says them; ``own``
-has the fields that are results of the call under another name."""
 
 
 def step_of(state: State, request: Any) -> dict[str, Any] | str:
@@ -67,7 +40,7 @@ def step_of(state: State, request: Any) -> dict[str, Any] | str:
     named = _named(model.input_shape if model is not None else None, request)
     if used.api[0] == "sagemaker" and used.api[1] in _KINDS:
         return {"Type": _KINDS[used.api[1]], "Arguments": named}
-    poll = _POLLS.get(used.api)
+    poll = POLLS.get(used.api)
     if used.pattern and poll is None:
         return f"what {used.resource} waits for is not known here"
     call = {"Type": "Call", "Service": used.api[0], "Operation": used.api[1], "Arguments": named}

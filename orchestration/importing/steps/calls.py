@@ -6,6 +6,7 @@ Which request each kind of step makes: https://docs.aws.amazon.com/sagemaker/lat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -90,3 +91,30 @@ JOBS: Final = {
     ),
 }
 """By the kind of the step."""
+POLLS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+    ("glue", "StartJobRun"): {
+        "operation": "GetJobRun",
+        "own": {"RunId": ("run", "JobRunId")},
+        "status": "JobRun.JobRunState",
+        "success": ["SUCCEEDED"],
+        "failure": ["FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"],
+        "reason": "JobRun.ErrorMessage",
+    },
+    ("athena", "StartQueryExecution"): {
+        "operation": "GetQueryExecution",
+        "status": "QueryExecution.Status.State",
+        "success": ["SUCCEEDED"],
+        "failure": ["FAILED", "CANCELLED"],
+        "reason": "QueryExecution.Status.StateChangeReason",
+        "stop": "StopQueryExecution",
+    },
+    ("stepfunctions", "StartExecution"): {
+        "operation": "DescribeExecution",
+        "status": "status",
+        "success": ["SUCCEEDED"],
+        "failure": ["FAILED", "TIMED_OUT", "ABORTED"],
+        "reason": "cause",
+    },
+}
+"""The ways to wait for what other services start, as ``poll`` of an ``aws_call`` says them; ``own``
+has the fields that are results of the call under another name."""

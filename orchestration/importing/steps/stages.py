@@ -35,7 +35,7 @@ _NETWORK: Final = {
 
 def stage_of(step: Step, values: Values) -> dict[str, Any] | None:
     """Return the stage that does what a step does; none where no stage can."""
-    request = values.of(step.arguments, step.request_path, step.stage)
+    request = values.of(_told(step), step.request_path, step.stage)
     stage = None if step.stage in values.calls else _typed(step, request)
     if stage is None:
         if step.kind in TYPED and step.stage not in values.calls:
@@ -45,6 +45,13 @@ def stage_of(step: Step, values: Values) -> dict[str, Any] | None:
         return None
     condition = Conditions(values).when(step.branches, step.stage)
     return stage if condition is None else {"kind": stage.pop("kind"), "when": condition, **stage}
+
+
+def _told(step: Step) -> Mapping[str, Any]:
+    """Return the request of a step without the name of a job, which each run has its own of."""
+    job = JOBS.get(step.kind)
+    own = job is not None and job.stop is not None
+    return {k: v for k, v in step.arguments.items() if not (own and job and k == job.named)}
 
 
 def _typed(step: Step, request: Mapping[str, Any]) -> dict[str, Any] | None:

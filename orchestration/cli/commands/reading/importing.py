@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestration.cli.output import document, note, say
 from orchestration.errors import PipelineError, Problem
-from orchestration.importing import from_data
+from orchestration.importing import Imported, from_dag, from_data
 from orchestration.pipeline.yaml import data_of
 
 _YAML = (".yaml", ".yml")
@@ -16,7 +16,7 @@ _YAML = (".yaml", ".yml")
 
 def import_(file: Path, name: str | None, output: Path | None, *, as_json: bool) -> None:
     """Print or write the pipeline, and tell what it does otherwise."""
-    imported = from_data(_read(file), name=name, file=file.stem)
+    imported = _imported(file, name)
     if output is not None:
         output.write_text(imported.yaml(), encoding="utf-8")
     if as_json:
@@ -28,6 +28,16 @@ def import_(file: Path, name: str | None, output: Path | None, *, as_json: bool)
         say(f"wrote {output}")
     for each in imported.notes:
         note(f"{file}: {each}")
+
+
+def _imported(file: Path, name: str | None) -> Imported:
+    if file.suffix == ".py":
+        try:
+            source = file.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise PipelineError([Problem(str(file), f"cannot be read: {error}")]) from error
+        return from_dag(source, name=name, file=file.stem)
+    return from_data(_read(file), name=name, file=file.stem)
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -1,0 +1,111 @@
+"""A DAG file as a pipeline, and what differs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from orchestration.errors import PipelineError, Problem
+from orchestration.importing.dags.operators import NOTHING, steps_of
+from orchestration.importing.dags.syntax import Dag, Task
+from orchestration.importing.imported import Imported, Note
+from orchestration.importing.steps.building import Source, built
+from orchestration.importing.steps.step import Step, pipeline_name, renamed, stage_names
+
+_PLAIN: Final = (
+    *("task_id", "config", "aws_conn_id", "region_name", "wait_for_completion", "deferrable"),
+    *("function_name", "payload", "target_arn", "message", "subject", "job_name", "script_args"),
+    *("query", "database", "output_location", "check_interval", "verify", "dag"),
+)
+"""Arguments that a stage says, or has no need of."""
+
+
+def from_dag(source: str, *, name: str | None = None, file: str = "imported") -> Imported:
+    """Return the pipeline of a DAG file's operators, and notes on what it does otherwise.
+
+    Raises :class:`~orchestration.errors.PipelineError` where it is no Python, or none of its
+    operators does what a stage does.
+    """
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        raise PipelineError(
+            [Problem(f"line {error.lineno}", f"is no Python: {error.msg}")]
+        ) from error
+    dag = Dag()
+    dag.read(tree)
+    dag_id = dag.settings.get("dag_id")
+    called = name or pipeline_name(dag_id if isinstance(dag_id, str) else file)
+    notes: list[Note] = []
+    found = [(variable, task, _made(task, notes)) for variable, task in dag.tasks.items()]
+    names = _parameters([step for _, _, steps in found for _, step in steps])
+    read = _steps(dag, found, called)
+    if not read:
+        text = "has no operator of the Amazon provider that a stage does the work of"
+        raise PipelineError([Problem("", text)])
+    notes += _told(dag)
+    parameters: dict[str, dict[str, Any]] = {own: {} for own in names.values()}
+    return built(Source(called, read, names, parameters, notes))
+
+
+def _made(task: Task, notes: list[Note]) -> list[tuple[str, dict[str, Any]]]:
+    steps = list(steps_of(task.operator, task.arguments))
+    if not steps and task.operator not in NOTHING:
+        text = f"is left out: no stage does what this {task.operator} does"
+        notes.append(Note(task.path, text))
+    elif steps:
+        for key in task.arguments:
+            if key not in _PLAIN:
+                notes.append(Note(f"{task.path}.{key}", "is left out"))
+        if task.arguments.get("wait_for_completion") is False:
+            notes.append(Note(f"{task.path}.wait_for_completion", "the stage waits for its end"))
+    return steps
+
+
+def _steps(
+    dag: Dag, found: Sequence[tuple[str, Task, list[tuple[str, dict[str, Any]]]]], called: str
+) -> list[Step]:
+    names = [f"{task.name}{ending}" for _, task, steps in found for ending, _ in steps]
+    stages = stage_names(list(dict.fromkeys(names)), called)
+    last = {variable: f"{task.name}{steps[-1][0]}" for variable, task, steps in found if steps}
+    made: list[Step] = []
+    for variable, task, steps in found:
+        waits = list(dict.fromkeys(last[each] for each in _before(dag, variable, last)))
+        for ending, given in steps:
+            own = f"{task.name}{ending}"
+            step = {**given, "DependsOn": waits}
+            made.append(
+                Step(
+                    own, stages[own], given["Type"], task.path, step, (), "config", keeps_names=True
+                )
+            )
+            waits = [own]
+    return made
+
+
+def _before(dag: Dag, variable: str, last: Mapping[str, str]) -> Iterator[str]:
+    """Yield the tasks with steps that a task waits for, also through tasks without."""
+    seen: set[str] = set()
+    waiting = [*dag.before.get(variable, ())]
+    while waiting:
+        each = waiting.pop(0)
+        if each in last:
+            yield each
+        elif each not in seen:
+            seen.add(each)
+            waiting += dag.before.get(each, ())
+
+
+def _parameters(steps: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    places = re.findall(r"'Get': 'Parameters\.(\w+)'", str(list(steps)))
+    return renamed(list(dict.fromkeys(places)))
+
+
+def _told(dag: Dag) -> Iterator[Note]:
+    for key in dag.settings:
+        if key in ("schedule", "schedule_interval"):
+            yield Note(f"DAG.{key}", "is left out; a pipeline's schedule has cron, rate or at")
+        elif key in ("default_args", "params", "catchup", "max_active_runs", "tags"):
+            yield Note(f"DAG.{key}", "is left out")
