@@ -66,7 +66,9 @@ SOURCE = dedent(
             task_id="count", query="SELECT 1", database="d", retries=3,
             output_location=f"s3://{BUCKET}/a",
         )
-        train = SageMakerTrainingOperator(task_id="train", config=TRAINING, wait_for_completion=False)
+        train = SageMakerTrainingOperator(
+            task_id="train", config=TRAINING, wait_for_completion=False
+        )
         both = {"Model": MODEL, "Transform": SCORING}
         score = SageMakerTransformOperator(task_id="score", config=both)
         begin() >> [count] >> train
