@@ -4,7 +4,8 @@ In moto 5.2.5 the query language of a definition is kept on a class, so that one
 spoils later ones; an Assign takes effect before the state's Output; StartExecution needs a name;
 an execution that is stopped at once has no environment yet, and none keeps the error and the cause
 that StopExecution gives; SendTaskFailure loses the cause; and DescribeStateMachineForExecution
-gives the newest definition.
+gives the newest definition; and DescribeExecution tells an output that is a text without its
+quotation marks, and leaves out one that is null.
 Tests in `tests/local/engine/` (`test_engine.py`: query languages, variables, names, tokens;
 `test_history.py`: stopped executions) and
 `tests/deploy/test_rerunning.py` (definitions) fail without this module.
@@ -12,6 +13,7 @@ Tests in `tests/local/engine/` (`test_engine.py`: query languages, variables, na
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from typing import Any
@@ -164,8 +166,23 @@ def _describe_for_execution(self: Any) -> ActionResult:
     )
 
 
+def _described(method: Any) -> Any:
+    def describe_execution(self: Any) -> Any:
+        answered = method(self)
+        execution = self.stepfunction_backend.describe_execution(self._get_param("executionArn"))
+        if answered.result["status"] == "SUCCEEDED":
+            answered.result["output"] = json.dumps(
+                execution.output, separators=(",", ":"), ensure_ascii=False
+            )
+        return answered
+
+    return describe_execution
+
+
 def install() -> None:
     """Repair the engine's executions."""
+    described = StepFunctionResponse.describe_execution
+    replace(StepFunctionResponse, "describe_execution", _described(described))
     replace(StepFunctionResponse, "send_task_failure", _send_task_failure)
     replace(StepFunctionResponse, "describe_state_machine_for_execution", _describe_for_execution)
     replace(Preprocessor, "_query_language_per_scope", _PerInstance())

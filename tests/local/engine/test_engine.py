@@ -306,3 +306,8 @@ def test_a_map_runs_its_items_and_keeps_their_order(aws: EmbeddedAws) -> None:
         },
     )
     assert output_of(aws, definition) == [3, 6, 9]
+
+
+@pytest.mark.parametrize("output", ["a text", None, 1.5, ["é"]])
+def test_an_output_is_told_as_json(aws: EmbeddedAws, output: Any) -> None:
+    assert output_of(aws, passing(output)) == output

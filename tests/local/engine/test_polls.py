@@ -55,4 +55,4 @@ def test_a_poll_of_what_really_runs_is_answered_at_its_end(aws: EmbeddedAws) -> 
         lambda run: run["status"] != "RUNNING",
     )
     # A minute of AWS is 0.3 s here, the job takes two seconds, and one poll is enough.
-    assert (ended["status"], ended["output"]) == ("SUCCEEDED", "Completed")
+    assert (ended["status"], json.loads(ended["output"])) == ("SUCCEEDED", "Completed")
