@@ -241,8 +241,10 @@ def test_in_is_one_of_several() -> None:
 
 
 def test_the_guide_s_pipeline_trains_one_way_or_the_other(tmp_path: Path) -> None:
-    [text] = shown(CONDITIONS, "yaml")
+    text, guarded = shown(CONDITIONS, "yaml")
     file = tmp_path / "models.yaml"
+    file.write_text(guarded, encoding="utf-8")
+    assert "enough.when" in {step.name for step in Pipeline.load(file).lower().graph.steps}
     file.write_text(text, encoding="utf-8")
     graph = Pipeline.load(file).lower().graph
     assert {"full.when", "quick.when"} <= {step.name for step in graph.steps}
