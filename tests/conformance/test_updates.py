@@ -491,6 +491,31 @@ def test_a_smoke_test_from_a_queue_that_is_not_answered_fails_the_run(
     assert shop.describe()["EndpointStatus"] == "InService"
 
 
+def test_a_request_starts_the_first_instance_of_an_endpoint_that_rests(shop: Shop) -> None:
+    hosting: dict[str, Any] = {
+        "asynchronous": {"output_uri": "s3://models/rested"},
+        "autoscaling": {
+            "min_instances": 0,
+            "max_instances": 2,
+            "backlog_per_instance": 5,
+            "from_zero": True,
+        },
+    }
+    assert shop.deploy("one", {"baking_s": 0}, **hosting).cause is None
+    shop.client.update_endpoint_weights_and_capacities(
+        EndpointName=shop.name,
+        DesiredWeightsAndCapacities=[{"VariantName": "main", "DesiredInstanceCount": 0}],
+    )
+    report = shop.deploy("two", {"baking_s": 0}, **hosting, smoke_test={"request": 1})
+    assert (report.state, report.cause) == ("succeeded", None)
+    outputs: Any = report.outputs
+    assert outputs["deploy"]["answer"] == {"name": "two"}
+    assert shop.describe()["ProductionVariants"][0]["CurrentInstanceCount"] == 1
+    cloudwatch = shop.aws.client("cloudwatch")
+    [alarm] = cloudwatch.describe_alarms(AlarmNames=[f"{shop.name}-from-zero"])["MetricAlarms"]
+    assert alarm["MetricName"] == "HasBacklogWithoutCapacity"
+
+
 def test_an_endpoint_without_instances_serves(shop: Shop) -> None:
     serverless: dict[str, Any] = {"instance_type": None, "serverless": {"memory_mb": 1024}}
     for model in ("one", "two"):

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from orchestration import Deployment
 from orchestration.checks.requests import violations
-from orchestration.expressions import evaluate
+from orchestration.expressions import Result, evaluate
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import all_steps
 from orchestration.stages.stage import SAMPLE
-from tests.stages.test_endpoint_updates import calls, deployment, pipeline
+from tests.stages.test_endpoint_updates import calls, deployment, pipeline, problems
 
 SCALED = {"max_instances": 4, "invocations_per_minute": 100}
 SERVERLESS: dict[str, Any] = {"instance_type": None, "instance_count": 1, "serverless": {}}
@@ -128,6 +128,41 @@ def test_requests_that_wait_are_what_an_asynchronous_endpoint_scales_by() -> Non
     assert not list(stage.check())
 
 
+def test_the_first_instance_is_started_by_an_alarm_on_requests_that_wait() -> None:
+    scaling = {**QUEUED["autoscaling"], "from_zero": True}
+    stage = deployment(**{**QUEUED, "autoscaling": scaling, "endpoint_name": "shop"})
+    made: Any = calls(stage)
+    policy = made["deploy.from_zero"].operation.request
+    assert (policy["PolicyType"], policy["ResourceId"]) == (
+        "StepScaling",
+        made["deploy.scaling"].operation.request["ResourceId"],
+    )
+    steps = policy["StepScalingPolicyConfiguration"]["StepAdjustments"]
+    assert steps == [{"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}]
+    alarm = made["deploy.from_zero_alarm"].operation.request
+    assert alarm["AlarmActions"] == [Result("deploy.from_zero", "arn")]
+    assert alarm["Dimensions"] == [{"Name": "EndpointName", "Value": "shop"}]
+    assert not list(stage.check())
+    assert not violations("application-autoscaling", "PutScalingPolicy", policy)
+    assert not violations("cloudwatch", "PutMetricAlarm", alarm)
+
+
+@pytest.mark.parametrize(
+    ("scaling", "field", "message"),
+    [
+        ({"max_instances": 4, "backlog_per_instance": 5}, "from_zero", "there is always an"),
+        (
+            {"max_instances": 4, "scheduled": {"n": {"cron": "0 2 * * *", "min_instances": 0}}},
+            "backlog_per_instance",
+            "is needed with from_zero",
+        ),
+    ],
+)
+def test_what_never_rests_is_not_started(scaling: Any, field: str, message: str) -> None:
+    found = problems(**{**QUEUED, "autoscaling": {**scaling, "from_zero": True}})
+    assert found[f"autoscaling.{field}"].startswith(message)
+
+
 def test_a_failure_is_looked_for_again_and_again_while_an_answer_is_awaited() -> None:
     stage = deployment(**QUEUED, smoke_test={"request": 1})
     made = {name: call for name, call in calls(stage).items() if "answer" in name}
@@ -156,6 +191,7 @@ def test_a_failure_is_looked_for_again_and_again_while_an_answer_is_awaited() ->
         ({"min_instances": 0, "backlog_per_instance": 5}, True),
         ({"scheduled": {"night": {"cron": "0 22 * * *", "min_instances": 0}}}, True),
         ({"min_instances": 0, "backlog_per_instance": 0.5}, False),
+        ({"min_instances": 0, "backlog_per_instance": 5, "from_zero": True}, False),
         ({"min_instances": 1, "backlog_per_instance": 5}, False),
     ],
 )

@@ -89,11 +89,11 @@ def unanswered(stage: DeploymentFields) -> Iterator[Problem]:
     scaling = stage.autoscaling
     if stage.asynchronous is None or stage.smoke_test is None or scaling is None:
         return
-    if scaling.rests and (scaling.backlog_per_instance or 1) >= 1:
+    if scaling.rests and not scaling.from_zero and (scaling.backlog_per_instance or 1) >= 1:
         message = "an update may find no instances, and one request that waits starts none"
         remedy = (
-            "set autoscaling.backlog_per_instance below 1, or its min_instances to 1, or add step "
-            "scaling on HasBacklogWithoutCapacity by hand"
+            "give autoscaling from_zero: true, or set its backlog_per_instance below 1, or its "
+            "min_instances to 1"
         )
         yield Problem("smoke_test", f"{message} (AnswerMissing after 15 minutes); {remedy}")
 

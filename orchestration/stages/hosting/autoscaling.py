@@ -57,6 +57,10 @@ class Autoscaling(Model):
     it, only ``scheduled`` bounds change the number."""
     backlog_per_instance: float | None = Field(default=None, gt=0)
     """Instead, of an ``asynchronous`` endpoint: requests that wait, for each instance."""
+    from_zero: bool = Field(default=False, strict=True)
+    """Start the first instance as soon as a request waits and there is none: step scaling on an
+    alarm on ``HasBacklogWithoutCapacity``. Without it, only more than ``backlog_per_instance``
+    requests start one."""
     scheduled: dict[Name, ScheduledScaling] = Field(default={}, max_length=20)
     """Bounds from certain times on, by names: ``{morning: {cron: "0 7 * * *", min_instances: 4}}``.
     A deployment in between sets those above again, until the next of these times."""
@@ -73,6 +77,11 @@ class Autoscaling(Model):
         if None not in followed:
             message = "the number follows invocations_per_minute already; remove one of them"
             yield Problem("backlog_per_instance", message)
+        if self.from_zero and self.backlog_per_instance is None:
+            message = "is needed with from_zero: it takes the last instance away again"
+            yield Problem("backlog_per_instance", message)
+        elif self.from_zero and not self.rests:
+            yield Problem("from_zero", "there is always an instance; set min_instances to 0")
         yield from _ordered(self.min_instances, self.max_instances)
         for name, scheduled in self.scheduled.items():
             for problem in _ordered(*self.bounds(scheduled)):
@@ -96,6 +105,8 @@ class Autoscaling(Model):
         """Yield the fields that only an asynchronous endpoint has: it can do without instances."""
         if self.backlog_per_instance is not None:
             yield "backlog_per_instance"
+        if self.from_zero:
+            yield "from_zero"
         if self.min_instances == 0:
             yield "min_instances"
         for name, scheduled in self.scheduled.items():

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from orchestration.expressions import Tree, join
-from orchestration.graph import Call, Operation, Permission
+from orchestration.expressions import Result, Tree, join
+from orchestration.graph import Call, Operation, Output, Permission
 from orchestration.refs import Expression
 from orchestration.stages.endpoints.making import Made
 from orchestration.stages.hosting.autoscaling import Autoscaling
@@ -57,9 +57,21 @@ class Scaling:
         return (
             Permission(actions=scales, resources=(targets,)),
             *((Permission(actions=_ALARMS, resources=(alarms,)),) if follows else ()),
+            *self._tags_alarm(place),
             Permission(actions=_ENDPOINT, resources=(endpoint, config)),
             Permission(actions=("iam:CreateServiceLinkedRole",), resources=(_ROLE,)),
         )
+
+    def _tags_alarm(self, place: str) -> tuple[Permission, ...]:
+        if not self.autoscaling.from_zero:
+            return ()
+        alarm: Tree = join(place % ("cloudwatch", "alarm:"), self._first)
+        return (Permission(actions=("cloudwatch:TagResource",), resources=(alarm,)),)
+
+    @property
+    def _first(self) -> Expression[str]:
+        """The name of the policy that starts the first instance, and of its alarm."""
+        return join(self.made.endpoint, "-from-zero")
 
     def steps(self, after: tuple[str, ...]) -> tuple[Call, ...]:
         """Return the bounds of the number of instances, and what it follows; all may exist."""
@@ -79,7 +91,54 @@ class Scaling:
                     after=(calls[-1].name,) if calls else after,
                 )
             )
+        if self.autoscaling.from_zero:
+            calls += self._from_zero(place, (calls[-1].name,))
         return tuple(calls)
+
+    def _from_zero(self, place: dict[str, Tree], after: tuple[str, ...]) -> tuple[Call, Call]:
+        """Return the policy that adds an instance, and the alarm that asks for it.
+
+        https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-autoscale.html
+        """
+        stage = self.made.stage.name
+        step = {"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}
+        steps: dict[str, Tree] = {
+            "AdjustmentType": "ChangeInCapacity",
+            "MetricAggregationType": "Average",
+            "Cooldown": self.autoscaling.scale_out_cooldown_s,
+            "StepAdjustments": [step],
+        }
+        request: dict[str, Tree] = {
+            **place,
+            "PolicyName": self._first,
+            "PolicyType": "StepScaling",
+            "StepScalingPolicyConfiguration": steps,
+        }
+        policy = Call(
+            name=f"{stage}.from_zero",
+            operation=Operation("application-autoscaling", "PutScalingPolicy", request),
+            outputs={"arn": Output(("PolicyARN",), kind="string")},
+            after=after,
+        )
+        alarm: dict[str, Tree] = {
+            "AlarmName": self._first,
+            "Namespace": "AWS/SageMaker",
+            "MetricName": "HasBacklogWithoutCapacity",
+            "Dimensions": [{"Name": "EndpointName", "Value": self.made.endpoint}],
+            "Statistic": "Average",
+            "Period": 60,
+            "EvaluationPeriods": 2,
+            "DatapointsToAlarm": 2,
+            "Threshold": 1,
+            "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+            "TreatMissingData": "missing",
+            "AlarmActions": [Result(policy.name, "arn")],
+            "Tags": self.made.context.tag_list(stage),
+        }
+        return policy, Call(
+            name=f"{stage}.from_zero_alarm",
+            operation=Operation("cloudwatch", "PutMetricAlarm", alarm),
+        )
 
     def _requests(self) -> Iterator[tuple[str, str, dict[str, Tree]]]:
         """Yield the name of each step, its operation, and what it says of the variant."""

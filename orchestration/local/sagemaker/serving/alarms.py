@@ -12,7 +12,12 @@ from typing import Any, Final
 
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import ACCOUNT_ID, Request, Service
-from orchestration.local.sagemaker.serving.requests import METRICS, Requests, statistic
+from orchestration.local.sagemaker.serving.requests import (
+    BACKLOG,
+    METRICS,
+    Requests,
+    statistic,
+)
 
 _COMPARED: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "GreaterThanThreshold": lambda value, threshold: value > threshold,
@@ -21,6 +26,7 @@ _COMPARED: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "LessThanOrEqualToThreshold": lambda value, threshold: value <= threshold,
 }
 _VARIANT = frozenset(["EndpointName", "VariantName"])
+_ENDPOINT = (frozenset(["EndpointName"]),)
 _DIMENSIONS = (_VARIANT, _VARIANT | {"EndpointConfigName"})
 
 
@@ -53,14 +59,26 @@ class Alarms(Service):
         self.refresh()
         return [each.name for each in self._all() if each.name in names and _is_on(each)]
 
+    def actions(self, endpoint: str) -> list[str]:
+        """Return the actions of the alarms on an endpoint that are in alarm now."""
+        self.refresh()
+        return [
+            action
+            for alarm in self._all()
+            if _is_on(alarm)
+            and {each.name: each.value for each in alarm.dimensions} == {"EndpointName": endpoint}
+            for action in alarm.alarm_actions
+        ]
+
     def refresh(self) -> None:
         """Bring the states of all alarms on endpoints up to date."""
         for alarm in self._all():
             dimensions = {each.name: each.value for each in alarm.dimensions}
-            if alarm.namespace != "AWS/SageMaker" or alarm.metric_name not in METRICS:
+            known = _ENDPOINT if alarm.metric_name == BACKLOG else _DIMENSIONS
+            if alarm.namespace != "AWS/SageMaker" or alarm.metric_name not in (*METRICS, BACKLOG):
                 continue
             requests = self._requests_of(dimensions.get("EndpointName", ""))
-            if requests is None or frozenset(dimensions) not in _DIMENSIONS:
+            if requests is None or frozenset(dimensions) not in known:
                 continue
             state, reason = self._state(alarm, requests, dimensions)
             if state != alarm.state_value:
@@ -96,7 +114,10 @@ class Alarms(Service):
         end, period = time.monotonic(), self._account.clock.pause(alarm.period)
         for number in range(alarm.evaluation_periods):
             start = end - (number + 1) * period
-            values = requests.values(alarm.metric_name, dimensions, start, start + period)
+            if alarm.metric_name == BACKLOG:
+                values = requests.waiting(start, start + period)
+            else:
+                values = requests.values(alarm.metric_name, dimensions, start, start + period)
             name = alarm.extended_statistic or alarm.statistic
             yield statistic(name, values) if values else None
 

@@ -26,6 +26,7 @@ from orchestration.local.sagemaker.serving.endpoint import Endpoint
 from orchestration.local.sagemaker.serving.model_host import ModelHost
 from orchestration.local.sagemaker.serving.models import EndpointConfigs, Models
 from orchestration.local.sagemaker.serving.requests import Requests
+from orchestration.local.sagemaker.serving.waking import started
 from orchestration.local.sagemaker.tags import Tags
 
 _BUSY: Final = ("Creating", "Updating")
@@ -97,6 +98,7 @@ class Endpoints:
         config = self._configs.find(endpoint.config_name)
 
         def answered(content: bytes) -> Answer:
+            started(self._account, endpoint, self._alarms, self._resize)
             try:
                 return self._answered(endpoint, content, headers)
             except ServiceError as error:

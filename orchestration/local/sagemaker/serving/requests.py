@@ -39,6 +39,10 @@ METRICS: Final[Mapping[str, Callable[[Answered], float]]] = {
 }
 """The metrics of an endpoint that are simulated, each with a request's value."""
 
+BACKLOG: Final = "HasBacklogWithoutCapacity"
+"""The metric of an asynchronous endpoint, 1 while requests wait and there are no instances:
+https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-monitor.html"""
+
 _STATISTICS: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
     "Average": statistics.fmean,
     "Sum": math.fsum,
@@ -54,12 +58,23 @@ class Requests:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._answered: deque[Answered] = deque(maxlen=_MOST)
+        self._waiting: deque[float] = deque(maxlen=_MOST)
 
     def add(self, config_name: str, variant: str, status: int, latency_s: float) -> None:
         """Note a request that was answered now."""
         row = Answered(time.monotonic(), config_name, variant, status, latency_s * 1e6)
         with self._lock:
             self._answered.append(row)
+
+    def wait(self) -> None:
+        """Note that a request waits now, and nothing could answer it."""
+        with self._lock:
+            self._waiting.append(time.monotonic())
+
+    def waiting(self, start: float, end: float) -> list[float]:
+        """Return the values of ``HasBacklogWithoutCapacity`` in a time."""
+        with self._lock:
+            return [1.0 for at in self._waiting if start < at <= end]
 
     def values(
         self, metric: str, dimensions: Mapping[str, str], start: float, end: float
