@@ -165,7 +165,7 @@ def _shown(value: object) -> str:
 
 
 def _message(item: Any, models: _Models) -> str:
-    kind, given, context = str(item["type"]), item["input"], item.get("ctx", {})
+    kind, context = str(item["type"]), item.get("ctx", {})
     match kind:
         case "extra_forbidden":
             name = str(item["loc"][-1])
@@ -180,6 +180,18 @@ def _message(item: Any, models: _Models) -> str:
         case "union_tag_invalid":
             kinds = (str(_kind(model)) for model in models.at(item["loc"]))
             return f"there is no kind {context['tag']!r}{near(str(context['tag']), kinds)}"
+    if item["loc"][-1] in SECTIONS:
+        return phrase(item, expected=_STAGES)
+    return phrase(item, keys=models.keys(item["loc"]) if kind.startswith("model") else ())
+
+
+def phrase(item: Any, *, expected: str | None = None, keys: Sequence[str] = ()) -> str:
+    """Say an error of Pydantic's in the words of this package, without its place.
+
+    ``expected`` says of what kind a value would be right, ``keys`` those of a mapping.
+    """
+    kind, given, context = str(item["type"]), item["input"], item.get("ctx", {})
+    match kind:
         case "string_pattern_mismatch":
             words = _PATTERNS.get(context["pattern"], f"text that matches {context['pattern']}")
             return f"expected {words}, got {_shown(given)}"
@@ -189,10 +201,8 @@ def _message(item: Any, models: _Models) -> str:
             return str(context["error"])
     if (bound := _bound(kind, context)) is not None:
         return f"{_size(kind, given)}; {bound}"
-    expected = _STAGES if item["loc"][-1] in SECTIONS else _EXPECTED.get(kind.split("_")[0])
+    expected = expected or _EXPECTED.get(kind.split("_")[0])
     if expected is not None and kind.split("_")[-1] in ("type", "parsing", "float"):
-        is_model = expected == "a mapping" and kind.startswith("model")
-        keys = models.keys(item["loc"]) if is_model else []
         of = f" with the keys {', '.join(keys)}" if 0 < len(keys) <= 12 else ""
         return f"expected {expected}{of}, got {_shown(given)}"
     return str(item["msg"])

@@ -71,6 +71,8 @@ def _file_system(
     mounted: dict[str, Any], rest: dict[str, Any], path: str, findings: Findings
 ) -> FileSystemChannel | EfsChannel | None:
     fields = {ours: mounted.pop(theirs) for theirs, ours in _MOUNTED.items() if theirs in mounted}
+    if "ContentType" in rest:
+        fields["content_type"] = rest.pop("ContentType")
     kind = mounted.pop("FileSystemType", None)
     _unknown({**mounted, **rest}, path, findings)
     if kind == "EFS":

@@ -50,6 +50,11 @@ DIFFERENCES: Final = (
     ),
     Difference(
         "V2",
+        "HyperParameters.sagemaker_*_enabled",
+        "true, also where the distribution has the text 'true', which the SDK sends as text",
+    ),
+    Difference(
+        "V2",
         "InputDataConfig[code]",
         "with network isolation: the same archive, as a channel; it is a file also where the job's "
         "data comes through pipes, of which the toolkit could not read it",

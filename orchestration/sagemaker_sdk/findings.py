@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from orchestration.errors import PipelineError, Problem
+from orchestration.pipeline.wording import phrase
 
 T = TypeVar("T")
 
@@ -15,8 +16,10 @@ T = TypeVar("T")
 class Findings:
     """Problems of one conversion, reported all at once."""
 
-    def __init__(self, subject: str) -> None:
+    def __init__(self, subject: str, names: Mapping[str, str] | None = None) -> None:
+        """``names``: the attributes of the subject that our fields are made of."""
         self.subject = subject
+        self._names = names or {}
         self._found: list[Problem] = []
 
     def add(self, path: str, message: str) -> None:
@@ -39,11 +42,34 @@ class Findings:
             return make()
         except ValidationError as error:
             for entry in error.errors(include_url=False):
-                where = ".".join(str(part) for part in entry["loc"])
-                self.add(path, f"{where}: {entry['msg']}" if where else entry["msg"])
+                # What has no value here was refused itself, and so were entries that don't count.
+                uncounted = entry["type"] == "too_short" and entry["input"]
+                if (entry["input"] is not None or not self._found) and not uncounted:
+                    self._add_once(self._place(path, entry["loc"]), phrase(entry))
         except PipelineError as error:
             self.under(path, error.problems)
         return None
+
+    def _place(self, path: str, location: tuple[str | int, ...]) -> str:
+        """Return the attribute that a place in one of our models is made of."""
+        for end in range(len(location), 0, -1):
+            field = ".".join(str(part) for part in location[:end])
+            name = self._names.get(f"{path}.{field}", self._names.get(field))
+            if name is not None:
+                return name + "".join(f"[{part!r}]" for part in location[end:] if _is_key(part))
+        rest = "".join(f".{part}" for part in location if _is_key(part))
+        return f"{path}{rest}".removeprefix(".")
+
+    def _add_once(self, path: str, message: str) -> None:
+        # Each member of a union has a complaint of its own.
+        whole = f"{self.subject}.{path}" if path else self.subject
+        if whole not in [problem.path for problem in self._found]:
+            self.add(path, message)
+
+
+def _is_key(part: str | int) -> bool:
+    """Return whether a part of a location is a key, not a member of a union or a validator."""
+    return isinstance(part, int) or "[" not in part
 
 
 def is_variable(value: object) -> bool:
@@ -67,13 +93,14 @@ def variables(value: object, path: str) -> Iterable[str]:
                 yield from variables(item, f"{path}.{key}")
 
 
-def refuse_variables(findings: Findings, attributes: Mapping[str, Any]) -> None:
-    """Report every pipeline variable."""
-    for name, value in attributes.items():
-        for path in variables(value, name):
-            findings.add(
-                path,
-                "is a pipeline variable of the SDK, whose value only SageMaker Pipelines knows; "
-                "set the value, or change the field of the training job to a parameter or a "
-                "reference of ours afterwards",
-            )
+def refuse_variables(findings: Findings, attributes: Mapping[str, Any]) -> bool:
+    """Report every pipeline variable, and return whether there is one."""
+    paths = [path for name, value in attributes.items() for path in variables(value, name)]
+    for path in paths:
+        findings.add(
+            path,
+            "is a pipeline variable of the SDK, whose value only SageMaker Pipelines knows; "
+            "set the value, or change the field of the training job to a parameter or a "
+            "reference of ours afterwards",
+        )
+    return bool(paths)

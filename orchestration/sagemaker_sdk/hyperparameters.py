@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any, Final
+
+from orchestration.sagemaker_sdk.findings import Findings
 
 TOOLKIT: Final = frozenset(
     [
@@ -49,8 +52,35 @@ def _decoded(text: str) -> bool | int | float | str | None:
 
 
 def as_json(values: Mapping[str, object]) -> dict[str, str]:
-    """Encode values like the SDK's framework estimators."""
-    return {str(name): json.dumps(value) for name, value in values.items()}
+    """Encode values like the SDK's framework estimators; those of NumPy as Python's.
+
+    Raises TypeError for values that JSON has no form for.
+    """
+    return {str(name): json.dumps(value, default=_plain) for name, value in values.items()}
+
+
+def checked(values: Mapping[str, object], findings: Findings) -> dict[str, object]:
+    """Return the values that JSON has a form for, and report the others."""
+    fine = {}
+    for name, value in values.items():
+        try:
+            as_json({name: value})
+        except (TypeError, ValueError) as error:
+            findings.add(
+                f"hyperparameters.{name}", f"{value!r} has no form in JSON ({error}); convert it"
+            )
+        else:
+            fine[name] = value
+    return fine
+
+
+def _plain(value: Any) -> Any:
+    """Convert a scalar or an array of NumPy, or a path; called by ``json`` for what it lacks."""
+    if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, PurePath):
+        return str(value)
+    raise TypeError(f"it is a {type(value).__name__}")
 
 
 def as_text(values: Mapping[str, object]) -> dict[str, str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from orchestration.sagemaker_sdk.collected import collected
 from orchestration.sagemaker_sdk.findings import Findings
 from orchestration.stages.packing import digest
 from orchestration.stages.values import Source
@@ -22,8 +22,14 @@ def in_s3(entry_point: str, uri: str, path: str, findings: Findings) -> Source |
     return findings.made(path, lambda: Source(entry_point=entry_point, uri=f"s3://{uri[5:]}"))
 
 
-def folder(entry_point: str, directory: str, path: str, findings: Findings) -> Source | None:
-    """Use a folder of code as it is now."""
+def folder(
+    entry_point: str,
+    directory: str | Path,
+    path: str,
+    findings: Findings,
+    include: Collection[str] = (),
+) -> Source | None:
+    """Use a folder of code as it is now; ``include`` names files that would be refused."""
     place = Path(directory).resolve()
     if not place.is_dir():
         findings.add(path, f"there is no folder {directory}")
@@ -33,7 +39,12 @@ def folder(entry_point: str, directory: str, path: str, findings: Findings) -> S
         return None
     return findings.made(
         path,
-        lambda: Source(entry_point=entry_point, directory=str(place), sha256=digest(place)),
+        lambda: Source(
+            entry_point=entry_point,
+            directory=str(place),
+            include=tuple(include),
+            sha256=digest(place, include=include),
+        ),
     )
 
 
@@ -56,10 +67,12 @@ def put_together(
     findings: Findings,
 ) -> Source | None:
     """Copy a script and folders into one folder, like the SDK packs them."""
-    target = Path(tempfile.mkdtemp(prefix="orchestration-code-") if into is None else into)
     parts = [Path(part).resolve() for part in dependencies]
     if directory is None:
         parts.insert(0, Path(script).resolve())
+    elif not Path(directory).is_dir():
+        findings.add("source_dir", f"there is no folder {directory}")
+        return None
     else:
         parts[:0] = sorted(Path(directory).resolve().iterdir())
     missing = [part for part in parts if not part.exists()]
@@ -68,14 +81,17 @@ def put_together(
         findings.add(where, f"there is no {part}")
     if missing:
         return None
-    target.mkdir(parents=True, exist_ok=True)
-    if any(target.iterdir()):
-        findings.add("", f"the folder for its code, {target}, is not empty; give an empty one")
+
+    def copy(target: Path) -> None:
+        for part in parts:
+            if part.is_dir():
+                shutil.copytree(part, target / part.name, dirs_exist_ok=True)
+            else:
+                shutil.copyfile(part, target / part.name)
+
+    path = "entry_point" if directory is None else "source_dir"
+    target = collected(copy, into, path, findings)
+    if target is None:
         return None
-    for part in parts:
-        if part.is_dir():
-            shutil.copytree(part, target / part.name, dirs_exist_ok=True)
-        else:
-            shutil.copyfile(part, target / part.name)
     entry_point = script if directory is not None else Path(script).name
-    return folder(entry_point, str(target), "entry_point", findings)
+    return folder(entry_point, target, path, findings)

@@ -238,7 +238,7 @@ class Stage(Model):
     """Snake case; it stands in the names of what the stage creates."""
     after: tuple[Name, ...] = ()
     """Stages to wait for beside those that are referred to."""
-    tags: dict[str, Text] = Field(default={}, max_length=40)
+    tags: dict[str, Text] = Field(default={}, max_length=47)
     """Tags of what the stage creates, beside those of the pipeline."""
     retry: JobRetry | None = None
     """Further jobs where one fails: by default none."""

@@ -43,6 +43,8 @@ _KINDS: Mapping[frozenset[str], str] = {
     frozenset(["modelparallel", "mpi"]): "smp_v1",
     frozenset(["modelparallel", "torch_distributed"]): "smp_v2",
 }
+_TRUE = ("true", "True")
+"""Text that tutorials write for true, and that the SDK takes."""
 _WITH_GROUP = frozenset(["mpi", "smddp", "smp_v1", "pytorchddp"])
 _GROUP_DROPPED = frozenset(["torch_distributed"])
 """The SDK requires a group but does not send it; :func:`.findings` warns of that."""
@@ -115,8 +117,10 @@ class _Reading:
             return
         if "enabled" not in options:
             self.wrong(path, "lacks enabled, so the SDK silently ignores it; add enabled: true")
-        elif not isinstance(options["enabled"], bool):
-            self.wrong(f"{path}.enabled", f"expected true or false, got {options['enabled']!r}")
+        elif not isinstance(options["enabled"], bool) and options["enabled"] not in _TRUE:
+            reason = "; the SDK takes any text for true" if options["enabled"] else ""
+            got = f"expected true or false, got {options['enabled']!r}{reason}"
+            self.wrong(f"{path}.enabled", got)
         if options.get("enabled", True):
             self.enabled[path.rpartition(".")[2]] = options
 
@@ -138,6 +142,14 @@ class _Reading:
                 "smdistributed.modelparallel",
                 "lacks its launcher, and the SDK then starts the script once per host; add mpi "
                 "(version 1 of the library) or torch_distributed (version 2)",
+            )
+        elif self.enabled.keys() == {"dataparallel", "torch_distributed"}:
+            self.wrong(
+                "",
+                "enables dataparallel and torch_distributed at once, of which SageMaker's PyTorch "
+                "container starts torchrun; keep torch_distributed alone, whose script can import "
+                "smdistributed.dataparallel.torch.torch_smddp and use the backend smddp, or "
+                "smdistributed alone, which starts SMDDP over MPI",
             )
         elif kind is None and not self.enabled.keys() >= _LIBRARIES.keys():
             names = " and ".join(self.enabled)

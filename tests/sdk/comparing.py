@@ -103,7 +103,9 @@ def _same_code(pair: Pair, their_uri: str, our_uri: str) -> None:
     assert source is not None
     assert our_uri == f"{WORKSPACE}/source/{source.sha256}/sourcedir.tar.gz"
     place = Path(source.directory or source.archive or "")
-    assert unpacked(archive(place)) == unpacked(pair.uploads[their_uri])
+    assert unpacked(archive(place, include=pair.job.source.include)) == unpacked(
+        pair.uploads[their_uri]
+    )
 
 
 def _code_channel(sent: Mapping[str, Any]) -> str:
@@ -172,6 +174,14 @@ def _parallelism(pair: Pair) -> None:
             values["mp_parameters"] = json.loads(values["mp_parameters"])
 
 
+def _enabled_as_text(pair: Pair) -> None:
+    theirs, ours = _hyperparameters(pair)
+    for name, text in theirs.items():
+        if name.endswith("_enabled") and text == '"true"':
+            assert ours[name] == "true"
+            theirs[name] = "true"
+
+
 def _empty(pair: Pair) -> None:
     pair.theirs = _without_empty(pair.theirs)
     pair.ours = _without_empty(pair.ours)
@@ -195,6 +205,7 @@ LISTED: dict[str, Callable[[Pair], None]] = {
     "Tags": _tags,
     "HyperParameters.sagemaker_submit_directory": _archive,
     "HyperParameters.mp_parameters": _parallelism,
+    "HyperParameters.sagemaker_*_enabled": _enabled_as_text,
     "InputDataConfig[code]": _isolated_code,
     "OutputDataConfig.S3OutputPath": _output,
     "DebugHookConfig.S3OutputPath": _hook_place,

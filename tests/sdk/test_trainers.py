@@ -366,10 +366,7 @@ def test_what_has_no_counterpart_is_named_all_at_once(sdk: Sdk) -> None:
     )
     (sdk.code / "more.txt").unlink()
     assert _refused(lambda: from_model_trainer(trainer)).keys() == {
-        "model_trainer.input_s3_key_prefix"
-    }
-    trainer.input_s3_key_prefix = None
-    assert _refused(lambda: from_model_trainer(trainer)).keys() == {
+        "model_trainer.input_s3_key_prefix",
         "model_trainer.training_image",
         "model_trainer.source_code.command",
         "model_trainer.source_code.requirements",
@@ -498,7 +495,6 @@ def test_a_framework_becomes_its_image(sdk: Sdk) -> None:
         ({"experiment": {"name": "e"}}, "experiment"),
         ({"entrypoint": ["/bin/sh"]}, "entrypoint"),
         ({"arguments": ["a"]}, "arguments"),
-        ({"metrics_time_series": True}, "metrics_time_series"),
         ({"extra_request": {"RemoteDebugConfig": {"EnableRemoteDebug": True}}}, "extra_request"),
         ({"log_level": 10}, "log_level"),
         ({"channels": {"data": {"ref": "staging.location"}}}, "channels.data.uri"),
@@ -519,6 +515,43 @@ def test_a_job_with_more_than_v3_knows_is_refused(sdk: Sdk, given: Any, path: st
         lambda: to_model_trainer(job, sdk.names["ModelTrainer"], role=ROLE, session=sdk.session)
     )
     assert refused.keys() == {f"training_job.{path}"}
+
+
+@pytest.mark.filterwarnings("default:V3 has no:UserWarning")
+def test_defaults_of_v2s_estimators_are_left_out_and_named(sdk: Sdk) -> None:
+    job = TrainingJob.model_validate(
+        {
+            "name": "train", "image": IMAGE, "output": {"uri": "s3://b/out"},
+            "cluster": {"instance_type": "ml.g5.12xlarge", "instance_count": 2},
+            "debugger": {"uri": "s3://b/out"},
+            "profiler": {"enabled": True},
+            "metrics_time_series": True,
+        }
+    )
+    with pytest.warns(UserWarning, match="V3 has no debugger, metrics_time_series, profiler"):
+        trainer = to_model_trainer(
+            job, sdk.names["ModelTrainer"], role=ROLE, session=sdk.session, base_job_name="mine"
+        )
+    sent = sdk.sent(trainer)
+    assert not {"DebugHookConfig", "ProfilerConfig"} & sent.keys()
+    assert sent["OutputDataConfig"]["S3OutputPath"] == "s3://b/out"
+
+
+def test_what_the_toolkit_sets_is_no_hyperparameter_of_ones_own(sdk: Sdk) -> None:
+    source = sdk.names["SourceCode"](source_dir=str(sdk.code), entry_script="train.py")
+    trainer = sdk.trainer(
+        training_image=PYTORCH, source_code=source, hyperparameters={"sagemaker_program": "x.py"}
+    )
+    path = "model_trainer.hyperparameters.sagemaker_program"
+    assert _refused(lambda: from_model_trainer(trainer)).keys() == {path}
+
+
+def test_code_with_ignored_files_makes_equal_jobs(sdk: Sdk, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / ".env").write_text("SECRET=1\n")
+    source = sdk.names["SourceCode"](source_dir=str(tmp_path), entry_script="train.py")
+    trainer = sdk.trainer(training_image=PYTORCH, source_code=source)
+    assert from_model_trainer(trainer) == from_model_trainer(trainer)
 
 
 def test_settings_are_those_of_the_pipeline(sdk: Sdk) -> None:

@@ -40,6 +40,37 @@ REFUSED: Final = {
     "is_nova_job": "there are no training recipes here",
     "training_recipe_file": "there are no training recipes here",
 }
+OF_FIELDS: Final = {
+    "algorithm": "algorithm_arn",
+    "checkpoint_s3_uri.local_path": "checkpoint_local_path",
+    "checkpoint_s3_uri.uri": "checkpoint_s3_uri",
+    "arguments": "container_arguments",
+    "cluster": "instance_type",
+    "entrypoint": "container_entry_point",
+    "image": "image_uri",
+    "instance_count": "instance_count",
+    "keep_alive_s": "keep_alive_period_in_seconds",
+    "kms_key": "output_kms_key",
+    "log_level": "container_log_level",
+    "max_retries": "max_retry_attempts",
+    "max_runtime_s": "max_run",
+    "max_wait_s": "max_wait",
+    "metrics": "metric_definitions",
+    "output_path.uri": "output_path",
+    "security_groups": "security_group_ids",
+    "subnets": "subnets",
+    "training_plan": "training_plan",
+    "volume_gib": "volume_size",
+    "volume_kms_key": "volume_kms_key",
+}
+"""The estimator's attributes, by the fields that they become."""
+SHAPING: Final = (
+    "hyperparameters",
+    "_prepare_for_training",
+    "_stage_user_code_in_s3",
+    "get_vpc_config",
+)
+"""Methods that shape what ``fit()`` sends, and that a conversion does not call."""
 SILENT: Final = frozenset(
     [
         # The session, and what fit() leaves behind.
@@ -56,7 +87,10 @@ SILENT: Final = frozenset(
 
 
 def checked(estimator: Any, findings: Findings) -> bool:
-    """Check that an object is an estimator of V2, and report attributes without counterpart."""
+    """Check that an object is an estimator of V2, and report attributes without counterpart.
+
+    Returns whether its other attributes can be read.
+    """
     kinds = [kind.__name__ for kind in type(estimator).__mro__]
     if "EstimatorBase" not in kinds:
         findings.add("", f"is a {kinds[0]}, not an estimator of the SageMaker Python SDK's V2")
@@ -78,9 +112,10 @@ def checked(estimator: Any, findings: Findings) -> bool:
                 name,
                 f"is {value!r}, and this attribute is unknown here; reset it",
             )
-    _local_mode(estimator, findings)
-    refuse_variables(findings, {k: v for k, v in attributes.items() if k in CONVERTED})
-    return True
+    _overrides(estimator, findings)
+    local = _local_mode(estimator, findings)
+    given = {k: v for k, v in attributes.items() if k in CONVERTED}
+    return not (refuse_variables(findings, given) or local)
 
 
 def fitted(estimator: Any) -> bool:
@@ -100,7 +135,21 @@ def output_path(estimator: Any) -> str | None:
     return given_place(estimator, estimator.output_path)
 
 
-def _local_mode(estimator: Any, findings: Findings) -> None:
+def _overrides(estimator: Any, findings: Findings) -> None:
+    for kind in type(estimator).__mro__:
+        if kind.__module__.partition(".")[0] in ("sagemaker", "builtins"):
+            continue
+        for name in SHAPING:
+            if name in vars(kind):
+                findings.add(
+                    "",
+                    f"{kind.__name__}.{name}() changes what fit() sends, and is not called here; "
+                    "set what it adds on an estimator of the SDK's own class",
+                )
+
+
+def _local_mode(estimator: Any, findings: Findings) -> bool:
+    """Report the SDK's local mode, and return whether it was asked for."""
     local = estimator.instance_type in ("local", "local_gpu")
     if local or getattr(estimator.sagemaker_session, "local_mode", False) is True:
         findings.add(
@@ -108,7 +157,11 @@ def _local_mode(estimator: Any, findings: Findings) -> None:
             "is the SDK's local mode; give an instance type (orchestrate run --local runs a "
             "pipeline on this machine)",
         )
-    for name in ("output_path", "model_uri"):
-        value = getattr(estimator, name)
-        if isinstance(value, str) and value.startswith("file://"):
-            findings.add(name, f"{value} is on this machine (local mode); give s3://…")
+    files = [
+        (name, value)
+        for name in ("output_path", "model_uri")
+        if isinstance(value := getattr(estimator, name), str) and value.startswith("file://")
+    ]
+    for name, value in files:
+        findings.add(name, f"{value} is on this machine (local mode); give s3://…")
+    return bool(local or files)

@@ -62,13 +62,18 @@ def distributed(estimator: Any, has_source: bool, findings: Findings) -> Distrib
     for name, text in wanted.items():
         if name not in sent:
             extra[name] = text
-        elif json.loads(sent[name]) != json.loads(text):
+        elif json.loads(sent[name]) != json.loads(text) and not _as_text(sent[name], text):
             findings.add(
                 "distribution", f"the SDK sends {name}={text}, {strategy.kind} {sent[name]}"
             )
     for name in sent.keys() & extra.keys():
         del extra[name]
     return Distributed(strategy, own, extra | _of_special_estimators(estimator, findings))
+
+
+def _as_text(ours: str, theirs: str) -> bool:
+    """Return whether the SDK sends true as text, as it was given."""
+    return ours == "true" and theirs.lower() == '"true"'
 
 
 def strategy_of(estimator: Any, findings: Findings) -> Strategy | None:
@@ -107,14 +112,21 @@ def _given(estimator: Any, findings: Findings) -> dict[str, str]:
             raw[name] = definition["spec"]["DefaultValue"]
     if estimator.entry_point:
         # Left by an earlier fit(), be it of another estimator with the same dict; set anew by each.
+        reserved = TOOLKIT & raw.keys()
+        for name in sorted(reserved if reserved != TOOLKIT else ()):
+            findings.add(
+                f"hyperparameters.{name}",
+                f"is overridden by the SDK, so {raw[name]!r} never reaches the job; remove it",
+            )
         raw = {name: value for name, value in raw.items() if name not in TOOLKIT}
     if getattr(estimator, "_framework_name", None) == "mxnet":
         for name in _MXNET.keys() & raw.keys():
             del raw[name]
     if "model_dir" in raw and getattr(estimator, "model_dir", False) is not False:
         findings.add("hyperparameters.model_dir", "is overridden by the SDK; give model_dir")
-    framework = hasattr(estimator, "_framework_name")
-    return as_json(raw) if framework else as_text(raw)
+    if not hasattr(estimator, "_framework_name"):
+        return as_text(raw)
+    return as_json(hyperparameters.checked(raw, findings))
 
 
 def _sent_by_sdk(estimator: Any, findings: Findings) -> dict[str, str]:

@@ -5,7 +5,8 @@ https://sagemaker.readthedocs.io/en/v2/api/training/estimators.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,16 @@ def from_estimator(
     name: str = "train",
     experiment_config: Mapping[str, str] | None = None,
     code: str | Path | None = None,
+    include: Collection[str] = (),
 ) -> TrainingJob:
     """Convert an estimator to a training job that sends what ``estimator.fit(inputs, …)`` would.
 
     ``estimator`` is one of the SageMaker Python SDK's V2: a framework's, the generic ``Estimator``,
     or an ``AlgorithmEstimator``. Nothing is sent and nothing is changed. ``name`` is the stage's.
     ``code`` is an empty folder to collect code that is not in one folder (a script without
-    ``source_dir``, or ``dependencies``); by default a temporary one is made.
+    ``source_dir``, or ``dependencies``); by default a temporary one, removed when the process ends.
+    ``include`` names files and links of ``source_dir`` to send although they look like secrets or
+    lead out of it.
 
     The remaining differences are listed in :data:`~orchestration.sagemaker_sdk.DIFFERENCES`.
     The role and the region are the pipeline's: see :func:`settings`.
@@ -50,12 +54,11 @@ def from_estimator(
     Raises :class:`~orchestration.errors.PipelineError` that names every attribute without a
     counterpart.
     """
-    findings = Findings("estimator")
-    if not attributes.checked(estimator, findings):
+    findings = Findings("estimator", attributes.OF_FIELDS)
+    readable = attributes.checked(estimator, findings)
+    if refuse_variables(findings, {"inputs": inputs}) or not readable:
         findings.end()
-    refuse_variables(findings, {"inputs": inputs})
-    findings.end()
-    source = _source(estimator, code, findings)
+    source = _source(estimator, code, include, findings)
     seen = observed(estimator, attributes.output_path(estimator), findings)
     hyperparameters = distributing.distributed(estimator, source is not None, findings)
     extra = _extra(estimator)
@@ -76,7 +79,6 @@ def from_estimator(
         **_options(estimator, inputs, findings),
         "extra_request": {**extra, **seen.extra, **hyperparameters.request()},
     }
-    findings.end()
     job = findings.made("", lambda: TrainingJob(**fields))
     findings.end()
     assert job is not None  # noqa: S101 - otherwise there was a finding
@@ -92,8 +94,12 @@ def settings(estimator: Any) -> dict[str, str]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _source(estimator: Any, code: str | Path | None, findings: Findings) -> Source | None:
-    script, directory = estimator.entry_point, estimator.source_dir
+def _source(
+    estimator: Any, code: str | Path | None, include: Collection[str], findings: Findings
+) -> Source | None:
+    if getattr(estimator, "git_config", None):
+        return None
+    script, directory = _text(estimator.entry_point), _text(estimator.source_dir)
     dependencies = list(estimator.dependencies or [])
     if not script:
         for name in ("source_dir", "dependencies"):
@@ -108,8 +114,13 @@ def _source(estimator: Any, code: str | Path | None, findings: Findings) -> Sour
             )
         return sources.in_s3(script, directory, "source_dir", findings)
     if directory and not dependencies:
-        return sources.folder(script, directory, "source_dir", findings)
+        return sources.folder(script, directory, "source_dir", findings, include)
     return sources.put_together(script, directory, dependencies, code, findings)
+
+
+def _text(value: Any) -> str | None:
+    """Return a path as text."""
+    return None if value is None else os.fspath(value)
 
 
 def _channels(estimator: Any, inputs: object, findings: Findings) -> dict[str, channels.Made]:
@@ -168,15 +179,21 @@ def _machines(estimator: Any, findings: Findings) -> dict[str, Any]:
 
 
 def _places(estimator: Any, findings: Findings) -> dict[str, Any]:
-    output = ModelOutput(
-        uri=attributes.output_path(estimator),
-        kms_key=estimator.output_kms_key,
-        compression="NONE" if estimator.disable_output_compression else None,
+    output = findings.made(
+        "output_path",
+        lambda: ModelOutput(
+            uri=attributes.output_path(estimator),
+            kms_key=estimator.output_kms_key,
+            compression="NONE" if estimator.disable_output_compression else None,
+        ),
     )
     checkpoints = None
     if estimator.checkpoint_s3_uri:
-        checkpoints = Checkpoints(
-            uri=estimator.checkpoint_s3_uri, local_path=estimator.checkpoint_local_path
+        checkpoints = findings.made(
+            "checkpoint_s3_uri",
+            lambda: Checkpoints(
+                uri=estimator.checkpoint_s3_uri, local_path=estimator.checkpoint_local_path
+            ),
         )
     elif estimator.checkpoint_local_path:
         findings.add(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import fnmatch
 import re
 import shutil
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from orchestration.errors import PipelineError
 from orchestration.sagemaker_sdk import sources
+from orchestration.sagemaker_sdk.collected import collected
 from orchestration.sagemaker_sdk.findings import Findings
 from orchestration.sagemaker_sdk.v3.shapes import plain, setting
 from orchestration.stages.packing import files
@@ -48,7 +48,12 @@ class Script:
 
 
 def script(
-    trainer: Any, code: str | Path | None, toolkit: bool | None, findings: Findings
+    trainer: Any,
+    code: str | Path | None,
+    toolkit: bool | None,
+    findings: Findings,
+    *,
+    include: Collection[str] = (),
 ) -> Script:
     """Read the source code of a trainer as the toolkit starts it."""
     code_settings = setting(trainer, "source_code")
@@ -68,7 +73,7 @@ def script(
     if not entry:
         return Script(framework=framework)
     return Script(
-        _source(code_settings, entry, code, findings),
+        _source(code_settings, entry, code, findings, include),
         framework,
         _strategy(setting(trainer, "distributed"), findings),
     )
@@ -114,7 +119,11 @@ def _framework(image: object) -> Framework | None:
 
 
 def _source(
-    code_settings: Any, entry: str, code: str | Path | None, findings: Findings
+    code_settings: Any,
+    entry: str,
+    code: str | Path | None,
+    findings: Findings,
+    include: Collection[str],
 ) -> Source | None:
     place, path = setting(code_settings, "source_dir"), "source_code.source_dir"
     if not place:
@@ -126,10 +135,15 @@ def _source(
         return sources.archive(entry, place, path, findings)
     patterns = setting(code_settings, "ignore_patterns") or ()
     if not Path(place).is_dir() or not _ignored(Path(place), patterns):
-        return sources.folder(entry, place, path, findings)
-    target = Path(tempfile.mkdtemp(prefix="orchestration-code-") if code is None else code)
-    shutil.copytree(place, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*patterns))
-    return sources.folder(entry, str(target), path, findings)
+        return sources.folder(entry, place, path, findings, include)
+    ignored = shutil.ignore_patterns(*patterns)
+    target = collected(
+        lambda folder: shutil.copytree(place, folder, dirs_exist_ok=True, ignore=ignored),
+        code,
+        path,
+        findings,
+    )
+    return None if target is None else sources.folder(entry, target, path, findings)
 
 
 def _ignored(folder: Path, patterns: Sequence[str]) -> bool:

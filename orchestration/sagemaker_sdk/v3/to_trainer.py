@@ -6,6 +6,7 @@ https://sagemaker.readthedocs.io/en/stable/training/index.html
 from __future__ import annotations
 
 import typing
+import warnings
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -14,17 +15,20 @@ from orchestration.sagemaker_sdk.findings import Findings
 from orchestration.sagemaker_sdk.v3.launchers import launched
 from orchestration.stages.training import TrainingJob
 from orchestration.stages.training.container import deciding_type
+from orchestration.stages.training.observability import Debugger, Profiler
 from orchestration.strategies import image_distribution
 
 T = TypeVar("T")
 
+_DEFAULTS: Mapping[str, tuple[Any, str]] = {
+    "debugger": (Debugger(), "V3 does not support the Debugger"),
+    "profiler": (Profiler(), "V3 does not support the profiler"),
+}
+"""What V2's estimators add to a job by themselves, and why V3 does not."""
 _WITHOUT = {
     "entrypoint": "V3 sets the container's entry point itself",
     "arguments": "V3 sets the arguments of the container's entry point itself",
-    "debugger": "V3 does not support the Debugger",
-    "profiler": "V3 does not support the profiler",
     "experiment": "V3 takes the experiment from the run that it is called in",
-    "metrics_time_series": "V3 does not send it",
     "wait_for_capacity_h": "V3 sends one request",
     "extra_request": "V3 accepts no further fields",
 }
@@ -48,11 +52,16 @@ def to_model_trainer(
     The remaining differences are listed in :data:`~orchestration.sagemaker_sdk.DIFFERENCES`.
 
     Raises :class:`~orchestration.errors.PipelineError` that names every field of the job without a
-    counterpart in V3, including references, since a ``ModelTrainer`` has no other stages.
+    counterpart in V3, including references, since a ``ModelTrainer`` has no other stages. Warns of
+    defaults of V2's estimators (Debugger, profiler, metrics as time series), which are left out.
     """
     findings = Findings("training_job")
     _check(training_job, findings)
+    left_out = _left_out(training_job, findings)
     findings.end()
+    if left_out:
+        names = ", ".join(left_out)
+        warnings.warn(f"V3 has no {names}; left out, being defaults of V2", stacklevel=2)
     where = region or getattr(session, "boto_region_name", None)
     arguments = {
         "sagemaker_session": session,
@@ -129,6 +138,22 @@ def _check(job: TrainingJob, findings: Findings) -> None:
             "has no counterpart: a ModelTrainer sends the folder as it is; copy the runtime into "
             "it with `orchestrate vendor-runtime DIRECTORY`, and remove this field",
         )
+
+
+def _left_out(job: TrainingJob, findings: Findings) -> list[str]:
+    """Return the defaults of V2 to leave out, and report other settings of the same kind."""
+    names = ["metrics_time_series"] if job.metrics_time_series else []
+    for name, (default, reason) in _DEFAULTS.items():
+        value = getattr(job, name)
+        if value is None:
+            continue
+        # V2's estimators say the output's place here as well.
+        same_place = value.uri is None or value.uri == job.output.uri
+        if same_place and value.model_copy(update={"uri": None}) == default:
+            names.append(name)
+        else:
+            findings.add(name, f"has no counterpart: {reason}")
+    return sorted(names)
 
 
 def _compute(job: TrainingJob) -> dict[str, Any]:

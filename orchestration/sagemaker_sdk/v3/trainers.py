@@ -5,7 +5,7 @@ https://sagemaker.readthedocs.io/en/stable/training/index.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,22 @@ _REFUSED = {
     "_temp_recipe_train_dir": "there are no training recipes here",
     "_jumpstart_config": "there is no JumpStart here; give image, code and data themselves",
 }
-_COMPUTE_OF_THE_ANSWER = frozenset(["selected_instance_type", "selected_instance_count"])
+_ATTRIBUTES = {
+    "cluster": "compute",
+    "compute.instance_count": "compute.instance_count",
+    "compute.keep_alive_s": "compute.keep_alive_period_in_seconds",
+    "compute.max_pending_s": "stopping_condition.max_pending_time_in_seconds",
+    "compute.training_plan": "compute.training_plan_arn",
+    "compute.volume_gib": "compute.volume_size_in_gb",
+    "compute.volume_kms_key": "compute.volume_kms_key_id",
+    "input_mode": "training_input_mode",
+    "max_retries": "_retry_strategy.maximum_retry_attempts",
+    "max_runtime_s": "stopping_condition.max_runtime_in_seconds",
+    "output_data_config.compression": "output_data_config.compression_type",
+    "output_data_config.kms_key": "output_data_config.kms_key_id",
+    "output_data_config.uri": "output_data_config.s3_output_path",
+}
+"""The trainer's attributes, by the fields that they become."""
 
 
 def from_model_trainer(
@@ -48,6 +63,7 @@ def from_model_trainer(
     name: str = "train",
     code: str | Path | None = None,
     toolkit: bool | None = None,
+    include: Collection[str] = (),
 ) -> TrainingJob:
     """Convert to a training job that does what ``model_trainer.train(input_data_config)`` would.
 
@@ -55,7 +71,9 @@ def from_model_trainer(
     into any container; here the SageMaker training toolkit in the container starts the script.
     AWS's framework containers have it; pass ``toolkit=True`` if your own image has it. ``name`` is
     the stage's. ``code`` is an empty folder for a copy of the code without files that
-    ``ignore_patterns`` exclude; by default a temporary one is made.
+    ``ignore_patterns`` exclude; by default a temporary one, removed when the process ends.
+    ``include`` names files and links of ``source_dir`` to send although they look like secrets or
+    lead out of it.
 
     The remaining differences are listed in :data:`~orchestration.sagemaker_sdk.DIFFERENCES`.
     The role and the region are the pipeline's: see :func:`settings`.
@@ -63,10 +81,10 @@ def from_model_trainer(
     Raises :class:`~orchestration.errors.PipelineError` that names every setting without a
     counterpart.
     """
-    findings = Findings("model_trainer")
-    _check(model_trainer, input_data_config, findings)
-    findings.end()
-    started = script(model_trainer, code, toolkit, findings)
+    findings = Findings("model_trainer", _ATTRIBUTES)
+    if not _check(model_trainer, input_data_config, findings):
+        findings.end()
+    started = script(model_trainer, code, toolkit, findings, include=include)
     fields: dict[str, Any] = {
         "name": name,
         "source": started.source,
@@ -78,20 +96,20 @@ def from_model_trainer(
         **_machines(model_trainer, findings),
         **_places(model_trainer, findings),
         **_options(model_trainer, findings),
-        **_hyperparameters(model_trainer, started),
+        **_hyperparameters(model_trainer, started, findings),
     }
-    findings.end()
     job = findings.made("", lambda: TrainingJob(**fields))
     findings.end()
     assert job is not None  # noqa: S101 - otherwise there was a finding
     return job
 
 
-def _check(trainer: Any, inputs: Any, findings: Findings) -> None:
+def _check(trainer: Any, inputs: Any, findings: Findings) -> bool:
+    """Report settings without a counterpart, and return whether the others can be read."""
     kinds = [kind.__name__ for kind in type(trainer).__mro__]
     if "ModelTrainer" not in kinds:
         findings.add("", f"is a {kinds[0]}, not a ModelTrainer of the SageMaker Python SDK's V3")
-        return
+        return False
     if getattr(trainer.training_mode, "name", None) != "SAGEMAKER_TRAINING_JOB":
         findings.add(
             "training_mode",
@@ -109,7 +127,7 @@ def _check(trainer: Any, inputs: Any, findings: Findings) -> None:
             findings.add(field, f"has no counterpart: {reason}")
     refuse_defaults(trainer, findings)
     values = {name: setting(trainer, name) for name in _CONVERTED}
-    refuse_variables(
+    return not refuse_variables(
         findings, {**values, "input_data_config": inputs or values["input_data_config"]}
     )
 
@@ -220,10 +238,13 @@ def _places(trainer: Any, findings: Findings) -> dict[str, Any]:
     subnets = setting(networking, "subnets") or ()
     groups = setting(networking, "security_group_ids") or ()
     return {
-        "output": ModelOutput(
-            uri=setting(output, "s3_output_path"),
-            kms_key=setting(output, "kms_key_id"),
-            compression=setting(output, "compression_type"),
+        "output": findings.made(
+            "output_data_config",
+            lambda: ModelOutput(
+                uri=setting(output, "s3_output_path"),
+                kms_key=setting(output, "kms_key_id"),
+                compression=setting(output, "compression_type"),
+            ),
         ),
         "checkpoints": None
         if checkpoints is None
@@ -264,9 +285,16 @@ def _named(trainer: Any, path: str, key: str, value: str, findings: Findings) ->
     return named
 
 
-def _hyperparameters(trainer: Any, started: Script) -> dict[str, Any]:
+def _hyperparameters(trainer: Any, started: Script, findings: Findings) -> dict[str, Any]:
     """Return the hyperparameters, and fields that only the request has."""
-    original = dict(setting(trainer, "hyperparameters") or {})
+    original = hyperparameters.checked(setting(trainer, "hyperparameters") or {}, findings)
+    if started.source is not None:
+        for name in sorted(hyperparameters.TOOLKIT & original.keys()):
+            findings.add(
+                f"hyperparameters.{name}",
+                "is set by the toolkit's own request, which this would contradict; remove it",
+            )
+            del original[name]
     extra: dict[str, Any] = {}
     if started.source is None:
         own: dict[str, Any] = {name: _serialized(value) for name, value in original.items()}

@@ -5,6 +5,7 @@ https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_Channel.html
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -84,6 +85,7 @@ class S3Channel(Model):
 
 
 _MOUNTED = ("file_system", "file_system_root")
+_BELOW_STAGED = r"(/[^/\x00]+)*"
 
 
 class FileSystemChannel(Model):
@@ -95,18 +97,20 @@ class FileSystemChannel(Model):
     file_system_id: Text | None = None
     """Instead: a file system that lives longer than the run, by its id; ``path`` then begins with
     its mount name: ``/fsx/train``."""
-    path: str = Field(default="", pattern=r"^(/[A-Za-z0-9._-]+)*$", max_length=200)
+    path: str = Field(default="", pattern=r"^(/[^\x00]*)?$", max_length=4096)
     """A directory below the staged data: ``/train``."""
     access: Literal["ro", "rw"] = "ro"
     """``rw``: the script may write to it."""
+    content_type: str | None = None
+    """Content type that the algorithm is told, ``text/csv``."""
 
     def request(self) -> dict[str, Any]:
         """One entry of ``InputDataConfig``, without its name."""
         if self.file_system is None:
-            return _mounted(self.file_system_id, "FSxLustre", self.path, self.access)
+            return _mounted(self, self.file_system_id, "FSxLustre", self.path)
         directory = field(self.file_system, "directory")
         whole: Any = join(directory, self.path) if self.path else directory  # type: ignore[arg-type]  # the field of an expression is one
-        return _mounted(field(self.file_system, "id"), "FSxLustre", whole, self.access)
+        return _mounted(self, field(self.file_system, "id"), "FSxLustre", whole)
 
     def problems(self, path: str) -> Iterator[Problem]:
         """Yield the channel's own errors."""
@@ -122,6 +126,12 @@ class FileSystemChannel(Model):
             yield Problem(
                 f"{path}.path",
                 "is needed with file_system_id: the mount name and a directory, /fsx/train",
+            )
+        # Exports and cleaning up compare these paths with those of other channels.
+        if self.file_system is not None and not re.fullmatch(_BELOW_STAGED, self.path):
+            yield Problem(
+                f"{path}.path",
+                f"expected a directory below the staged data, like /train, got {self.path!r}",
             )
 
 
@@ -156,24 +166,29 @@ class EfsChannel(Model):
     """A directory of the file system: ``/data``."""
     access: Literal["ro", "rw"] = "ro"
     """``rw``: the script may write to it."""
+    content_type: str | None = None
+    """Content type that the algorithm is told, ``text/csv``."""
 
     def request(self) -> dict[str, Any]:
         """One entry of ``InputDataConfig``, without its name."""
-        return _mounted(self.file_system_id, "EFS", self.path, self.access)
+        return _mounted(self, self.file_system_id, "EFS", self.path)
 
     def problems(self, path: str) -> Iterator[Problem]:  # noqa: ARG002 - the shape all channels share
         """Yield the channel's own errors."""
         yield from ()
 
 
-def _mounted(system: object, kind: str, directory: object, access: str) -> dict[str, Any]:
+def _mounted(
+    channel: FileSystemChannel | EfsChannel, system: object, kind: str, directory: object
+) -> dict[str, Any]:
     source = {
         "FileSystemId": system,
         "FileSystemType": kind,
         "DirectoryPath": directory,
-        "FileSystemAccessMode": access,
+        "FileSystemAccessMode": channel.access,
     }
-    return {"DataSource": {"FileSystemDataSource": source}}
+    entry: dict[str, Any] = {"DataSource": {"FileSystemDataSource": source}}
+    return entry | ({"ContentType": channel.content_type} if channel.content_type else {})
 
 
 _NO_REFERENCE = frozenset(FileSystemChannel.model_fields)

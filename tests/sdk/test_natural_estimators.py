@@ -1,0 +1,187 @@
+"""Estimators as people write them: each becomes a job with the same request, or is refused in words.
+
+Needs an environment with V2 (see README.md beside this file); skipped elsewhere.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration import PipelineError
+from orchestration.sagemaker_sdk import from_estimator
+from tests.sdk import v2
+from tests.sdk.capture import JOB, ROLE, S3, Recorder, generation
+from tests.sdk.comparing import different
+
+# What the SDK warns of is its own affair.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+if generation() != 2:
+    pytest.skip("needs the SageMaker Python SDK, V2 (make test-sdk)", allow_module_level=True)
+
+FOLDER = {
+    "file_system_id": "fs-0123456789abcdef0",
+    "file_system_type": "FSxLustre",
+    "file_system_access_mode": "ro",
+}
+NETWORK = {"subnets": ["subnet-1"], "security_group_ids": ["sg-1"]}
+
+
+class Sdk:
+    """The SDK's names, with a session that records."""
+
+    def __init__(self, folder: Path) -> None:
+        self.code = folder / "src"
+        self.code.mkdir()
+        (self.code / "train.py").write_text("print('training')\n")
+        self.names = v2.names(self.code)
+        self.recorder = Recorder()
+        self.session = v2.session(self.recorder)
+
+    def made(self, kind: Any = None, **given: Any) -> Any:
+        defaults = {
+            "entry_point": "train.py", "source_dir": str(self.code), "role": ROLE,
+            "sagemaker_session": self.session, "instance_count": 2,
+            "instance_type": "ml.p4d.24xlarge", "framework_version": "2.2.0",
+            "py_version": "py310",
+        }
+        return (kind or self.names["PyTorch"])(**{**defaults, **given})
+
+    def left(self, estimator: Any, inputs: Any) -> Any:
+        """Return what differs between the SDK's request and that of the converted job."""
+        self.recorder.requests.clear()
+        self.recorder.uploads.clear()
+        job = from_estimator(estimator, inputs)
+        estimator.fit(inputs, wait=False, job_name=JOB)
+        return different(job, self.recorder.request, dict(self.recorder.uploads))
+
+
+@pytest.fixture
+def sdk(tmp_path: Path) -> Sdk:
+    return Sdk(tmp_path)
+
+
+def _refused(estimator: Any, inputs: Any = None, **given: Any) -> dict[str, str]:
+    with pytest.raises(PipelineError) as error:
+        from_estimator(estimator, inputs or {"training": S3}, **given)
+    return {problem.path: problem.message for problem in error.value.problems}
+
+
+@pytest.mark.parametrize("path", ["/fsx/year=2024", "/fsx/a b", "/fsx/a+b", "/fsx/data/"])
+def test_directories_of_a_file_system_have_any_letters(sdk: Sdk, path: str) -> None:
+    inputs = sdk.names["FileSystemInput"](
+        directory_path=path, content_type="application/x-parquet", **FOLDER
+    )
+    assert sdk.left(sdk.made(**NETWORK), {"training": inputs}) == {}
+
+
+def test_a_link_to_a_folder_inside_is_followed(sdk: Sdk) -> None:
+    (sdk.code / "inner").mkdir()
+    (sdk.code / "inner" / "module.py").write_text("X = 1\n")
+    (sdk.code / "alias").symlink_to(sdk.code / "inner")
+    assert sdk.left(sdk.made(), S3) == {}
+
+
+def test_a_link_out_of_the_folder_is_sent_where_it_is_named(sdk: Sdk, tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "module.py").write_text("X = 1\n")
+    (sdk.code / "shared").symlink_to(tmp_path / "shared")
+    assert "include: [shared]" in _refused(sdk.made())["estimator.source_dir"]
+    estimator = sdk.made()
+    job = from_estimator(estimator, S3, include=["shared"])
+    estimator.fit(S3, wait=False, job_name=JOB)
+    assert different(job, sdk.recorder.request, dict(sdk.recorder.uploads)) == {}
+
+
+def test_tags_fill_what_aws_leaves_beside_ours(sdk: Sdk) -> None:
+    tags = [{"Key": f"k{number}", "Value": "v"} for number in range(48)]
+    assert sdk.left(sdk.made(tags=tags[:47]), S3) == {}
+    assert _refused(sdk.made(tags=tags)) == {"estimator.tags": "has 48 entries; the most is 47"}
+
+
+@pytest.mark.parametrize("kind", ["pytorchddp", "mpi", "torch_distributed"])
+def test_a_strategy_is_enabled_by_text(sdk: Sdk, kind: str) -> None:
+    assert sdk.left(sdk.made(distribution={kind: {"enabled": "true"}}), S3) == {}
+
+
+def test_text_that_means_false_is_refused_with_what_the_sdk_makes_of_it(sdk: Sdk) -> None:
+    refused = _refused(sdk.made(distribution={"mpi": {"enabled": "false"}}))
+    assert "takes any text for true" in refused["estimator.distribution.mpi.enabled"]
+
+
+def test_smddp_beside_torchrun_is_told_which_one_starts(sdk: Sdk) -> None:
+    both = {"smdistributed": {"dataparallel": {"enabled": True}}}
+    refused = _refused(sdk.made(distribution=both | {"torch_distributed": {"enabled": True}}))
+    assert "container starts torchrun" in refused["estimator.distribution"]
+
+
+@pytest.mark.parametrize("method", ["hyperparameters", "_prepare_for_training"])
+def test_a_subclass_that_changes_the_request_is_refused(sdk: Sdk, method: str) -> None:
+    kind = sdk.names["PyTorch"]
+    mine = type("Mine", (kind,), {method: lambda self, *given: None})
+    assert f"Mine.{method}()" in _refused(sdk.made(mine))["estimator"]
+
+
+def test_a_subclass_that_only_fits_otherwise_is_converted(sdk: Sdk) -> None:
+    mine = type("Mine", (sdk.names["PyTorch"],), {"report": lambda self: None})
+    assert sdk.left(sdk.made(mine), S3) == {}
+
+
+def test_a_reserved_hyperparameter_is_named(sdk: Sdk) -> None:
+    refused = _refused(sdk.made(hyperparameters={"sagemaker_program": "other.py"}))
+    assert "'other.py'" in refused["estimator.hyperparameters.sagemaker_program"]
+
+
+def test_numbers_of_numpy_are_those_of_python(sdk: Sdk) -> None:
+    numpy = pytest.importorskip("numpy")
+    given = {"epochs": numpy.int64(3), "rate": numpy.float32(0.5), "flag": numpy.bool_(True)}
+    job = from_estimator(sdk.made(hyperparameters=given), S3)
+    assert job.hyperparameters == {"epochs": 3, "rate": 0.5, "flag": True}
+
+
+def test_a_hyperparameter_without_a_form_in_json_is_named(sdk: Sdk) -> None:
+    given = {"epochs": 3, "when": {1, 2}}
+    assert _refused(sdk.made(hyperparameters=given)).keys() == {"estimator.hyperparameters.when"}
+
+
+def test_code_is_in_a_path(sdk: Sdk) -> None:
+    job = from_estimator(sdk.made(source_dir=sdk.code), S3)
+    assert job == from_estimator(sdk.made(source_dir=str(sdk.code)), S3)
+
+
+def test_mistakes_are_told_at_once_by_the_estimators_own_names(sdk: Sdk) -> None:
+    estimator = sdk.made(
+        max_run=-1, volume_size=0, max_retry_attempts=99, instance_count=0,
+        code_location="s3://b/c", checkpoint_s3_uri="s3://b/d",
+        checkpoint_local_path=3, container_log_level="loud", input_mode="Bogus",
+        subnets=["subnet-1"], security_group_ids=[3], environment={"A": 1},
+    )
+    refused = _refused(estimator)
+    assert refused.keys() == {
+        f"estimator.{name}"
+        for name in (
+            *("max_run", "volume_size", "max_retry_attempts", "instance_count", "code_location"),
+            *("checkpoint_local_path", "container_log_level", "input_mode", "environment.A"),
+            "security_group_ids[0]",
+        )
+    }
+    assert not [text for text in refused.values() if "Input should" in text]
+
+
+def test_conversions_are_equal_and_leave_no_folder(sdk: Sdk, tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "module.py").write_text("X = 1\n")
+    given = {"dependencies": [str(tmp_path / "lib")]}
+    first = from_estimator(sdk.made(**given), S3)
+    before = _folders()
+    assert from_estimator(sdk.made(**given), S3) == first
+    assert _folders() == before
+
+
+def _folders() -> set[Path]:
+    """Return the folders of code in the place for temporary files."""
+    return set(Path(tempfile.gettempdir()).glob("orchestration-code-*/*"))
