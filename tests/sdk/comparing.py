@@ -103,9 +103,7 @@ def _same_code(pair: Pair, their_uri: str, our_uri: str) -> None:
     assert source is not None
     assert our_uri == f"{WORKSPACE}/source/{source.sha256}/sourcedir.tar.gz"
     place = Path(source.directory or source.archive or "")
-    assert unpacked(archive(place, include=pair.job.source.include)) == unpacked(
-        pair.uploads[their_uri]
-    )
+    assert unpacked(archive(place, include=source.include)) == unpacked(pair.uploads[their_uri])
 
 
 def _code_channel(sent: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Estimators as people write them: each becomes a job with the same request, or is refused in words.
+"""Estimators as people write them: equal requests, or refusals in the estimator's own words.
 
 Needs an environment with V2 (see README.md beside this file); skipped elsewhere.
 """
@@ -44,9 +44,13 @@ class Sdk:
 
     def made(self, kind: Any = None, **given: Any) -> Any:
         defaults = {
-            "entry_point": "train.py", "source_dir": str(self.code), "role": ROLE,
-            "sagemaker_session": self.session, "instance_count": 2,
-            "instance_type": "ml.p4d.24xlarge", "framework_version": "2.2.0",
+            "entry_point": "train.py",
+            "source_dir": str(self.code),
+            "role": ROLE,
+            "sagemaker_session": self.session,
+            "instance_count": 2,
+            "instance_type": "ml.p4d.24xlarge",
+            "framework_version": "2.2.0",
             "py_version": "py310",
         }
         return (kind or self.names["PyTorch"])(**{**defaults, **given})
@@ -155,10 +159,18 @@ def test_code_is_in_a_path(sdk: Sdk) -> None:
 
 def test_mistakes_are_told_at_once_by_the_estimators_own_names(sdk: Sdk) -> None:
     estimator = sdk.made(
-        max_run=-1, volume_size=0, max_retry_attempts=99, instance_count=0,
-        code_location="s3://b/c", checkpoint_s3_uri="s3://b/d",
-        checkpoint_local_path=3, container_log_level="loud", input_mode="Bogus",
-        subnets=["subnet-1"], security_group_ids=[3], environment={"A": 1},
+        max_run=-1,
+        volume_size=0,
+        max_retry_attempts=99,
+        instance_count=0,
+        code_location="s3://b/c",
+        checkpoint_s3_uri="s3://b/d",
+        checkpoint_local_path=3,
+        container_log_level="loud",
+        input_mode="Bogus",
+        subnets=["subnet-1"],
+        security_group_ids=[3],
+        environment={"A": 1},
     )
     refused = _refused(estimator)
     assert refused.keys() == {

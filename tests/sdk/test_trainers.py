@@ -521,7 +521,9 @@ def test_a_job_with_more_than_v3_knows_is_refused(sdk: Sdk, given: Any, path: st
 def test_defaults_of_v2s_estimators_are_left_out_and_named(sdk: Sdk) -> None:
     job = TrainingJob.model_validate(
         {
-            "name": "train", "image": IMAGE, "output": {"uri": "s3://b/out"},
+            "name": "train",
+            "image": IMAGE,
+            "output": {"uri": "s3://b/out"},
             "cluster": {"instance_type": "ml.g5.12xlarge", "instance_count": 2},
             "debugger": {"uri": "s3://b/out"},
             "profiler": {"enabled": True},

@@ -13,47 +13,13 @@ from orchestration.sagemaker_sdk import channels, hyperparameters
 from orchestration.sagemaker_sdk.defaults import refuse_defaults
 from orchestration.sagemaker_sdk.findings import Findings, refuse_variables
 from orchestration.sagemaker_sdk.hyperparameters import as_json
+from orchestration.sagemaker_sdk.v3 import attributes
 from orchestration.sagemaker_sdk.v3.scripts import Script, script
 from orchestration.sagemaker_sdk.v3.shapes import plain, setting
 from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
 from orchestration.stages.training.cluster import Cluster, InstanceGroup, Machines, ManagedSpot
 from orchestration.stages.training.observability import TensorBoard
 from orchestration.stages.values import Vpc
-
-_CONVERTED = frozenset(
-    [
-        *("training_mode", "source_code", "distributed", "compute", "networking"),
-        *("stopping_condition", "training_image", "training_image_config", "algorithm_name"),
-        *("output_data_config", "input_data_config", "checkpoint_config", "training_input_mode"),
-        *("environment", "hyperparameters", "tags", "model_package_config"),
-    ]
-)
-_SILENT = frozenset(
-    ["sagemaker_session", "role", "base_job_name", "local_container_root", "config_mgr"]
-)
-_REFUSED = {
-    "input_s3_key_prefix": "code is uploaded to the pipeline's workspace; set it to None",
-    "_is_nova_recipe": "there are no training recipes here",
-    "_is_llmft_recipe": "there are no training recipes here",
-    "_temp_recipe_train_dir": "there are no training recipes here",
-    "_jumpstart_config": "there is no JumpStart here; give image, code and data themselves",
-}
-_ATTRIBUTES = {
-    "cluster": "compute",
-    "compute.instance_count": "compute.instance_count",
-    "compute.keep_alive_s": "compute.keep_alive_period_in_seconds",
-    "compute.max_pending_s": "stopping_condition.max_pending_time_in_seconds",
-    "compute.training_plan": "compute.training_plan_arn",
-    "compute.volume_gib": "compute.volume_size_in_gb",
-    "compute.volume_kms_key": "compute.volume_kms_key_id",
-    "input_mode": "training_input_mode",
-    "max_retries": "_retry_strategy.maximum_retry_attempts",
-    "max_runtime_s": "stopping_condition.max_runtime_in_seconds",
-    "output_data_config.compression": "output_data_config.compression_type",
-    "output_data_config.kms_key": "output_data_config.kms_key_id",
-    "output_data_config.uri": "output_data_config.s3_output_path",
-}
-"""The trainer's attributes, by the fields that they become."""
 
 
 def from_model_trainer(
@@ -81,7 +47,7 @@ def from_model_trainer(
     Raises :class:`~orchestration.errors.PipelineError` that names every setting without a
     counterpart.
     """
-    findings = Findings("model_trainer", _ATTRIBUTES)
+    findings = Findings("model_trainer", attributes.OF_FIELDS)
     if not _check(model_trainer, input_data_config, findings):
         findings.end()
     started = script(model_trainer, code, toolkit, findings, include=include)
@@ -117,16 +83,19 @@ def _check(trainer: Any, inputs: Any, findings: Findings) -> bool:
         )
     for field in type(trainer).model_fields:
         value = setting(trainer, field)
-        if field not in _CONVERTED | _SILENT | _REFUSED.keys() and value not in (None, [], {}):
+        if (
+            field not in attributes.CONVERTED | attributes.SILENT | attributes.REFUSED.keys()
+            and value not in (None, [], {})
+        ):
             findings.add(
                 field,
                 f"is {value!r}, and this attribute is unknown here; reset it",
             )
-    for field, reason in _REFUSED.items():
+    for field, reason in attributes.REFUSED.items():
         if setting(trainer, field):
             findings.add(field, f"has no counterpart: {reason}")
     refuse_defaults(trainer, findings)
-    values = {name: setting(trainer, name) for name in _CONVERTED}
+    values = {name: setting(trainer, name) for name in attributes.CONVERTED}
     return not refuse_variables(
         findings, {**values, "input_data_config": inputs or values["input_data_config"]}
     )
