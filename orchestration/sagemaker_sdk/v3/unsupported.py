@@ -1,0 +1,72 @@
+"""Fields of a training job that V3's trainer has no counterpart for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestration.sagemaker_sdk.findings import Findings
+from orchestration.stages.training import TrainingJob
+from orchestration.stages.training.observability import Debugger, Profiler
+
+_DEFAULTS: Mapping[str, tuple[Any, str]] = {
+    "debugger": (Debugger(), "V3 does not support the Debugger"),
+    "profiler": (Profiler(), "V3 does not support the profiler"),
+}
+"""What V2's estimators add to a job by themselves, and why V3 does not."""
+_WITHOUT = {
+    "entrypoint": "V3 sets the container's entry point itself",
+    "arguments": "V3 sets the arguments of the container's entry point itself",
+    "experiment": "V3 takes the experiment from the run that it is called in",
+    "wait_for_capacity_h": "V3 sends one request",
+    "extra_request": "V3 accepts no further fields",
+}
+
+
+def check(job: TrainingJob, findings: Findings) -> None:
+    """Report the fields of a job that V3 has no counterpart for."""
+    for path, _ in job.references():
+        findings.add(path, "is a reference, which only a pipeline can follow; set the value")
+    for name, reason in _WITHOUT.items():
+        if getattr(job, name) not in (None, False, (), {}):
+            findings.add(name, f"has no counterpart: {reason}")
+    if job.strategy.kind == "auto":
+        findings.add("strategy", "is picked when the pipeline is loaded; name the strategy itself")
+    if job.log_level != 20:
+        findings.add("log_level", "has no counterpart: V3's drivers take no level")
+    if job.cluster.fallbacks:
+        findings.add(
+            "cluster.fallbacks",
+            "have no counterpart: a ModelTrainer is one job; use "
+            "cluster.preferences, or several trainers",
+        )
+    source = job.source
+    if (
+        source is not None
+        and source.uri is None
+        and source.directory is None
+        and source.archive is None
+    ):
+        findings.add("source", "names neither a folder nor an archive nor a place in S3")
+    if source is not None and source.runtime:
+        findings.add(
+            "source.runtime",
+            "has no counterpart: a ModelTrainer sends the folder as it is; copy the runtime into "
+            "it with `orchestrate vendor-runtime DIRECTORY`, and remove this field",
+        )
+
+
+def left_out(job: TrainingJob, findings: Findings) -> list[str]:
+    """Return the defaults of V2 to leave out, and report other settings of the same kind."""
+    names = ["metrics_time_series"] if job.metrics_time_series else []
+    for name, (default, reason) in _DEFAULTS.items():
+        value = getattr(job, name)
+        if value is None:
+            continue
+        # V2's estimators say the output's place here as well.
+        same_place = value.uri is None or value.uri == job.output.uri
+        if same_place and value.model_copy(update={"uri": None}) == default:
+            names.append(name)
+        else:
+            findings.add(name, f"has no counterpart: {reason}")
+    return sorted(names)
