@@ -13,7 +13,7 @@ _DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "debugger": (Debugger(), "V3 does not support the Debugger"),
     "profiler": (Profiler(), "V3 does not support the profiler"),
 }
-"""What V2's estimators add to a job by themselves, and why V3 does not."""
+"""Settings that V2's estimators add to a job by themselves, with the reason that V3 does not."""
 _WITHOUT = {
     "entrypoint": "V3 sets the container's entry point itself",
     "arguments": "V3 sets the arguments of the container's entry point itself",
