@@ -120,7 +120,7 @@ def test_a_tag_may_be_what_an_earlier_stage_gives() -> None:
         ({"a": {"parameter": "tema"}}, r"train\.tags\.a: .*did you mean 'team'"),
         ({"a": {"ref": "nobody.x"}}, r"train\.tags\.a: there is no stage 'nobody'"),
         ({"a": 1}, r"train\.tags\.a: expected text or a reference, got 1"),
-        ({str(n): "x" for n in range(41)}, r"train\.tags: "),
+        ({str(n): "x" for n in range(48)}, r"train\.tags: "),
     ],
 )
 def test_wrong_tags_are_refused_with_their_place(given: dict[str, Any], message: str) -> None:
