@@ -5,6 +5,7 @@ https://docs.aws.amazon.com/step-functions/latest/dg/concepts-state-machine-vers
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 from orchestration.deploy.applying.calling import unless
@@ -31,7 +32,18 @@ def listed(client: Any, machine_arn: str) -> list[str]:
 
 
 def prune(client: Any, machine_arn: str) -> None:
-    """Delete all but the newest versions; what an alias routes to or an execution runs stays."""
+    """Delete all but the newest versions; what an alias routes to or an execution runs stays.
+
+    What AWS refuses to list or delete stays, too: the deployment is done, and the next one prunes
+    again.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    with suppress(BotoCoreError, ClientError):
+        _prune(client, machine_arn)
+
+
+def _prune(client: Any, machine_arn: str) -> None:
     for version in listed(client, machine_arn)[KEPT:]:
         running = client.list_executions(
             stateMachineArn=version, statusFilter="RUNNING", maxResults=1

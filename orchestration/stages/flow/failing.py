@@ -27,8 +27,8 @@ class FailOutputs:
 class Fail(Stage):
     """Fails the run where its condition holds, with an error and a cause of yours.
 
-    Stages that name it in ``after`` run where the condition does not hold. Jobs that run beside it
-    are stopped, as after any failure.
+    Stages that name it in ``after`` run where the condition does not hold, and not where it does.
+    Stages that run beside it run to their end, and are paid for.
     """
 
     kind: Literal["fail"] = "fail"
