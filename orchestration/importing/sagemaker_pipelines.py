@@ -25,6 +25,9 @@ _TOLD: Final = {
     "Description": "stages have no description; left out",
     "DisplayName": "stages have no display name; left out",
 }
+_READ: Final = frozenset(
+    {"Name", "Type", "Arguments", "DependsOn", "PropertyFiles", "FunctionArn", "OutputParameters"}
+)
 
 
 def is_definition(data: Mapping[str, Any]) -> bool:
@@ -46,8 +49,9 @@ def from_definition(
     names, parameters = _parameters(definition)
     notes = [*_parameter_notes(definition, names), *_unsaid(definition)]
     for step in steps:
-        told = (Note(f"{step.path}.{key}", _TOLD[key]) for key in _TOLD if key in step.given)
-        notes += told
+        for key in step.given:
+            if key not in _READ:
+                notes.append(Note(f"{step.path}.{key}", _TOLD.get(key, "is left out")))
     return built(Source(called, steps, names, parameters, notes))
 
 
@@ -112,6 +116,16 @@ def _steps(definition: Mapping[str, Any], pipeline: str) -> list[Step]:
         for number, (given, path, _) in enumerate(raw)
         if given["Name"] in names[:number]
     ]
+    known = {*names, *_conditions(definition["Steps"])}
+    for given, path, branches in raw:
+        waits = given.get("DependsOn", [])
+        around = [name for branch in branches for name in branch.after]
+        wrong = [name for name in (waits if isinstance(waits, list) else [waits])]
+        problems += [
+            Problem(f"{path}.DependsOn", f"there is no step {name!r}")
+            for name in (*wrong, *around)
+            if name not in known
+        ]
     if problems:
         raise PipelineError(problems)
     stages = stage_names(names, pipeline)
@@ -119,6 +133,15 @@ def _steps(definition: Mapping[str, Any], pipeline: str) -> list[Step]:
         Step(given["Name"], stages[given["Name"]], given["Type"], path, given, branches)
         for given, path, branches in raw
     ]
+
+
+def _conditions(steps: object) -> Iterator[str]:
+    """Yield the names of condition steps."""
+    for given in steps if isinstance(steps, list) else ():
+        if isinstance(given, Mapping) and given.get("Type") == "Condition":
+            yield str(given.get("Name"))
+            for key in ("IfSteps", "ElseSteps"):
+                yield from _conditions(given.get("Arguments", {}).get(key))
 
 
 _Found = tuple[Mapping[str, Any], str, tuple[Branch, ...]]

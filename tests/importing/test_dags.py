@@ -184,3 +184,67 @@ def test_a_file_is_not_run() -> None:
     source = f"raise SystemExit\nSnsPublishOperator(task_id='a', target_arn='{topic}', message=f())"
     stages = from_dag(source).description["stages"]
     assert stages["a"]["request"] == {"TopicArn": topic, "Message": {"parameter": "f"}}
+
+
+TOPIC = "arn:aws:sns:us-east-1:1:t"
+
+
+def published(message: str, before: str = "", after: str = "") -> Imported:
+    """Import a file with one message of an expression."""
+    call = f"a = SnsPublishOperator(task_id='a', target_arn='{TOPIC}', message={message})"
+    return from_dag("\n".join([before, call, after]))
+
+
+def message_of(imported: Imported) -> object:
+    return imported.description["stages"]["a"]["request"]["Message"]
+
+
+@pytest.mark.parametrize(
+    ("message", "before", "expected"),
+    [
+        ("'1' + '2'", "", "12"),
+        ("f'{5} of'", "", "5 of"),
+        ("f'{5:03d}'", "", {"parameter": "f_5_03d"}),
+        ("x", "x = 'one'", "one"),
+        ("x", "x = 'one'\nx = 'two'", {"parameter": "x"}),
+        ("x", "x = 'one'\nx += 'two'", {"parameter": "x"}),
+        ("x['k']", "x = {'k': 'one'}", {"parameter": "x_k"}),
+    ],
+)
+def test_only_what_has_one_value_is_followed(message: str, before: str, expected: object) -> None:
+    assert message_of(published(message, before)) == expected
+
+
+def test_dictionaries_are_merged_and_changed_ones_are_not_followed() -> None:
+    source = "B = {'RoleArn': 'r'}\n"
+    call = "t = SageMakerModelOperator(task_id='t', config={**B, 'ModelName': 'm'})"
+    other = f"SnsPublishOperator(task_id='o', target_arn='{TOPIC}', message='m')"
+    changed = from_dag(f"{source}B['x'] = 1\n{call}\n{other}")
+    assert list(changed.description["stages"]) == ["o"]
+    assert any("SageMakerModelOperator" in note.message for note in changed.notes)
+    model = "'PrimaryContainer': {'Image': 'i', 'ModelDataUrl': 's3://b/m'}, 'ModelName': 'm'"
+    merged = call.replace("'ModelName': 'm'", model)
+    whole = from_dag(f"B = {{'ExecutionRoleArn': '{ROLE}'}}\n{merged}")
+    assert whole.description["stages"]["t"]["request"]["ExecutionRoleArn"] == ROLE
+
+
+ROLE = "arn:aws:iam::111122223333:role/SageMakerExecution"
+
+
+def test_tasks_of_loops_and_orders_that_nobody_reads_are_told() -> None:
+    loop = f"SnsPublishOperator(task_id='l', target_arn='{TOPIC}', message='m')"
+    imported = published("'m'", f"for n in [1, 2]:\n    {loop}", "a >> group")
+    messages = [note.message for note in imported.notes]
+    assert "tasks in a loop are taken once, as they stand" in messages
+    assert "the order by group is left out" in messages
+
+
+def test_two_tasks_of_one_name_are_refused() -> None:
+    with pytest.raises(PipelineError, match="two tasks have this name"):
+        published("'m'", f"SnsPublishOperator(task_id='a', target_arn='{TOPIC}', message='x')")
+
+
+def test_a_connection_and_settings_of_the_dag_are_told() -> None:
+    call = "SnsPublishOperator(task_id='b', target_arn='t', message='m', aws_conn_id='other')"
+    imported = published("'m'", f"DAG('d', dagrun_timeout=1)\n{call}")
+    assert {"DAG.dagrun_timeout", "b (line 2).aws_conn_id"} <= {n.path for n in imported.notes}

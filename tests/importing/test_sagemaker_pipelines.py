@@ -204,6 +204,7 @@ def test_a_step_that_nothing_does_is_told_and_its_output_asked_for() -> None:
     }
     assert told(imported) == {
         "Steps[0]": "Ask: no stage does what a Callback step does",
+        "Steps[0].SqsQueueUrl": "is left out",
         "Steps[1].Arguments.answer": (
             "nothing stands for Steps.Ask.OutputParameters['answer']; each run must be given the "
             "parameter ask_output_parameters_answer"
@@ -297,3 +298,29 @@ def test_a_step_that_aws_would_refuse_is_left_out_and_told() -> None:
     assert "CreateProcessingJob ProcessingOutputs: is unknown" in told(imported)["Steps[0]"]
     uri = imported.description["stages"]["abalone_train"]["channels"]["train"]["uri"]
     assert uri == {"parameter": "abalone_process_processing_output_config"}
+
+
+def test_outputs_of_two_places_have_two_names() -> None:
+    asked = {
+        "one": {"Get": "Steps.Q.OutputParameters['aB']"},
+        "other": {"Get": "Steps.Q.OutputParameters['a_b']"},
+    }
+    stages = from_definition(definition(invoked("Q"), invoked("Use", Arguments=asked)))
+    stages_ = stages.description["stages"]
+    assert stages_["q"]["results"] == {"a_b": "Payload.aB", "a_b_2": "Payload.a_b"}
+    assert stages_["use"]["request"]["Payload"] == {
+        "one": {"ref": "q.a_b"},
+        "other": {"ref": "q.a_b_2"},
+    }
+
+
+def test_data_that_looks_like_a_reference_of_ours_is_not_taken_for_one() -> None:
+    imported = from_definition(definition(invoked("A", Arguments={"x": {"run": "id"}})))
+    payload = imported.description["stages"]["a"]["request"]["Payload"]
+    assert payload == {"x": {"parameter": "run_id"}}
+    assert "nothing stands for {'run': 'id'}" in told(imported)["Steps[0].Arguments.x"]
+
+
+def test_a_step_that_is_waited_for_and_not_there_is_refused() -> None:
+    with pytest.raises(PipelineError, match=r"Steps\[0\]\.DependsOn: there is no step 'Nope'"):
+        from_definition(definition(invoked("A", DependsOn=["Nope"])))

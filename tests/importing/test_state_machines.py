@@ -156,7 +156,7 @@ def test_paths_are_references(imported: Imported) -> None:
     assert stages["say"]["request"]["Message"] == '{"done": true}'
 
 
-def test_what_ends_the_run_comes_before_what_follows(imported: Imported) -> None:
+def test_what_ends_the_run_is_followed_by_nothing(imported: Imported) -> None:
     stages = imported.description["stages"]
     assert stages["too_few"] == {
         "kind": "fail",
@@ -165,8 +165,8 @@ def test_what_ends_the_run_comes_before_what_follows(imported: Imported) -> None
         "cause": "too few rows",
         "after": ["make_data"],
     }
-    assert "when" not in stages["train"]
-    assert stages["train"]["after"] == ["make_data", "too_few"]
+    enough = {"not": {"less": [{"ref": "make_data.rows"}, 10]}}
+    assert stages["train"]["when"] == stages["queue"]["when"] == enough
     assert stages["queue"]["after"] == ["say", "rest"]
 
 
@@ -175,6 +175,9 @@ def test_all_that_is_otherwise_is_told(imported: Imported) -> None:
         "States.Complain": "is left out: only errors lead to it",
         "States.Make data.Retry": (
             "is left out; requests and jobs are tried again as the stage's retry says"
+        ),
+        "States.Train.TrainingJobName": (
+            "each run's job has a name of its own, derived from the run"
         ),
         "States.Train.Catch": "is left out; after a failed run follow the stages of on_failure",
     }
@@ -258,7 +261,8 @@ def test_loops_and_what_a_function_is_sent_are_told() -> None:
     assert told(imported) == {
         "States.Ask": "Task in a loop, which no stage does; left out",
         "States.End.Arguments": (
-            "sends only day, n of all that it is given; name what else the function reads"
+            "what it is sent is not known before a run: it is sent nothing; name what else the "
+            "function reads"
         ),
         "States.Ready": "Choice in a loop, which no stage does; left out",
         "States.Wait": "Wait in a loop, which no stage does; left out",
@@ -282,7 +286,7 @@ def test_a_value_that_depends_on_the_way_is_asked_of_each_run() -> None:
     }
     imported = from_data(machine)
     body = imported.description["stages"]["send"]["request"]["MessageBody"]
-    assert body == {"parameter": "what_depends_on_the_way_taken"}
+    assert body == {"parameter": "text_of_the_input_of_send_by_the_way_tak"}
     assert "when" not in imported.description["stages"]["send"]
     assert "nothing stands for" in told(imported)["States.Send.Parameters.MessageBody"]
 
@@ -322,3 +326,155 @@ def test_a_task_that_nothing_does_is_told() -> None:
 def test_two_imports_are_equal(imported: Imported) -> None:
     again = from_data(json.loads(json.dumps(MACHINE)), file="nightly.asl")
     assert (again.yaml(), again.notes) == (imported.yaml(), imported.notes)
+
+
+def chosen(choices: list[dict[str, Any]], default: str | None, **states: Any) -> dict[str, Any]:
+    """Return the stages of a machine that begins with a choice, whose states come in any order."""
+    choice = {"Type": "Choice", "Choices": choices, **({"Default": default} if default else {})}
+    imported = from_data({"StartAt": "C", "States": {**states, "C": choice}})
+    stages: dict[str, Any] = imported.description["stages"]
+    return stages
+
+
+def say(text: Any = "m", **more: Any) -> dict[str, Any]:
+    key = "Message.$" if str(text).startswith("$") else "Message"
+    topic = "arn:aws:sns:us-east-1:111122223333:t"
+    return task("sns:publish", {"TopicArn": topic, key: text}, **({"End": True} | more))
+
+
+def rule(value: str, following: str, variable: str = "$.x") -> dict[str, Any]:
+    return {"Variable": variable, "StringEquals": value, "Next": following}
+
+
+def test_a_choice_that_may_fail_guards_in_whatever_order_the_states_stand() -> None:
+    failing = {"N": say(Next="F", End=False), "F": {"Type": "Fail", "Cause": "no"}}
+    for states in ({"T": say(), **failing}, {**failing, "T": say()}):
+        stages = chosen([rule("n", "N")], "T", **states)
+        assert stages["t"]["when"] == {"not": {"equal": [{"parameter": "x"}, "n"]}}
+        assert stages["f"]["when"] == {"equal": [{"parameter": "x"}, "n"]}
+
+
+def test_a_choice_without_a_default_keeps_its_condition() -> None:
+    both = [rule("a", "A"), rule("b", "B")]
+    stages = chosen(both, None, A=say(Next="Z", End=False), B=say(Next="Z", End=False), Z=say())
+    assert stages["z"]["when"] == {
+        "any": [
+            {"equal": [{"parameter": "x"}, "a"]},
+            {
+                "all": [
+                    {"not": {"equal": [{"parameter": "x"}, "a"]}},
+                    {"equal": [{"parameter": "x"}, "b"]},
+                ]
+            },
+        ]
+    }
+
+
+def test_what_a_skipped_stage_gives_decides_only_the_way_it_stands_on() -> None:
+    asks = task("lambda:invoke", {"FunctionName": "f", "Payload": {}}, ResultPath="$.a", Next="C2")
+    second = {
+        "Type": "Choice",
+        "Choices": [{"Variable": "$.a.Payload.ok", "BooleanEquals": True, "Next": "D"}],
+        "Default": "S",
+    }
+    stages = chosen([rule("y", "A")], "D", A=asks, C2=second, D=say(), S=say())
+    assert stages["d"]["when"] == {
+        "any": [
+            {
+                "all": [
+                    {"equal": [{"parameter": "x"}, "y"]},
+                    {"equal": [{"first_of": [{"ref": "a.ok"}, False]}, True]},
+                ]
+            },
+            {"not": {"equal": [{"parameter": "x"}, "y"]}},
+        ]
+    }
+
+
+def test_unknown_conditions_are_parameters_of_their_own() -> None:
+    present = [{"Variable": f"$.{n}", "IsPresent": True, "Next": n} for n in ("P", "Q")]
+    stages = chosen(present, "R", P=say(), Q=say(), R=say())
+    first, second = "states_c_choices_0", "states_c_choices_1"
+    assert stages["p"]["when"] == {"parameter": first}
+    assert stages["q"]["when"] == {"all": [{"not": {"parameter": first}}, {"parameter": second}]}
+    assert stages["r"]["when"] == {
+        "all": [{"not": {"parameter": first}}, {"not": {"parameter": second}}]
+    }
+
+
+def test_fields_that_nothing_follows_are_told() -> None:
+    credentials = {"RoleArn": "arn:aws:iam::111122223333:role/other"}
+    machine = {
+        "StartAt": "A",
+        "TimeoutSeconds": 60,
+        "States": {"A": say(Credentials=credentials, TimeoutSecondsPath="$.t")},
+    }
+    assert told(from_data(machine)) == {
+        "TimeoutSeconds": "is left out",
+        "States.A.Credentials": "is left out",
+        "States.A.TimeoutSecondsPath": "is left out",
+    }
+
+
+def test_other_fields_of_an_invocation_are_kept() -> None:
+    sent = {"FunctionName": "f", "Qualifier": "prod", "Payload": {"a": 1}}
+    states = {"A": task("lambda:invoke", sent, End=True)}
+    stages = from_data({"StartAt": "A", "States": states}).description["stages"]
+    assert stages["a"]["request"] == sent
+
+
+def test_variables_that_a_rule_or_a_loop_assigns_are_not_taken_for_what_they_were() -> None:
+    begin = {"Type": "Pass", "Assign": {"v": "one"}, "Next": "C"}
+    rules = [{**rule("n", "T"), "Assign": {"v": "two"}}]
+    choice = {"Type": "Choice", "Choices": rules, "Default": "T"}
+    machine = {"StartAt": "P", "States": {"P": begin, "C": choice, "T": say("$v")}}
+    stages = from_data(machine).description["stages"]
+    assert stages["t"]["request"]["Message"] == {"parameter": "v_after_c"}
+    again = {"Type": "Pass", "Assign": {"v": "two"}, "Next": "C"}
+    choice = {"Type": "Choice", "Choices": [rule("n", "L")], "Default": "T"}
+    states = {"T": say("$v"), "P": begin, "C": choice, "L": again}
+    stages = from_data({"StartAt": "P", "States": states}).description["stages"]
+    assert stages["t"]["request"]["Message"] == {"parameter": "v_after_a_loop"}
+
+
+def test_texts_that_are_filled_in_at_the_deployment_are_parameters_everywhere() -> None:
+    result = {"Type": "Pass", "Result": {"text": "of ${Env}"}, "Next": "C"}
+    choice = {"Type": "Choice", "Choices": [rule("${Env}", "T", "$.text")], "Default": "T"}
+    states = {"P": result, "C": choice, "T": say("$.text")}
+    stages = from_data({"StartAt": "P", "States": states}).description["stages"]
+    assert stages["t"]["request"]["Message"] == {"join": ["of ", {"parameter": "env"}]}
+
+
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [
+        ({"A": say(Next="B", End=False)}, r"States\.A: B is no state"),
+        ({"A.B": say(Next="A_B", End=False), "A_B": say()}, "another state is called 'A_B', too"),
+        ({"A": {"Type": "Choice", "Choices": None}}, "has another form than AWS describes"),
+    ],
+)
+def test_what_is_no_machine_is_refused(states: dict[str, Any], words: str) -> None:
+    with pytest.raises(PipelineError, match=words):
+        from_data({"StartAt": next(iter(states)), "States": states})
+
+
+def test_a_reference_in_the_place_of_a_list_is_sent_as_it_is() -> None:
+    request = {**TRAINING, "Tags.$": "$.tags"}
+    states = {"A": task("sagemaker:createTrainingJob.sync", request, End=True)}
+    imported = from_data({"StartAt": "A", "States": {"B": say(), **states}})
+    assert "a" not in imported.description["stages"] or imported.notes
+
+
+def test_too_many_ways_are_refused_at_once() -> None:
+    states: dict[str, Any] = {}
+    for n in range(12):
+        states[f"C{n}"] = {
+            "Type": "Choice",
+            "Choices": [rule("a", f"A{n}"), rule("b", "Stop")],
+            "Default": f"B{n}",
+        }
+        states[f"A{n}"] = say(Next=f"C{n + 1}", End=False)
+        states[f"B{n}"] = {"Type": "Pass", "Next": f"C{n + 1}"}
+    states |= {"C12": say(), "Stop": {"Type": "Succeed"}}
+    with pytest.raises(PipelineError, match="more than 64 ways lead here"):
+        from_data({"StartAt": "C0", "States": states})

@@ -15,7 +15,7 @@ from orchestration.importing.steps.building import Source, built
 from orchestration.importing.steps.step import Step, pipeline_name, renamed, stage_names
 
 _PLAIN: Final = (
-    *("task_id", "config", "aws_conn_id", "region_name", "wait_for_completion", "deferrable"),
+    *("task_id", "config", "wait_for_completion", "deferrable"),
     *("function_name", "payload", "target_arn", "message", "subject", "job_name", "script_args"),
     *("query", "database", "output_location", "check_interval", "verify", "dag"),
 )
@@ -35,7 +35,11 @@ def from_dag(source: str, *, name: str | None = None, file: str = "imported") ->
             [Problem(f"line {error.lineno}", f"is no Python: {error.msg}")]
         ) from error
     dag = Dag()
-    dag.read(tree)
+    try:
+        dag.read(tree)
+    except RecursionError as error:
+        text = "has expressions that are nested too deep"
+        raise PipelineError([Problem("", text)]) from error
     dag_id = dag.settings.get("dag_id")
     called = name or pipeline_name(dag_id if isinstance(dag_id, str) else file)
     notes: list[Note] = []
@@ -68,6 +72,10 @@ def _steps(
     dag: Dag, found: Sequence[tuple[str, Task, list[tuple[str, dict[str, Any]]]]], called: str
 ) -> list[Step]:
     names = [f"{task.name}{ending}" for _, task, steps in found for ending, _ in steps]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        problems = [Problem(name, "two tasks have this name; import one DAG") for name in twice]
+        raise PipelineError(problems)
     stages = stage_names(list(dict.fromkeys(names)), called)
     last = {variable: f"{task.name}{steps[-1][0]}" for variable, task, steps in found if steps}
     made: list[Step] = []
@@ -107,5 +115,7 @@ def _told(dag: Dag) -> Iterator[Note]:
     for key in dag.settings:
         if key in ("schedule", "schedule_interval"):
             yield Note(f"DAG.{key}", "is left out; a pipeline's schedule has cron, rate or at")
-        elif key in ("default_args", "params", "catchup", "max_active_runs", "tags"):
+        elif key not in ("dag_id", "description"):
             yield Note(f"DAG.{key}", "is left out")
+    for place, text in dag.notes:
+        yield Note(place, text)

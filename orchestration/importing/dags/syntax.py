@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ast
-import re
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-_TEMPLATE: Final = re.compile(r"\{\{(.*?)\}\}|\{%.*?%\}", re.DOTALL)
-_PARAMETER: Final = re.compile(r"(?:params|dag_run\.conf)(?:\.(\w+)|\[['\"](\w+)['\"]\])")
-_RESULT: Final = re.compile(
-    r"(?:ti|task_instance)\.xcom_pull\(\s*(?:task_ids\s*=\s*)?['\"](\w+)['\"]\s*\)"
-    r"((?:\[['\"]\w+['\"]\])+)"
-)
-_KEY: Final = re.compile(r"\['?\"?(\w+)")
-_KINDS: Final = ("Training", "Processing", "Transform", "Tuning", "Model", "Endpoint")
+from orchestration.importing.dags.texts import formatted, is_text, templated, together
+
+_CHANGING: Final = ("update", "append", "extend", "insert", "pop", "setdefault", "clear")
+_REPEATED: Final = {
+    "For": "a loop",
+    "While": "a loop",
+    "ListComp": "a loop",
+    "DictComp": "a loop",
+    "If": "an if",
+    "GeneratorExp": "a loop",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,14 @@ class Dag:
     settings: dict[str, Any] = field(default_factory=dict)
     """Arguments of the DAG."""
     constants: dict[str, ast.expr] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
+    """Names whose values are changed where they are."""
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    """Places, and what is left out or not known there."""
 
     def read(self, tree: ast.AST) -> None:
         """Read a module."""
+        self.changed = {name for node in ast.walk(tree) for name in _changed(node)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 self._assigned(node.targets[0], node.value)
@@ -57,13 +65,16 @@ class Dag:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 self._called(node)
+        self._around(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Expr):
                 self._ordered(node.value)
 
     def _assigned(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
-            self.constants.setdefault(target.id, value)
+            # A name that has two values, or whose value is changed, is known by none.
+            known = target.id not in self.constants and target.id not in self.changed
+            self.constants[target.id] = value if known else ast.Name(target.id)
 
     def _called(self, call: ast.Call) -> None:
         name = _name(call.func)
@@ -76,15 +87,31 @@ class Dag:
             given = {key: self.value(item) for key, item in arguments.items()}
             variable = self._variable(call)
             task_id = given.get("task_id")
-            own = task_id if isinstance(task_id, str) else variable
+            own = task_id if isinstance(task_id, str) else f"task_{call.lineno}"
             self.tasks[variable] = Task(name, own, call.lineno, given)
+        if name.endswith("Operator") and any(each.arg is None for each in call.keywords):
+            self.notes.append((f"line {call.lineno}", "arguments behind ** are left out"))
+
+    def _around(self, tree: ast.AST) -> None:
+        """Tell what makes tasks more than once, or only sometimes."""
+        for node in ast.walk(tree):
+            kind = _REPEATED.get(type(node).__name__)
+            if kind is None or not any(
+                isinstance(inner, ast.Call) and self._variable(inner) in self.tasks
+                for inner in ast.walk(node)
+            ):
+                continue
+            line = getattr(node, "lineno", 0)
+            self.notes.append((f"line {line}", f"tasks in {kind} are taken once, as they stand"))
 
     def _variable(self, call: ast.Call) -> str:
         for name, value in self.constants.items():
             if value is call:
                 return name
         function = _name(call.func)
-        return function if function in self.tasks else f"line {call.lineno}"
+        if function in self.tasks:
+            return function
+        return f"line {call.lineno} column {call.col_offset}"
 
     def _ordered(self, node: ast.expr) -> list[str]:
         """Note an order of tasks; return those that the expression stands for."""
@@ -98,21 +125,55 @@ class Dag:
                 return [each for item in items for each in self._ordered(item)]
             case ast.Call() if (variable := self._variable(node)) in self.tasks:
                 return [variable]
-            case ast.BinOp(left, ast.RShift(), right):
-                return self._in_turn(self._ordered(left), self._ordered(right))
-            case ast.BinOp(left, ast.LShift(), right):
-                first = self._ordered(left)
-                self._in_turn(self._ordered(right), first)
-                return self._ordered(right)
-            case ast.Call(func, arguments) if _name(func) in ("chain", "cross_downstream"):
-                for one, other in pairwise(arguments):
-                    self._in_turn(self._ordered(one), self._ordered(other))
-            case ast.Call(
-                ast.Attribute(owner, ("set_downstream" | "set_upstream") as way), [other]
+            case ast.Name(name) if isinstance(made := self.constants.get(name), ast.List):
+                return self._ordered(made)
+            case ast.BinOp(ast.BinOp(left, ast.RShift(), ast.Call(func)), ast.RShift(), right) if (
+                _name(func) == "Label"
             ):
-                both = self._ordered(owner), self._ordered(other)
-                self._in_turn(*(both if way == "set_downstream" else reversed(both)))
+                return self._in_turn(self._standing(left), self._standing(right))
+            case ast.BinOp(left, ast.RShift(), right):
+                return self._in_turn(self._standing(left), self._standing(right))
+            case ast.BinOp(left, ast.LShift(), right):
+                first, then = self._standing(right), self._standing(left)
+                self._in_turn(first, then)
+                return first
+            case ast.Call():
+                self._by_function(node)
         return []
+
+    def _by_function(self, call: ast.Call) -> None:
+        match call:
+            case ast.Call(func, arguments) if _name(func) == "chain":
+                for one, other in pairwise(arguments):
+                    self._linked(one, other)
+            case ast.Call(func, [one, other]) if _name(func) == "cross_downstream":
+                self._in_turn(self._standing(one), self._standing(other))
+            case ast.Call(ast.Attribute(owner, "set_downstream"), [other]):
+                self._in_turn(self._standing(owner), self._standing(other))
+            case ast.Call(ast.Attribute(owner, "set_upstream"), [other]):
+                self._in_turn(self._standing(other), self._standing(owner))
+            case ast.Call(ast.Attribute(_, ("set_downstream" | "set_upstream"))):
+                self._untold(call)
+
+    def _linked(self, one: ast.expr, other: ast.expr) -> None:
+        """Order two arguments of ``chain``: lists of one length task by task."""
+        first, then = self._standing(one), self._standing(other)
+        if isinstance(one, ast.List) and isinstance(other, ast.List) and len(first) == len(then):
+            for before, after in zip(first, then, strict=True):
+                self._in_turn([before], [after])
+        else:
+            self._in_turn(first, then)
+
+    def _standing(self, node: ast.expr) -> list[str]:
+        """Return the tasks that a part of an order stands for; tell of one that stands for none."""
+        found = self._ordered(node)
+        if not found:
+            self._untold(node)
+        return found
+
+    def _untold(self, node: ast.expr) -> None:
+        place = f"line {node.lineno}"
+        self.notes.append((place, f"the order by {ast.unparse(node)} is left out"))
 
     def _in_turn(self, first: list[str], then: list[str]) -> list[str]:
         for task in then:
@@ -124,76 +185,71 @@ class Dag:
         match node:
             case ast.Constant(str(text)):
                 return templated(text)
-            case ast.Constant(value):
-                return value
-            case ast.Dict(keys, values):
-                return {
-                    str(self.value(key, seen)): self.value(item, seen)
-                    for key, item in zip(keys, values, strict=True)
-                    if key is not None
-                }
+            case ast.Dict():
+                return self._mapping(node, seen)
             case ast.List(items) | ast.Tuple(items):
                 return [self.value(item, seen) for item in items]
             case ast.Name(name) if name in self.constants and name not in seen:
                 return self.value(self.constants[name], seen | {name})
-            case ast.JoinedStr(parts):
-                return _together([self._part(part, seen) for part in parts])
+            case ast.JoinedStr(parts) if all(map(_is_plain, parts)):
+                made = together([self._part(part, seen) for part in parts])
+                return made if isinstance(made, str | dict) else json.dumps(made)
             case ast.BinOp(left, ast.Add(), right):
-                return _together([self.value(left, seen), self.value(right, seen)])
+                both = [self.value(left, seen), self.value(right, seen)]
+                texts = all(isinstance(each, str) or is_text(each) for each in both)
+                return together(both) if texts else {"Get": ast.unparse(node)}
+            case ast.Constant(bool() | int() | float() | None as value):
+                return value
             case ast.Call(ast.Attribute(ast.Constant(str(text)), "format"), items, []):
-                return _formatted(text, [self.value(item, seen) for item in items], node)
+                return formatted(text, [self.value(item, seen) for item in items], node)
             case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)):
                 return -number
             case _:
                 return {"Get": ast.unparse(node)}
 
+    def _mapping(self, node: ast.Dict, seen: frozenset[str]) -> Any:
+        made: dict[str, Any] = {}
+        for key, item in zip(node.keys, node.values, strict=True):
+            if key is None:
+                inner = self.value(item, seen)
+                if not isinstance(inner, dict) or "Get" in inner or "Std:Join" in inner:
+                    return {"Get": ast.unparse(node)}
+                made |= inner
+                continue
+            name = self.value(key, seen)
+            if not isinstance(name, str):
+                return {"Get": ast.unparse(node)}
+            made[name] = self.value(item, seen)
+        return made
+
     def _part(self, part: ast.expr, seen: frozenset[str]) -> Any:
         return self.value(part.value if isinstance(part, ast.FormattedValue) else part, seen)
 
 
-def templated(text: str) -> Any:
-    """Return a text with references in the place of its templates."""
-    return _together(list(_pieces(text)))
+def _is_plain(part: ast.expr) -> bool:
+    """Return whether a part of an f-string is a text, or a value without a format of its own."""
+    if isinstance(part, ast.FormattedValue):
+        return part.format_spec is None and part.conversion == -1
+    return True
 
 
-def _pieces(text: str) -> Iterator[Any]:
-    position = 0
-    for match in _TEMPLATE.finditer(text):
-        yield text[position : match.start()]
-        inner = (match[1] or "").strip()
-        parameter, result = _PARAMETER.fullmatch(inner), _RESULT.fullmatch(inner)
-        if parameter:
-            yield {"Get": f"Parameters.{parameter[1] or parameter[2]}"}
-        elif result and (places := _KEY.findall(result[2])):
-            # Operators return what describes the job, under the name of its kind.
-            below = places[1:] if places[0] in _KINDS else places
-            yield {"Get": f"Steps.{result[1]}.{'.'.join(below)}"}
-        else:
-            yield {"Get": match[0]}
-        position = match.end()
-    yield text[position:]
-
-
-def _formatted(text: str, values: list[Any], node: ast.expr) -> Any:
-    pieces = re.split(r"\{(\d*)\}", text)
-    numbers = [int(each) if each else n for n, each in enumerate(pieces[1::2])]
-    if any(number >= len(values) for number in numbers) or "{" in "".join(pieces[::2]):
-        return {"Get": ast.unparse(node)}
-    between = [values[number] for number in numbers]
-    return _together([p for pair in zip(pieces[::2], [*between, ""], strict=True) for p in pair])
-
-
-def _together(parts: list[Any]) -> Any:
-    flat: list[Any] = []
-    for part in parts:
-        joined = part.get("Std:Join") if isinstance(part, dict) else None
-        flat += joined["Values"] if joined else [part]
-    kept = [part for part in flat if part != ""]
-    if len(kept) == 1:
-        return kept[0]
-    if all(isinstance(part, str | int | float) for part in kept):
-        return "".join(map(str, kept))
-    return {"Std:Join": {"On": "", "Values": kept}}
+def _changed(node: ast.AST) -> Iterator[str]:
+    """Yield the names whose values a statement changes."""
+    match node:
+        case ast.AugAssign(ast.Name(name)):
+            yield name
+        case ast.Assign(targets) | ast.Delete(targets):
+            for target in targets:
+                if isinstance(target, ast.Subscript | ast.Attribute):
+                    yield from (n.id for n in ast.walk(target.value) if isinstance(n, ast.Name))
+                elif isinstance(target, ast.Tuple | ast.List):
+                    yield from (n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+        case ast.Call(ast.Attribute(ast.Name(name), method)) if method in _CHANGING:
+            yield name
+        case ast.For(target) | ast.comprehension(target):
+            yield from (n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+        case ast.arg(name):
+            yield name
 
 
 def _is_task(decorator: ast.expr) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from orchestration.importing.state_machines.data import Data, Unknown
+from orchestration.importing.state_machines.data import Data, Unknown, filled
 
 _OPERATORS: Final = {
     "Equals": "Equals",
@@ -41,7 +41,7 @@ def condition(rule: Mapping[str, Any], data: Data, language: str) -> dict[str, A
         test = _TEST.fullmatch(key)
         if test is not None and test[2] in _OPERATORS:
             left = data.path(str(rule.get("Variable", "")))
-            right = data.path(str(value)) if test[3] else value
+            right = data.path(str(value)) if test[3] else filled(value)
             return _compared(_OPERATORS[test[2]], left, right, str(rule))
     return _odd(str(dict(rule)))
 

@@ -12,7 +12,9 @@ _SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
 _FORMAT = re.compile(r"States\.Format\((.*)\)", re.DOTALL)
 _ARGUMENT = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[^,']+)\s*(?:,|$)")
 _JSONATA = re.compile(r"\{%(.*)%\}", re.DOTALL)
-_PART = re.compile(r"\s*('[^']*'|\"[^\"]*\"|\$[\w.$\[\]'\"-]+|-?\d+(?:\.\d+)?|true|false)\s*(&|$)")
+_PART = re.compile(r"\s*('[^']*'|\"[^\"]*\"|\$[\w.$\[\]]+|-?\d+(?:\.\d+)?|true|false)\s*(&|$)")
+_LITERAL = re.compile(r"-?\d+(?:\.\d+)?|true|false|null")
+_OURS: Final = frozenset({"Get", "Std:Join", "Std:JsonGet"})
 _CONTEXT: Final = {
     "Execution.Id": "Execution.PipelineExecutionId",
     "Execution.Name": "Execution.PipelineExecutionId",
@@ -51,18 +53,27 @@ class Data:
     variables: Mapping[str, Any] = field(default_factory=dict)
     result: Any = None
     """The result of the state, where its output is made."""
+    state: str = ""
+    """The name of the state, by which what is unknown in it is told from others."""
 
-    def merged(self, other: Data) -> Data:
+    def merged(self, other: Data, state: str) -> Data:
         """Return the data of a state that two ways lead to."""
         names = self.variables.keys() & other.variables.keys()
-        return Data(
-            _merged(self.input, other.input),
-            {name: _merged(self.variables[name], other.variables[name]) for name in names},
-        )
+        variables = {
+            name: _merged(self.variables[name], other.variables[name], f"{name} at {state}")
+            for name in names
+        }
+        return Data(_merged(self.input, other.input, f"the input of {state}"), variables)
+
+    def unknown(self, text: str) -> Unknown:
+        """Return what a text of the definition stands for, where nothing here tells it."""
+        return Unknown(f"{text} in {self.state}" if self.state else text)
 
     def template(self, value: Any, language: str, *, source: Any = None) -> Any:
         """Return a value of the definition with what its paths and expressions stand for."""
         start = self.input if source is None else source
+        if isinstance(value, Mapping) and value.keys() & _OURS and len(value) == 1:
+            return self.unknown(str(dict(value)))
         if isinstance(value, Mapping):
             made: dict[str, Any] = {}
             for key, item in value.items():
@@ -76,7 +87,9 @@ class Data:
         if not isinstance(value, str):
             return value
         match = _JSONATA.fullmatch(value) if language == "JSONata" else None
-        return substituted(value) if match is None else self.expression(match[1])
+        if match is None:
+            return substituted(value)
+        return self.unknown(value) if _SUBSTITUTION.search(value) else self.expression(match[1])
 
     def path(self, text: str, start: Any = None) -> Any:
         """Return what a path or an intrinsic function stands for."""
@@ -86,12 +99,11 @@ class Data:
         if match := re.match(r"\$([A-Za-z_]\w*)", text):
             if match[1] in self.variables:
                 return at(self.variables[match[1]], text[match.end() :], text)
-            return Unknown(text)
+            return self.unknown(text)
         if text.startswith("$"):
             return at(start, text[1:], text)
-        if match := _FORMAT.fullmatch(text):
-            return self._formatted(match[1], text, start)
-        return Unknown(text)
+        match = _FORMAT.fullmatch(text)
+        return self.unknown(text) if match is None else self._formatted(match[1], text, start)
 
     def expression(self, text: str) -> Any:
         """Return what an expression of JSONata stands for: places, and texts put together."""
@@ -102,8 +114,10 @@ class Data:
             position = match.end()
             if not match[2]:
                 break
-        if not parts or position < len(text) or any(isinstance(p, Unknown) for p in parts):
-            return Unknown(text)
+        odd = any(isinstance(part, Unknown) for part in parts)
+        odd = odd or (len(parts) > 1 and any(isinstance(part, bool) for part in parts))
+        if not parts or position < len(text) or odd or "\\" in text:
+            return self.unknown(text)
         return parts[0] if len(parts) == 1 else {"Std:Join": {"On": "", "Values": parts}}
 
     def _operand(self, text: str) -> Any:
@@ -129,28 +143,51 @@ class Data:
 
     def _formatted(self, arguments: str, text: str, start: Any) -> Any:
         given = [match[1].strip() for match in _ARGUMENT.finditer(arguments)]
-        if not given or given[0][:1] != "'":
-            return Unknown(text)
-        values = [
-            each[1:-1] if each[0] == "'" else self.path(each, start) if each[0] == "$" else each
-            for each in given[1:]
-        ]
+        if not given or given[0][:1] != "'" or _SUBSTITUTION.search(text):
+            return self.unknown(text)
+        values = [self._argument(each, start) for each in given[1:]]
         pieces = re.split(r"(?<!\\)\{\}", given[0][1:-1])
         if len(pieces) != len(values) + 1 or any(isinstance(v, Unknown) for v in values):
-            return Unknown(text)
-        plain = [re.sub(r"\\(.)", r"\1", piece) for piece in pieces]
+            return self.unknown(text)
+        plain = [_unescaped(piece) for piece in pieces]
         between = [part for pair in zip(plain, [*values, ""], strict=True) for part in pair]
         return {"Std:Join": {"On": "", "Values": [part for part in between if part != ""]}}
+
+    def _argument(self, text: str, start: Any) -> Any:
+        if text[:1] == "'":
+            return _unescaped(text[1:-1])
+        if text[:1] == "$":
+            return self.path(text, start)
+        return text if _LITERAL.fullmatch(text) else self.unknown(text)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
 
 
 def substituted(text: str) -> Any:
     """Return a text with parameters in the place of what is filled in when it is deployed."""
     parts = _SUBSTITUTION.split(text)
-    values = [Place("Parameters", part) if n % 2 else part for n, part in enumerate(parts)]
+    values = [
+        Place("Parameters", f"${{{part}}}") if n % 2 else part for n, part in enumerate(parts)
+    ]
     together = [value for value in values if value != ""]
     if len(together) == 1:
         return together[0]
     return text if len(parts) == 1 else {"Std:Join": {"On": "", "Values": together}}
+
+
+def filled(value: Any) -> Any:
+    """Return a literal with parameters in the place of what is filled in at the deployment."""
+    match value:
+        case str():
+            return substituted(value)
+        case Mapping():
+            return {key: filled(item) for key, item in value.items()}
+        case list():
+            return [filled(item) for item in value]
+        case _:
+            return value
 
 
 def at(start: Any, path: str, text: str) -> Any:
@@ -165,6 +202,8 @@ def at(start: Any, path: str, text: str) -> Any:
         match start:
             case Place():
                 start = start.below(part)
+            case Unknown(told):
+                return Unknown(f"{text} of {told}")
             case Mapping() if part in start:
                 start = start[part]
             case list() if isinstance(part, int) and part < len(start):
@@ -182,7 +221,7 @@ def placed(data: Any, path: str | None, value: Any) -> Any:
     if not names:
         return value
     below: dict[str, Any] = {} if not isinstance(data, Mapping) else dict(data)
-    if isinstance(data, Place):
+    if isinstance(data, Place | Unknown):
         below = {_REST: data}
     inner = below.get(names[0], {})
     below[names[0]] = placed(inner, "$" + "".join(f".{name}" for name in names[1:]), value)
@@ -199,7 +238,8 @@ class _Layered(dict[str, Any]):
         return super().__contains__(key) or isinstance(key, str)
 
     def __missing__(self, key: str) -> Any:
-        return self[_REST].below(key)
+        rest = self[_REST]
+        return rest.below(key) if isinstance(rest, Place) else Unknown(f"{key} of {rest.text}")
 
 
 def plain(value: Any) -> Any:
@@ -249,7 +289,7 @@ def inputs(value: Any) -> Iterator[str]:
                 yield from inputs(item)
 
 
-def _merged(one: Any, other: Any) -> Any:
+def _merged(one: Any, other: Any, name: str) -> Any:
     if one == other:
         return one
     if isinstance(one, Place) and isinstance(other, Mapping):
@@ -258,10 +298,10 @@ def _merged(one: Any, other: Any) -> Any:
         other = _Layered({_REST: other})
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         both = {
-            key: _merged(one[key], other[key])
+            key: _merged(one[key], other[key], f"{key} of {name}")
             if key in one.keys() & other.keys()
-            else Unknown(f"{key}, which depends on the way taken")
+            else Unknown(f"{key} of {name}, by the way taken")
             for key in dict.fromkeys([*one, *other])
         }
         return _Layered(both) if _REST in both else both
-    return Unknown("what depends on the way taken")
+    return Unknown(f"{name}, by the way taken")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+from orchestration.errors import PipelineError, Problem
 
 Literal_ = tuple[str, int]
 """A choice and the number of the rule that was taken; that of ``Default`` comes after the last."""
 Clauses = frozenset[frozenset[Literal_]]
 """Ways to a state, each by what was chosen on it."""
+MOST_WAYS: Final = 64
 
 
 def successors(fields: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
@@ -35,26 +38,26 @@ class Flow:
     caught: set[str] = field(default_factory=set)
     """States that only an error leads to."""
     ways: dict[str, Clauses] = field(default_factory=dict)
+    _after: dict[str, set[str]] = field(default_factory=dict)
+    """The states that may come after each."""
 
     def __post_init__(self) -> None:
         states = self.states
-        after = {name: self._reached(name) for name in states}
-        self.looped = {name for name in states if name in after[name]}
+        self._after = {name: self._reached(name) for name in states}
+        self.looped = {name for name in states if name in self._after[name]}
         start = str(self.machine.get("StartAt"))
-        reached = {start, *after.get(start, ())}
+        reached = {start, *self._after.get(start, ())}
         self.caught = set(states) - reached
-        self.order = sorted(
-            (name for name in states if name in reached),
-            key=lambda name: sum(name in after[other] for other in reached),
-        )
+        self.order = sorted((name for name in states if name in reached), key=self._earlier)
         self.ways = {name: frozenset() for name in self.order}
         self.ways[start] = frozenset([frozenset()])
         for name in self.order:
-            together = (self.ways[other] for other in {name, *self._inside(name)})
-            self.ways[name] = self._simple(frozenset().union(*together))
+            around = self.loop(name)
+            together = (self.ways[other] for other in {name, *around})
+            self.ways[name] = self._simple(frozenset().union(*together), name)
             for following, number in successors(states[name]):
-                if following in self.ways and following not in self._inside(name):
-                    way = frozenset() if number is None or name in self.looped else {(name, number)}
+                if following in self.ways and following not in around:
+                    way = frozenset() if number is None or around else {(name, number)}
                     longer = frozenset(clause | way for clause in self.ways[name])
                     self.ways[following] |= longer
 
@@ -70,11 +73,16 @@ class Flow:
             if name in (following for following, _ in successors(self.states[other])):
                 yield other
 
-    def _inside(self, name: str) -> set[str]:
+    def loop(self, name: str) -> set[str]:
         """Return the states of the loop that a state stands in."""
         if name not in self.looped:
             return set()
-        return {other for other in self._reached(name) if name in self._reached(other)}
+        return {other for other in self._after[name] if name in self._after[other]}
+
+    def _earlier(self, name: str) -> int:
+        """Count the states before a state, those of its own loop left out."""
+        around = self.loop(name)
+        return sum(name in self._after[other] for other in self._after if other not in around)
 
     def _reached(self, name: str) -> set[str]:
         seen: set[str] = set()
@@ -86,25 +94,11 @@ class Flow:
                     waiting.append(following)
         return seen
 
-    def failing(self, choice: str) -> Iterator[str]:
-        """Yield the states of those ways from a choice that all end in failure."""
-        for following, _ in successors(self.states[choice]):
-            if self._fails(following):
-                yield following
-                yield from self._reached(following)
-
-    def _fails(self, name: str) -> bool:
-        """Return whether all ways from a state end in failure."""
-        fields = self.states.get(name, {})
-        if fields.get("Type") == "Fail":
-            return True
-        following = [each for each, _ in successors(fields)]
-        return (
-            name not in self.looped and bool(following) and all(self._fails(f) for f in following)
-        )
-
-    def _simple(self, clauses: Clauses) -> Clauses:
+    def _simple(self, clauses: Clauses, name: str) -> Clauses:
         """Return clauses without choices all of whose ways lead here."""
+        if len(clauses) > MOST_WAYS:
+            text = f"more than {MOST_WAYS} ways lead here, too many to say in a condition"
+            raise PipelineError([Problem(f"States.{name}", text)])
         while True:
             shorter = self._shorter(clauses)
             kept = frozenset(c for c in shorter if not any(other < c for other in shorter))
@@ -115,18 +109,16 @@ class Flow:
     def _shorter(self, clauses: Clauses) -> Clauses:
         made = set(clauses)
         for choice in {name for clause in clauses for name, _ in clause}:
-            live = {
-                number
-                for following, number in successors(self.states[choice])
-                if not self._fails(following)
-            }
+            every = {number for _, number in successors(self.states[choice])}
+            # Where no rule holds and there is no default, the execution fails.
+            every.add(len(self.states[choice].get("Choices", [])))
             rests: dict[frozenset[Literal_], set[int]] = {}
             for clause in clauses:
                 for name, number in clause:
                     if name == choice:
                         rests.setdefault(clause - {(name, number)}, set()).add(number)
             for rest, numbers in rests.items():
-                if live and numbers >= live:
+                if numbers >= every:
                     made = {c for c in made if not (rest < c and c - rest <= _all(choice, numbers))}
                     made.add(rest)
         return frozenset(made)

@@ -27,6 +27,8 @@ def from_state_machine(
     if definition.get("StartAt") not in machine.states:
         raise PipelineError([Problem("StartAt", "names no state")])
     reading = Reading()
+    for key in definition.keys() - {"StartAt", "States", "Comment", "QueryLanguage", "Version"}:
+        reading.notes.append(Note(str(key), "is left out"))
     reading.machine(machine, Data(Place("Parameters")), frozenset([frozenset()]), ())
     conditions = {key: plain(each) for key, each in reading.conditions.items()}
     for each in reading.conditions.values():
@@ -48,13 +50,19 @@ def from_state_machine(
 def _send_known(step: dict[str, Any], reading: Reading) -> None:
     """Send a function what is known of its input, where it is sent all of that."""
     request = step["Arguments"]
-    if step["Type"] != "Lambda" or not ("Get" in request if isinstance(request, dict) else True):
+    if step["Type"] != "Lambda" or (isinstance(request, dict) and "Get" not in request):
         return
-    known = [place for place in reading.inputs if place.isidentifier()]
-    step["Arguments"] = {place: {"Get": f"Parameters.{place}"} for place in known}
-    sent = f"only {', '.join(known)}" if known else "nothing"
-    text = f"sends {sent} of all that it is given; name what else the function reads"
-    reading.notes.append(Note(f"{step['Path']}.{step['Field']}", text))
+    sent: dict[str, Any] = {}
+    text = "what it is sent is not known before a run: it is sent nothing"
+    if request == {"Get": "all of Parameters"}:
+        known = [place for place in reading.inputs if place.isidentifier()]
+        sent = {place: {"Get": f"Parameters.{place}"} for place in known}
+        text = f"sends only {', '.join(known) or 'nothing'} of the execution's input"
+    if isinstance(request, dict):
+        step["Arguments"] = sent
+        reading.notes.append(
+            Note(f"{step['Path']}.{step['Field']}", f"{text}; name what else the function reads")
+        )
 
 
 def _step(
@@ -87,7 +95,7 @@ def _branches(ways: Clauses, conditions: Mapping[Literal_, dict[str, Any]]) -> t
     tests = (
         every[0] if len(every) == 1 else [{"Type": "Or", "Conditions": [_and(e) for e in every]}]
     )
-    return (Branch(choices[0], tests, holds=True, after=(), path=place),)
+    return (Branch(choices[0], tests, holds=True, after=(), path=place, implied=True),)
 
 
 def _taken(

@@ -4,21 +4,46 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from orchestration.errors import PipelineError, Problem
 from orchestration.importing.imported import Note
 from orchestration.importing.state_machines.choices import condition
-from orchestration.importing.state_machines.data import Data, Place, Unknown, inputs, placed, plain
+from orchestration.importing.state_machines.data import (
+    Data,
+    Place,
+    Unknown,
+    filled,
+    inputs,
+    placed,
+    plain,
+)
 from orchestration.importing.state_machines.flow import Clauses, Flow, Literal_
-from orchestration.importing.state_machines.tasks import step_of
+from orchestration.importing.state_machines.tasks import renamed_by, step_of
 from orchestration.lint.machines import Machine, State
 
 _TOLD: Final = {
     "Catch": "is left out; after a failed run follow the stages of on_failure",
     "Retry": "is left out; requests and jobs are tried again as the stage's retry says",
-    "HeartbeatSeconds": "is left out",
+    "TimeoutSeconds": "is left out; see timeout_s",
 }
+_READ: Final = frozenset(
+    {
+        *("Type", "Next", "End", "Comment", "QueryLanguage", "InputPath", "OutputPath"),
+        *("Parameters", "Arguments", "ResultSelector", "ResultPath", "Output", "Assign"),
+    }
+)
+_READ_OF: Final[Mapping[str, tuple[str, ...]]] = {
+    "Task": ("Resource",),
+    "Choice": ("Choices", "Default"),
+    "Pass": ("Result",),
+    "Wait": ("Seconds", "SecondsPath", "Timestamp", "TimestampPath"),
+    "Fail": ("Error", "ErrorPath", "Cause", "CausePath"),
+    "Parallel": ("Branches",),
+    "Map": ("ItemProcessor", "Iterator", "ItemsPath", "Items", "ItemSelector", "MaxConcurrency"),
+}
+"""The fields of states that are followed here, or left out with the state; others are told."""
 _ERROR: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.]{0,127}")
 
 
@@ -47,42 +72,46 @@ class Reading:
             )
         for name in flow.order:
             state = machine.states[name]
-            around = self._around(flow, name, last, before)
-            own = given.get(name, Data(Unknown("$")))
+            earlier = [other for other in flow.before(name) if other in last]
+            around = [step for other in earlier for step in last[other]] if earlier else [*before]
+            own = replace(given.get(name, Data(Unknown(f"the input of {name}"))), state=name)
             whole = _product(ways, flow.ways[name])
-            made, last[name] = self._state(state, own, whole, around, name in flow.looped)
+            if name in flow.looped:
+                made, last[name] = self._looped(flow, state, own), list(dict.fromkeys(around))
+            else:
+                made, last[name] = self._state(state, own, whole, list(dict.fromkeys(around)))
             if state.type in ("Succeed", "Fail") or state.fields.get("End"):
                 ends.append((made.input, last[name]))
             for following in _following(state):
+                if following not in machine.states:
+                    raise PipelineError([Problem(_path(state), f"{following} is no state")])
                 known = given.get(following)
-                given[following] = made if known is None else known.merged(made)
+                given[following] = made if known is None else known.merged(made, following)
         result = ends[0][0] if len(ends) == 1 else Unknown("the output of several ends")
         return result, list(dict.fromkeys(step for _, steps in ends for step in steps))
 
-    def _around(
-        self, flow: Flow, name: str, last: Mapping[str, list[str]], before: Sequence[str]
-    ) -> list[str]:
-        """Return the steps to wait for: the last before, and what ends the run instead."""
-        earlier = [other for other in flow.before(name) if other in last]
-        waited = [step for other in earlier for step in last[other]] if earlier else [*before]
-        for choice in earlier:
-            if flow.states[choice].get("Type") == "Choice":
-                failing = set(flow.failing(choice))
-                if name not in failing:
-                    waited += [s["Name"] for s in self.steps if s["State"] in failing]
-        return list(dict.fromkeys(waited))
+    def _looped(self, flow: Flow, state: State, data: Data) -> Data:
+        """Return the data after a state of a loop: nobody knows how often it was gone through."""
+        text = f"{state.type} in a loop, which no stage does; left out"
+        self.notes.append(Note(_path(state), text))
+        assigned = {
+            str(name).removesuffix(".$")
+            for other in flow.loop(state.name)
+            for holder in (flow.states[other], *flow.states[other].get("Choices", []))
+            for name in holder.get("Assign", {})
+        }
+        changed = {name: Unknown(f"{name} after a loop") for name in assigned}
+        made = self._passed(state, data, Unknown(f"the result of {state.name}"))
+        return Data(made.input, {**made.variables, **changed})
 
     def _state(
-        self, state: State, data: Data, ways: Clauses, before: list[str], looped: bool
+        self, state: State, data: Data, ways: Clauses, before: list[str]
     ) -> tuple[Data, list[str]]:
         """Read a state; return the data that it passes on, and the steps to wait for then."""
-        path = _path(state)
-        for key, text in _TOLD.items():
-            if key in state.fields:
-                self.notes.append(Note(f"{path}.{key}", text))
-        if looped:
-            self.notes.append(Note(path, f"{state.type} in a loop, which no stage does; left out"))
-            return self._passed(state, data, Unknown(f"the result of {state.name}")), before
+        for key in state.fields:
+            if key not in _READ and key not in _READ_OF.get(state.type, ()):
+                text = _TOLD.get(key, "is left out")
+                self.notes.append(Note(f"{_path(state)}.{key}", text))
         match state.type:
             case "Task":
                 return self._task(state, data, ways, before)
@@ -98,17 +127,32 @@ class Reading:
     def _shaped(self, state: State, data: Data) -> Data:
         """Return the data after a state that decides or shapes, or does what no stage does."""
         if state.type in ("Choice", "Succeed"):
-            for number, rule in enumerate(state.fields.get("Choices", [])):
-                self.conditions[state.name, number] = condition(rule, data, state.language)
-            return data
+            return self._decided(state, data)
         if state.type == "Pass":
             return self._passed(state, data, self._own(state, data))
         self.notes.append(Note(_path(state), f"no stage does what this {state.type} does"))
         return self._passed(state, data, Unknown(f"the result of {state.name}"))
 
+    def _decided(self, state: State, data: Data) -> Data:
+        """Note the rules of a choice; return the data that it passes on, whichever holds."""
+        given = replace(data, input=self._narrowed(state, data))
+        variables = dict(data.variables)
+        output: Any = self._passed(state, given, given.input).input
+        for number, rule in enumerate(state.fields.get("Choices", [])):
+            path = f"{_path(state)}.Choices[{number}]"
+            made = condition(rule, given, state.language)
+            self.conditions[state.name, number] = {**made, "Path": path}
+            if "Output" in rule:
+                output = Unknown(f"the output of {state.name}")
+            variables |= {n: Unknown(f"{n} after {state.name}") for n in rule.get("Assign", {})}
+        for name in state.fields.get("Assign", {}):
+            variables[name.removesuffix(".$")] = Unknown(f"{name} after {state.name}")
+        return Data(output, variables)
+
     def _waited(
         self, state: State, data: Data, ways: Clauses, before: list[str]
     ) -> tuple[Data, list[str]]:
+        data = replace(data, input=self._narrowed(state, data))
         seconds = state.fields.get("Seconds", state.fields.get("SecondsPath"))
         if seconds is None:
             self.notes.append(
@@ -124,19 +168,24 @@ class Reading:
 
     def _own(self, state: State, data: Data) -> Any:
         """Return the input of a state's work: its ``Parameters`` or ``Arguments``, or its data."""
-        given = data.input
-        path = state.fields.get("InputPath", "$")
-        if state.language == "JSONPath" and path != "$":
-            given = {} if path is None else data.path(str(path))
+        given = self._narrowed(state, data)
+        if state.type == "Pass" and "Result" in state.fields:
+            return filled(state.fields["Result"])
         for key in ("Parameters", "Arguments"):
             if key in state.fields:
                 return data.template(state.fields[key], state.language, source=given)
-        return state.fields.get("Result", given) if state.type == "Pass" else given
+        return given
+
+    def _narrowed(self, state: State, data: Data) -> Any:
+        path = state.fields.get("InputPath", "$")
+        if state.language == "JSONata" or path == "$":
+            return data.input
+        return {} if path is None else data.path(str(path))
 
     def _passed(self, state: State, data: Data, result: Any) -> Data:
         """Return the data after a state with a result."""
         if state.language == "JSONata":
-            seen = Data(data.input, data.variables, result)
+            seen = replace(data, result=result)
             output = state.fields.get("Output")
             made = result if output is None else seen.template(output, "JSONata")
             assigned = seen.template(state.fields.get("Assign", {}), "JSONata")
@@ -157,8 +206,7 @@ class Reading:
         if isinstance(step, str):
             self.notes.append(Note(_path(state), f"is left out: {step}"))
             return self._passed(state, data, Unknown(f"the result of {state.name}")), before
-        if "TimeoutSeconds" in state.fields:
-            self.notes.append(Note(f"{_path(state)}.TimeoutSeconds", "is left out; see timeout_s"))
+        self.notes += (Note(f"{_path(state)}.{key}", text) for key, text in renamed_by(step))
         where = "Arguments" if state.language == "JSONata" else "Parameters"
         after = self._added(state, step, where, ways, before)
         result = Place(f"Steps.{_name(state)}")
@@ -177,13 +225,16 @@ class Reading:
         request = {"ErrorMessage": words["Cause"] or words["Error"] or state.name}
         if isinstance(words["Error"], str) and _ERROR.fullmatch(words["Error"]):
             request["error"] = words["Error"]
+        elif words["Error"]:
+            text = "is left out: the name of an error is letters, digits, dots and underscores"
+            self.notes.append(Note(f"{_path(state)}.Error", text))
         step = {"Type": "Fail", "Arguments": request}
         return self._added(state, step, "Cause", ways, before)
 
     def _parallel(
         self, state: State, data: Data, ways: Clauses, before: list[str]
     ) -> tuple[Data, list[str]]:
-        given = Data(self._own(state, data), data.variables)
+        given = replace(data, input=self._own(state, data))
         results: list[Any] = []
         last: list[str] = []
         for inner in state.inner:
@@ -196,6 +247,9 @@ class Reading:
         self, state: State, step: Mapping[str, Any], where: str, ways: Clauses, before: list[str]
     ) -> list[str]:
         """Add a step; return its name, for those that wait for it."""
+        if any(each["Name"] == _name(state) for each in self.steps):
+            text = f"another state is called {_name(state)!r}, too"
+            raise PipelineError([Problem(_path(state), text)])
         self.inputs |= dict.fromkeys(inputs(step))
         known = {key: plain(value) for key, value in step.items()}
         own = {"Name": _name(state), "State": state.name, "Path": _path(state), "Field": where}

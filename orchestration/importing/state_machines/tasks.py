@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from orchestration.backends.stepfunctions.integrations.spelling import spelled
@@ -31,20 +31,45 @@ def step_of(state: State, request: Any) -> dict[str, Any] | str:
     if not isinstance(request, Mapping):
         return "its request is not known before a run"
     if used.api == ("lambda", "Invoke"):
+        rest = {k: v for k, v in request.items() if k not in ("FunctionName", "Payload")}
         return {
             "Type": "Lambda",
             "FunctionArn": request.get("FunctionName"),
-            "Arguments": request.get("Payload", {}),
+            "Arguments": _parsed(request.get("Payload", {})),
+            **({"Rest": rest} if rest else {}),
         }
     model = operation_model(*used.api)
     named = _named(model.input_shape if model is not None else None, request)
     if used.api[0] == "sagemaker" and used.api[1] in _KINDS:
-        return {"Type": _KINDS[used.api[1]], "Arguments": named}
+        kind = _KINDS[used.api[1]]
+        return {"Type": kind, "Arguments": named, "Awaited": bool(used.pattern)}
     poll = POLLS.get(used.api)
     if used.pattern and poll is None:
         return f"what {used.resource} waits for is not known here"
     call = {"Type": "Call", "Service": used.api[0], "Operation": used.api[1], "Arguments": named}
     return {**call, **({"Poll": poll} if used.pattern and poll is not None else {})}
+
+
+def renamed_by(step: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what a job is started with otherwise; the name in its request is taken out."""
+    job = JOBS.get(step["Type"])
+    if job is None or job.stop is None:
+        return
+    if job.named in step["Arguments"]:
+        step["Arguments"] = {k: v for k, v in step["Arguments"].items() if k != job.named}
+        yield job.named, "each run's job has a name of its own, derived from the run"
+    if not step.get("Awaited", True):
+        yield "Resource", "the stage waits for the end of the job"
+
+
+def _parsed(payload: Any) -> Any:
+    """Return a payload that is written as JSON, as an object."""
+    if isinstance(payload, str):
+        try:
+            return json.loads(payload)
+        except ValueError:
+            return payload
+    return payload
 
 
 def _named(shape: Shape | None, value: Any) -> Any:

@@ -164,13 +164,15 @@ def _made(source: Source, calls: frozenset[str], refused: Mapping[str, str]) -> 
 
 def _role(steps: Sequence[Step], values: Values) -> Any:
     for step in steps:
-        if (role := step.arguments.get("RoleArn")) is not None:
+        role = step.arguments.get("RoleArn") if step.kind in JOBS else None
+        if role is not None:
             return values.of(role, f"{step.request_path}.RoleArn", step.stage)
     return None
 
 
 def _workspace(steps: Sequence[Step], values: Values) -> Any:
-    found = re.search(r"s3://([a-z0-9][a-z0-9.-]+)", json.dumps([s.arguments for s in steps]))
+    text = json.dumps([step.arguments for step in steps], default=str)
+    found = re.search(r'"s3://([a-z0-9][a-z0-9.-]+[a-z0-9])[/"]', text)
     if found is not None:
         return f"s3://{found[1]}/pipelines"
     values.parameters.setdefault("workspace", {"description": "S3 URI of the runs' files"})

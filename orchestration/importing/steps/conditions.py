@@ -34,6 +34,8 @@ class Conditions:
             ]
             guards: dict[str, Any] = {}
             held = [self._guarded(each, branches, stage, guards) for each in held]
+            if branch.implied:
+                guards = {}
             every += [*guards.values(), *(held if branch.holds else [{"not": _all(held)}])]
         return _all(every) if every else None
 
@@ -67,6 +69,8 @@ class Conditions:
         if step.branches == tuple(branches[: len(step.branches)]):
             return value
         guards[asked] = self.when(step.branches, stage)
+        if isinstance(other, bool):
+            return {"first_of": [value, False]}
         number = isinstance(other, int | float) or (
             isinstance(other, dict)
             and self.values.parameters.get(other.get("parameter", ""), {}).get("type") == "number"
@@ -103,6 +107,7 @@ class Conditions:
                             self._operand(right, left, f"{path}.RightValue", stage),
                         ]
                     }
+        path = given.get("Path", path) if isinstance(given, Mapping) else path
         given_up = self.values.given(path, path)
         self.values.parameters[given_up["parameter"]]["type"] = "boolean"
         return given_up

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from orchestration.errors import ReferenceUseError
 from orchestration.importing import training_jobs
 from orchestration.importing.steps.calls import JOBS
 from orchestration.importing.steps.conditions import Conditions
@@ -36,7 +37,7 @@ _NETWORK: Final = {
 def stage_of(step: Step, values: Values) -> dict[str, Any] | None:
     """Return the stage that does what a step does; none where no stage can."""
     request = values.of(_told(step), step.request_path, step.stage)
-    stage = None if step.stage in values.calls else _typed(step, request)
+    stage = None if step.stage in values.calls else _tried(step, request)
     if stage is None:
         if step.kind in TYPED and step.stage not in values.calls:
             values.untyped.setdefault(step.stage, "its inputs, outputs or machines have more")
@@ -52,6 +53,14 @@ def _told(step: Step) -> Mapping[str, Any]:
     job = JOBS.get(step.kind)
     own = job is not None and job.stop is not None
     return {k: v for k, v in step.arguments.items() if not (own and job and k == job.named)}
+
+
+def _tried(step: Step, request: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the stage of the step's kind; none where the request has another form."""
+    try:
+        return _typed(step, request)
+    except (AttributeError, KeyError, TypeError, ValueError, ReferenceUseError):
+        return None  # A reference, say, in the place of a list.
 
 
 def _typed(step: Step, request: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -156,7 +165,7 @@ def _call(step: Step, request: Mapping[str, Any], values: Values) -> dict[str, A
     asked = values.asked.get(step.stage, {})
     if step.kind in JOBS:
         job = JOBS[step.kind]
-        given = request.get(job.named) if step.keeps_names and job.describe is None else None
+        given = request.get(job.named) if step.keeps_names and job.stop is None else None
         own = {key: value for key, value in request.items() if key != job.named}
         stage = job.call(given or values.named(step), own)
         if given:
@@ -175,11 +184,12 @@ def _call(step: Step, request: Mapping[str, Any], values: Values) -> dict[str, A
             }
         case "Lambda":
             function = values.of(step.given["FunctionArn"], step.path, step.stage)
+            rest = values.of(step.given.get("Rest", {}), step.request_path, step.stage)
             return {
                 "kind": "aws_call",
                 "service": "lambda",
                 "operation": "Invoke",
-                "request": {"FunctionName": function, "Payload": dict(request)},
+                "request": {"FunctionName": function, "Payload": dict(request), **rest},
                 **({"results": dict(asked)} if asked else {}),
             }
         case "Fail":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _PARAMETER: Final = 40
+_PIPELINE: Final = 32
 _STAGE: Final = 30
 """The most characters of names."""
 _BOTH: Final = 44
@@ -28,6 +29,8 @@ class Branch:
     """Names of the steps that the condition step waits for."""
     path: str
     """The place of the conditions."""
+    implied: bool = False
+    """True if conditions hold only where the steps whose results they read have run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,4 +98,4 @@ def stage_names(names: Sequence[str], pipeline: str) -> dict[str, str]:
 
 def pipeline_name(text: str) -> str:
     """Return a pipeline's name made of a definition's, or of a file's."""
-    return snake(text).replace("_", "-").removeprefix("n-") or "imported"
+    return snake(text).replace("_", "-").removeprefix("n-")[:_PIPELINE].strip("-") or "imported"

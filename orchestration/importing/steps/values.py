@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ TYPED: Final = {
 _RESULT: Final = re.compile(
     r"ProcessingOutputConfig\.Outputs\[['\"]([^'\"]+)['\"]\]\.S3Output\.S3Uri"
 )
+_WORDS: Final = frozenset({"ref", "parameter", "join", "run", "first_of", "arn_name", "each"})
+"""Keys that make a mapping a reference here, and are plain data in a definition."""
 _PLAIN: Final = re.compile(r"\w+([.]\w+|\[\d+\])*")
 _OUTPUT: Final = re.compile(r"OutputParameters\[['\"]([^'\"]+)['\"]\]")
 
@@ -54,6 +57,8 @@ class Values:
     def of(self, value: Any, path: str, stage: str) -> Any:
         """Return a value with each reference as a pipeline writes it."""
         if isinstance(value, Mapping):
+            if len(value) == 1 and value.keys() & _WORDS:
+                return self.given(str(dict(value)), path)
             match list(value.items()):
                 case [("Get", str(place))]:
                     return self._got(place, path, stage)
@@ -100,8 +105,9 @@ class Values:
             return self.given(f"Steps.{step.name}.{rest}", path)
         if typed:
             self.untyped[step.stage] = f"{rest} is no output of it"
-        output = snake(re.sub(r"\W+", "_", place.removeprefix("Payload.")))
-        self.asked.setdefault(step.stage, {})[output] = place
+        asked = self.asked.setdefault(step.stage, {})
+        output = _free(re.sub(r"\W+", "_", place.removeprefix("Payload.")), place, asked)
+        asked[output] = place
         return {"ref": f"{step.stage}.{output}"}
 
     def given(self, place: str, path: str) -> dict[str, str]:
@@ -119,12 +125,13 @@ class Values:
 
     def _joined(self, join: Mapping[str, Any], path: str, stage: str) -> Any:
         values = self.of(join.get("Values", []), f"{path}.Std:Join.Values", stage)
+        between = self.of(join.get("On", ""), f"{path}.Std:Join.On", stage)
         parts: list[Any] = []
         for number, value in enumerate(values):
-            if number and join.get("On"):
-                parts.append(join["On"])
+            if number and between:
+                parts.append(between)
             inner = value["join"] if isinstance(value, dict) and "join" in value else [value]
-            parts += [each if isinstance(each, dict) else str(each) for each in inner]
+            parts += [each if isinstance(each, dict) else _text(each) for each in inner]
         together: list[Any] = []
         for is_reference, group in groupby(parts, lambda part: isinstance(part, dict)):
             run = list(group)
@@ -162,9 +169,21 @@ class Values:
         report = self.reports.setdefault(step.stage, {**about, "numbers": {}, "texts": {}})
         if {key: report[key] for key in about} != about:
             return None  # A stage has one report.
-        output = snake(re.sub(r"\W+", "_", place))
+        output = _free(re.sub(r"\W+", "_", place), place, report[kind])
         report[kind][output] = place
         return output
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _free(text: str, place: str, taken: Mapping[str, str]) -> str:
+    """Return the name of an output, which no output of another place has."""
+    name, number = snake(text), 2
+    while taken.get(name, place) != place:
+        name, number = f"{snake(text, 36)}_{number}", number + 1
+    return name
 
 
 def _place(step: Step, rest: str) -> str | None:
