@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC
 from typing import Any, Final
 
 from orchestration.deploy.account import Account, Clients
@@ -92,7 +93,7 @@ def rollback(pipeline: str, *, session: Clients, version: int | None = None) -> 
         session=session,
         change=Change(machine, replace(again, tags=machine.tags)),
         version=chosen,
-        published=f"{then['creationDate']:%Y-%m-%d %H:%M %Z}",
+        published=f"{then['creationDate'].astimezone(UTC):%Y-%m-%d %H:%M %Z}",
         running=running,
     )
 

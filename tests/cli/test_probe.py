@@ -20,6 +20,7 @@ from orchestration.planning.model.measurements import read
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.measured.deciding import chance_of, deciding
 from tests.cli.conftest import Command
+from tests.patience import PATIENCE_S
 from tests.planning.search.questions import measurement, task
 
 PIPELINE = """\
@@ -163,7 +164,7 @@ from orchestration_runtime import measured_steps
 
 place, mine = pathlib.Path(PLACE), os.environ["SM_CURRENT_INSTANCE_TYPE"]
 (place / mine).touch()
-until = time.monotonic() + 60
+until = time.monotonic() + PATIENCE
 while len(list(place.iterdir())) < 2:
     if time.monotonic() > until:
         raise SystemExit("no other job came")
@@ -178,7 +179,8 @@ def meeting(pipeline: Path, leave: str = "") -> None:
     """Let the jobs of a pipeline wait for each other."""
     place = pipeline.parent / "place"
     place.mkdir()
-    script = MEETING.replace("PLACE", repr(str(place))).replace("LEAVE", leave)
+    patient = MEETING.replace("PATIENCE", str(PATIENCE_S))
+    script = patient.replace("PLACE", repr(str(place))).replace("LEAVE", leave)
     (pipeline.parent / "src" / "train.py").write_text(script)
 
 

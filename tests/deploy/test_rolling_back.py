@@ -143,6 +143,21 @@ def test_going_back_is_one_call_that_is_made_or_not(aws: EmbeddedAws) -> None:
     assert (comment(aws), numbers(aws)) == ("First.", [3, 2, 1])
 
 
+def test_what_is_done_is_done_where_old_versions_can_not_be_listed(aws: EmbeddedAws) -> None:
+    deploy(aws, "First.")
+    deploy(aws, "Second.")
+    planned = rollback("copying", session=aws)
+    refused = Fault(
+        "stepfunctions", "ListStateMachineVersions", error_code="AccessDeniedException", status=400
+    )
+    aws.inject(refused)
+    planned.apply()
+    assert comment(aws) == "First."
+    aws.inject(refused)
+    deploy(aws, "Third.")
+    assert comment(aws) == "Third."
+
+
 def test_old_versions_go_but_none_that_is_in_use(aws: EmbeddedAws) -> None:
     states = aws.client("stepfunctions")
     deploy(aws, "First.")

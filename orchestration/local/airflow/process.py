@@ -139,8 +139,11 @@ def _keep_the_newest_version() -> None:
     from airflow.api_fastapi.execution_api import versions
     from airflow.api_fastapi.execution_api.routes import execution_api_router
     from cadwyn import HeadVersion, Version, VersionBundle
-    from cadwyn.route_generation import _DELETED_ROUTE_TAG
 
+    try:
+        from cadwyn.route_generation import _DELETED_ROUTE_TAG
+    except ImportError:
+        return  # Of another release of Cadwyn: all versions are built, which is only slower.
     newest = versions.bundle.versions[0].value
     versions.bundle = VersionBundle(HeadVersion(), Version(newest))
     # Routes of older versions only, which Cadwyn expects to find in one.

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from orchestration.cli import run_file, values
@@ -176,11 +177,17 @@ def run_all(
         with terminable(), following("probes", stages) as on_progress:
 
             def work() -> list[Interrupted]:
+                failed = Event()
                 with ThreadPoolExecutor(where.parallel) as pool:
                     running = [
-                        pool.submit(_attended, runs, number, each, on_progress)
+                        pool.submit(_attended, runs, number, each, on_progress, failed)
                         for number, each in numbered
                     ]
+                errors = [error for each in running if (error := each.exception()) is not None]
+                for error in errors[1:]:
+                    note(str(error))
+                if errors:
+                    raise errors[0]
                 return [end for each in running if (end := each.result()) is not None]
 
             interrupted = attended(work, interruption, lambda: f"left {', '.join(stages)} at once")
@@ -189,17 +196,23 @@ def run_all(
 
 
 def _attended(
-    runs: _Runs, number: int, probe: Probe, on_progress: OnProgress
+    runs: _Runs, number: int, probe: Probe, on_progress: OnProgress, failed: Event
 ) -> Interrupted | None:
-    """Run a probe, unless the command was interrupted before its turn; returns an interruption."""
+    """Run a probe, unless one failed or all were interrupted before its turn.
+
+    Returns an interruption.
+    """
     from orchestration.direct.interrupting import Interrupted
 
-    if runs.interruption is not None and runs.interruption.asked.is_set():
+    if failed.is_set() or (runs.interruption is not None and runs.interruption.asked.is_set()):
         return None
     try:
         runs.run(number, probe, lambda change: on_progress(_of(number, change)))
     except Interrupted as error:
         return error
+    except Exception:
+        failed.set()  # Whatever it was, the next job would be paid for, too.
+        raise
     return None
 
 
