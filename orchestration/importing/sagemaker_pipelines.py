@@ -12,7 +12,14 @@ from typing import Any, Final
 from orchestration.errors import PipelineError, Problem
 from orchestration.importing.imported import Imported, Note
 from orchestration.importing.steps.building import Source, built
-from orchestration.importing.steps.step import Branch, Step, pipeline_name, renamed, stage_names
+from orchestration.importing.steps.step import (
+    ORDER,
+    Branch,
+    Step,
+    pipeline_name,
+    renamed,
+    stage_names,
+)
 
 _TYPES: Final = {"String": "string", "Integer": "number", "Float": "number", "Boolean": "boolean"}
 _EXPERIMENT: Final = {
@@ -48,10 +55,11 @@ def from_definition(
     steps = _steps(definition, called)
     names, parameters = _parameters(definition)
     notes = [*_parameter_notes(definition, names), *_unsaid(definition)]
-    for step in steps:
-        for key in step.given:
+    conditions = _conditions(definition["Steps"], "Steps")
+    for path, given in (*((step.path, step.given) for step in steps), *conditions):
+        for key in given:
             if key not in _READ:
-                notes.append(Note(f"{step.path}.{key}", _TOLD.get(key, "is left out")))
+                notes.append(Note(f"{path}.{key}", _TOLD.get(key, "is left out")))
     return built(Source(called, steps, names, parameters, notes))
 
 
@@ -116,7 +124,7 @@ def _steps(definition: Mapping[str, Any], pipeline: str) -> list[Step]:
         for number, (given, path, _) in enumerate(raw)
         if given["Name"] in names[:number]
     ]
-    known = {*names, *_conditions(definition["Steps"])}
+    known = {*names, *(str(c["Name"]) for _, c in _conditions(definition["Steps"], "Steps"))}
     for given, path, branches in raw:
         waits = given.get("DependsOn", [])
         around = [name for branch in branches for name in branch.after]
@@ -135,13 +143,15 @@ def _steps(definition: Mapping[str, Any], pipeline: str) -> list[Step]:
     ]
 
 
-def _conditions(steps: object) -> Iterator[str]:
-    """Yield the names of condition steps."""
-    for given in steps if isinstance(steps, list) else ():
+def _conditions(steps: object, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the condition steps that decide on others, each with its place."""
+    for number, given in enumerate(steps if isinstance(steps, list) else ()):
         if isinstance(given, Mapping) and given.get("Type") == "Condition":
-            yield str(given.get("Name"))
+            arguments = given.get("Arguments", {})
+            if arguments.get("IfSteps") or arguments.get("ElseSteps"):
+                yield f"{path}[{number}]", given
             for key in ("IfSteps", "ElseSteps"):
-                yield from _conditions(given.get("Arguments", {}).get(key))
+                yield from _conditions(arguments.get(key), f"{path}[{number}].Arguments.{key}")
 
 
 _Found = tuple[Mapping[str, Any], str, tuple[Branch, ...]]
@@ -167,6 +177,8 @@ def _inside(
     arguments = given.get("Arguments", {})
     asked = arguments.get("Conditions", [])
     after, place = tuple(given.get("DependsOn", ())), f"{where}.Arguments.Conditions"
+    if not arguments.get("IfSteps") and not arguments.get("ElseSteps"):
+        yield {**given, "Type": ORDER}, where, branches
     for key, holds in (("IfSteps", True), ("ElseSteps", False)):
         side = Branch(given["Name"], asked, holds, after, place)
         yield from _found(arguments.get(key, []), f"{where}.Arguments.{key}", (*branches, side))

@@ -239,9 +239,47 @@ def test_tasks_of_loops_and_orders_that_nobody_reads_are_told() -> None:
     assert "the order by group is left out" in messages
 
 
-def test_two_tasks_of_one_name_are_refused() -> None:
-    with pytest.raises(PipelineError, match="two tasks have this name"):
-        published("'m'", f"SnsPublishOperator(task_id='a', target_arn='{TOPIC}', message='x')")
+def test_tasks_of_one_name_are_numbered() -> None:
+    imported = published(
+        "'m'", f"SnsPublishOperator(task_id='a', target_arn='{TOPIC}', message='x')"
+    )
+    assert sorted(imported.description["stages"]) == ["a", "a_2"]
+
+
+def test_groups_stand_for_their_tasks() -> None:
+    publish = f"SnsPublishOperator(task_id='{{0}}', target_arn='{TOPIC}', message='m')"
+    source = "\n".join(
+        [
+            "with TaskGroup('g') as g:",
+            *(f"    {name} = {publish.format(name)}" for name in "ab"),
+            "    a >> b",
+            "@task_group()",
+            "def more():",
+            f"    c = {publish.format('c')}",
+            f"d = {publish.format('d')}",
+            "last = g >> more()",
+            "last >> d",
+        ]
+    )
+    stages = from_dag(source).description["stages"]
+    assert {name: stages[name].get("after") for name in "abcd"} == {
+        "a": None,
+        "b": ["a"],
+        "c": ["a", "b"],
+        "d": ["c"],
+    }
+
+
+def test_tasks_that_a_function_makes_are_told() -> None:
+    publish = f"SnsPublishOperator(task_id='t', target_arn='{TOPIC}', message='m')"
+    imported = published("'m'", f"def make(n):\n    return {publish}\nmake(1)\nmake(2)")
+    text = "tasks in a function that is called 2 times are taken once, as they stand"
+    assert text in [note.message for note in imported.notes]
+
+
+def test_a_second_dag_of_a_file_is_told() -> None:
+    imported = published("'m'", "DAG('one')", "DAG('two')")
+    assert imported.notes[-1].message == "is another DAG; the tasks of both are taken together"
 
 
 def test_a_connection_and_settings_of_the_dag_are_told() -> None:

@@ -324,3 +324,39 @@ def test_data_that_looks_like_a_reference_of_ours_is_not_taken_for_one() -> None
 def test_a_step_that_is_waited_for_and_not_there_is_refused() -> None:
     with pytest.raises(PipelineError, match=r"Steps\[0\]\.DependsOn: there is no step 'Nope'"):
         from_definition(definition(invoked("A", DependsOn=["Nope"])))
+
+
+def condition(name: str, left: Any, **arguments: Any) -> dict[str, Any]:
+    tested = [{"Type": "Equals", "LeftValue": left, "RightValue": "a"}]
+    return {
+        "Name": name,
+        "Type": "Condition",
+        "Arguments": {"Conditions": tested, "IfSteps": [], "ElseSteps": [], **arguments},
+    }
+
+
+def test_steps_that_are_left_out_still_stand_in_the_order() -> None:
+    result = {"Get": "Steps.A.OutputParameters['x']"}
+    ask = {"Name": "Ask", "Type": "Callback", "Arguments": {"x": result}}
+    used = invoked("C", Arguments={"v": {"Get": "Steps.Ask.OutputParameters['y']"}})
+    steps = (invoked("A"), ask, invoked("B", DependsOn=["Ask"]), used)
+    stages = from_definition(definition(*steps)).description["stages"]
+    assert [stages[name].get("after") for name in "abc"] == [None, ["a"], ["a"]]
+
+
+def test_a_condition_without_steps_still_stands_in_the_order() -> None:
+    empty = condition("K", {"Get": "Steps.A.OutputParameters['x']"})
+    steps = (invoked("A"), empty, invoked("Z", DependsOn=["K"]))
+    imported = from_definition(definition(*steps))
+    assert imported.description["stages"]["z"]["after"] == ["a"]
+    assert told(imported) == {}
+
+
+def test_fields_of_conditions_are_told() -> None:
+    decided = {
+        **condition("K", {"Get": "Parameters.p"}, IfSteps=[invoked("A")]),
+        "DisplayName": "k",
+        "Odd": 1,
+    }
+    imported = from_definition(definition(decided, Parameters=[{"Name": "p"}]))
+    assert {"Steps[0].DisplayName", "Steps[0].Odd"} <= told(imported).keys()

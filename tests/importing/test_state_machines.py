@@ -180,6 +180,10 @@ def test_all_that_is_otherwise_is_told(imported: Imported) -> None:
             "each run's job has a name of its own, derived from the run"
         ),
         "States.Train.Catch": "is left out; after a failed run follow the stages of on_failure",
+        "parameters": (
+            "bucket: functions are sent them as text; declare type: number or boolean where they "
+            "are one"
+        ),
     }
 
 
@@ -449,7 +453,6 @@ def test_texts_that_are_filled_in_at_the_deployment_are_parameters_everywhere() 
     ("states", "words"),
     [
         ({"A": say(Next="B", End=False)}, r"States\.A: B is no state"),
-        ({"A.B": say(Next="A_B", End=False), "A_B": say()}, "another state is called 'A_B', too"),
         ({"A": {"Type": "Choice", "Choices": None}}, "has another form than AWS describes"),
     ],
 )
@@ -478,3 +481,139 @@ def test_too_many_ways_are_refused_at_once() -> None:
     states |= {"C12": say(), "Stop": {"Type": "Succeed"}}
     with pytest.raises(PipelineError, match="more than 64 ways lead here"):
         from_data({"StartAt": "C0", "States": states})
+
+
+def test_states_of_one_name_are_numbered() -> None:
+    def branch(value: str) -> dict[str, Any]:
+        choice = {"Type": "Choice", "Choices": [rule(value, "A.B")], "Default": "Stop"}
+        states = {"Same": choice, "A.B": say(value), "Stop": {"Type": "Succeed"}}
+        return {"StartAt": "Same", "States": states}
+
+    both = {"Type": "Parallel", "Branches": [branch("a"), branch("b")], "Next": "A_B"}
+    states = {"P": both, "A_B": say("$[1].MessageId")}
+    stages = from_data({"StartAt": "P", "States": states}).description["stages"]
+    assert [stages[name].get("when") for name in ("a_b", "a_b_1", "a_b_2")] == [
+        {"equal": [{"parameter": "x"}, "a"]},
+        {"equal": [{"parameter": "x"}, "b"]},
+        None,
+    ]
+    assert stages["a_b_2"]["after"] == ["a_b", "a_b_1"]
+
+
+def test_where_no_rule_of_a_choice_holds_the_run_fails_too() -> None:
+    stages = chosen([rule("a", "A")], None, A=say())
+    assert stages["c_no_rule"] == {
+        "kind": "fail",
+        "when": {"not": {"equal": [{"parameter": "x"}, "a"]}},
+        "error": "NoChoiceMatched",
+        "cause": "no rule of C holds",
+    }
+
+
+def asking(**states: Any) -> Imported:
+    """Import a machine that waits until something has ended, and goes on with one of the states."""
+    asks = task("aws-sdk:ssm:getParameter", {"Name": "/ready"}, ResultPath="$.p", Next="C")
+    rules = [rule(name, name, "$.p.Parameter.Value") for name in states if name in ("Good", "Bad")]
+    choice = {"Type": "Choice", "Choices": rules, "Default": "W"}
+    loop = {"W": {"Type": "Wait", "Seconds": 9, "Next": "Ask"}, "Ask": asks, "C": choice}
+    return from_data({"StartAt": "W", "States": {**loop, **states}})
+
+
+def test_what_a_loop_fails_with_does_not_run_every_time() -> None:
+    failing = {"Bad": say(Next="F", End=False), "F": {"Type": "Fail", "Error": "Bad"}}
+    imported = asking(Good=say("$.x"), **failing)
+    stages = imported.description["stages"]
+    assert list(stages) == ["good"]
+    assert stages["good"]["request"]["Message"] == {"parameter": "x"}
+    text = "is left out: a loop leads to it, and then the execution fails"
+    assert told(imported)["States.Bad"] == told(imported)["States.F"] == text
+
+
+def test_which_end_of_a_loop_is_taken_is_asked_of_each_run() -> None:
+    imported = asking(Good=say("$.p.Parameter.Value"), Bad=say())
+    stages, end = imported.description["stages"], {"parameter": "states_w_leads_to_good"}
+    assert (stages["good"]["when"], stages["bad"]["when"]) == (end, {"not": end})
+    assert "nothing stands for States.W leads to Good" in told(imported)["States.W leads to Good"]
+    assert "after" not in str(stages["good"]["request"]["Message"])
+
+
+def test_parameters_have_the_types_of_the_fields_that_they_stand_in() -> None:
+    sized = {**TRAINING, "ResourceConfig": {**TRAINING["ResourceConfig"]}}
+    del sized["ResourceConfig"]["InstanceCount"]
+    sized["ResourceConfig"]["InstanceCount.$"] = "$.cfg.count"
+    states = {"A": task("sagemaker:createTrainingJob.sync", sized, End=True)}
+    imported = from_data({"StartAt": "A", "States": states})
+    assert imported.description["stages"]["a"]["cluster"]["instance_count"] == {
+        "parameter": "cfg_count"
+    }
+    assert imported.description["parameters"]["cfg_count"] == {"type": "number"}
+    assert told(imported)["Input.cfg.count"] == "is the parameter cfg_count here"
+
+
+def test_parameters_that_functions_are_sent_as_text_are_told() -> None:
+    sent = {"FunctionName": "f", "Payload": {"n.$": "$.n", "t.$": "States.Format('{}', $.t)"}}
+    imported = from_data({"StartAt": "A", "States": {"A": task("lambda:invoke", sent, End=True)}})
+    text = "n: functions are sent them as text; declare type: number or boolean where they are one"
+    assert told(imported) == {"parameters": text}
+
+
+@pytest.mark.parametrize("payload", ["text", [1], {"Payload.$": "States.Format('{}', $.x)"}])
+def test_what_is_sent_and_is_no_object_is_told(payload: Any) -> None:
+    sent = payload if isinstance(payload, dict) else {"Payload": payload}
+    states = {"A": task("lambda:invoke", {"FunctionName": "f", **sent}, Next="B"), "B": say()}
+    assert "what the function is sent is no object" in str(
+        told(from_data({"StartAt": "A", "States": states}))
+    )
+
+
+def test_names_of_cloudformation_are_parameters() -> None:
+    function = "arn:${AWS::Partition}:lambda:${AWS::Region}:1:function:${F.Name}"
+    sent = {"FunctionName": function, "Payload": {"${Key}": 1, "a": 2}}
+    call = task("lambda:invoke", sent, Next="B")
+    call["Resource"] = "arn:${AWS::Partition}:states:::lambda:invoke"
+    states = {"A": call, "B": {"Type": "Task", "Resource": "${Tell.Arn}", "End": True}}
+    imported = from_data({"StartAt": "A", "States": states})
+    name = imported.description["stages"]["a"]["request"]["FunctionName"]["join"]
+    assert [part["parameter"] for part in name if isinstance(part, dict)] == [
+        "aws_partition",
+        "aws_region",
+        "f_name",
+    ]
+    notes = told(imported)
+    assert "it is sent nothing" in notes["States.A.Parameters"]
+    assert notes["States.B.Resource"] == "${Tell.Arn} is taken for the ARN of a Lambda function"
+
+
+def test_an_endpoint_that_is_not_waited_for_is_told() -> None:
+    states = {"A": task("sagemaker:createEndpoint", {"EndpointName": "e"}, End=True)}
+    states["A"]["Parameters"]["EndpointConfigName"] = "c"
+    imported = from_data({"StartAt": "A", "States": states})
+    assert told(imported) == {"States.A.Resource": "the stage waits for its end"}
+
+
+def test_an_output_that_only_some_ways_have_is_not_followed() -> None:
+    topic = "arn:aws:sns:us-east-1:111122223333:t"
+    tell = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::sns:publish",
+        "Arguments": {"TopicArn": topic, "Message": "{% $states.input.k %}"},
+        "End": True,
+    }
+    rules = [{"Condition": "{% $states.input.k = 'a' %}", "Next": "A"}]
+    choice = {"Type": "Choice", "Choices": rules, "Default": "A", "Output": {"k": "changed"}}
+    machine = {"QueryLanguage": "JSONata", "StartAt": "C", "States": {"C": choice, "A": tell}}
+    message = from_data(machine).description["stages"]["a"]["request"]["Message"]
+    assert message == {"parameter": "states_input_k_in_a"}
+
+
+def test_the_output_of_a_branch_that_may_fail_is_that_of_its_other_end() -> None:
+    states = {
+        "C": {"Type": "Choice", "Choices": [rule("a", "F")], "Default": "A"},
+        "A": say(),
+        "F": {"Type": "Fail", "Error": "E"},
+    }
+    both = {"Type": "Parallel", "Branches": [{"StartAt": "C", "States": states}], "Next": "Z"}
+    machine = {"StartAt": "P", "States": {"P": both, "Z": say("$[0].MessageId")}}
+    stages = from_data(machine).description["stages"]
+    assert stages["z"]["request"]["Message"] == {"ref": "a.message_id"}
+    assert stages["z"]["after"] == ["a", "f"]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from orchestration.errors import PipelineError, Problem
 from orchestration.importing.dags.operators import NOTHING, steps_of
+from orchestration.importing.dags.order import order
 from orchestration.importing.dags.syntax import Dag, Task
 from orchestration.importing.imported import Imported, Note
 from orchestration.importing.steps.building import Source, built
@@ -37,13 +39,14 @@ def from_dag(source: str, *, name: str | None = None, file: str = "imported") ->
     dag = Dag()
     try:
         dag.read(tree)
+        order(dag, tree)
     except RecursionError as error:
         text = "has expressions that are nested too deep"
         raise PipelineError([Problem("", text)]) from error
     dag_id = dag.settings.get("dag_id")
     called = name or pipeline_name(dag_id if isinstance(dag_id, str) else file)
     notes: list[Note] = []
-    found = [(variable, task, _made(task, notes)) for variable, task in dag.tasks.items()]
+    found = [(variable, task, _made(task, notes)) for variable, task in _numbered(dag.tasks)]
     names = _parameters([step for _, _, steps in found for _, step in steps])
     read = _steps(dag, found, called)
     if not read:
@@ -54,12 +57,23 @@ def from_dag(source: str, *, name: str | None = None, file: str = "imported") ->
     return built(Source(called, read, names, parameters, notes))
 
 
+def _numbered(tasks: Mapping[str, Task]) -> Iterator[tuple[str, Task]]:
+    """Yield tasks by their variables, no two of one name: those of groups may have one."""
+    taken: set[str] = set()
+    for variable, task in tasks.items():
+        name, number = task.name, 2
+        while name in taken:
+            name, number = f"{task.name} {number}", number + 1
+        taken.add(name)
+        yield variable, replace(task, name=name)
+
+
 def _made(task: Task, notes: list[Note]) -> list[tuple[str, dict[str, Any]]]:
     steps = list(steps_of(task.operator, task.arguments))
     if not steps and task.operator not in NOTHING:
         text = f"is left out: no stage does what this {task.operator} does"
         notes.append(Note(task.path, text))
-    elif steps:
+    else:
         for key in task.arguments:
             if key not in _PLAIN:
                 notes.append(Note(f"{task.path}.{key}", "is left out"))
@@ -72,10 +86,6 @@ def _steps(
     dag: Dag, found: Sequence[tuple[str, Task, list[tuple[str, dict[str, Any]]]]], called: str
 ) -> list[Step]:
     names = [f"{task.name}{ending}" for _, task, steps in found for ending, _ in steps]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        problems = [Problem(name, "two tasks have this name; import one DAG") for name in twice]
-        raise PipelineError(problems)
     stages = stage_names(list(dict.fromkeys(names)), called)
     last = {variable: f"{task.name}{steps[-1][0]}" for variable, task, steps in found if steps}
     made: list[Step] = []

@@ -6,7 +6,6 @@ import ast
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, Final
 
 from orchestration.importing.dags.texts import formatted, is_text, templated, together
@@ -66,9 +65,6 @@ class Dag:
             if isinstance(node, ast.Call):
                 self._called(node)
         self._around(tree)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Expr):
-                self._ordered(node.value)
 
     def _assigned(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
@@ -77,15 +73,18 @@ class Dag:
             self.constants[target.id] = value if known else ast.Name(target.id)
 
     def _called(self, call: ast.Call) -> None:
-        name = _name(call.func)
+        name = name_of(call.func)
         arguments = {each.arg: each.value for each in call.keywords if each.arg is not None}
         if name in ("DAG", "dag"):
+            if self.settings.get("dag_id") is not None:
+                text = "is another DAG; the tasks of both are taken together"
+                self.notes.append((f"line {call.lineno}", text))
             self.settings |= {key: self.value(item) for key, item in arguments.items()}
             if call.args:
                 self.settings.setdefault("dag_id", self.value(call.args[0]))
         elif "task_id" in arguments:
             given = {key: self.value(item) for key, item in arguments.items()}
-            variable = self._variable(call)
+            variable = self.variable(call)
             task_id = given.get("task_id")
             own = task_id if isinstance(task_id, str) else f"task_{call.lineno}"
             self.tasks[variable] = Task(name, own, call.lineno, given)
@@ -95,90 +94,24 @@ class Dag:
     def _around(self, tree: ast.AST) -> None:
         """Tell what makes tasks more than once, or only sometimes."""
         for node in ast.walk(tree):
-            kind = _REPEATED.get(type(node).__name__)
+            kind = _REPEATED.get(type(node).__name__) or _factory(node, tree)
             if kind is None or not any(
-                isinstance(inner, ast.Call) and self._variable(inner) in self.tasks
+                isinstance(inner, ast.Call) and self.variable(inner) in self.tasks
                 for inner in ast.walk(node)
             ):
                 continue
             line = getattr(node, "lineno", 0)
             self.notes.append((f"line {line}", f"tasks in {kind} are taken once, as they stand"))
 
-    def _variable(self, call: ast.Call) -> str:
+    def variable(self, call: ast.Call) -> str:
+        """Return the variable that holds what a call makes, or its place."""
         for name, value in self.constants.items():
             if value is call:
                 return name
-        function = _name(call.func)
+        function = name_of(call.func)
         if function in self.tasks:
             return function
         return f"line {call.lineno} column {call.col_offset}"
-
-    def _ordered(self, node: ast.expr) -> list[str]:
-        """Note an order of tasks; return those that the expression stands for."""
-        match node:
-            case ast.Name(name) if name in self.tasks:
-                return [name]
-            case ast.Name(name) if isinstance(made := self.constants.get(name), ast.Call):
-                function = _name(made.func)
-                return [function] if function in self.tasks else []
-            case ast.List(items) | ast.Tuple(items):
-                return [each for item in items for each in self._ordered(item)]
-            case ast.Call() if (variable := self._variable(node)) in self.tasks:
-                return [variable]
-            case ast.Name(name) if isinstance(made := self.constants.get(name), ast.List):
-                return self._ordered(made)
-            case ast.BinOp(ast.BinOp(left, ast.RShift(), ast.Call(func)), ast.RShift(), right) if (
-                _name(func) == "Label"
-            ):
-                return self._in_turn(self._standing(left), self._standing(right))
-            case ast.BinOp(left, ast.RShift(), right):
-                return self._in_turn(self._standing(left), self._standing(right))
-            case ast.BinOp(left, ast.LShift(), right):
-                first, then = self._standing(right), self._standing(left)
-                self._in_turn(first, then)
-                return first
-            case ast.Call():
-                self._by_function(node)
-        return []
-
-    def _by_function(self, call: ast.Call) -> None:
-        match call:
-            case ast.Call(func, arguments) if _name(func) == "chain":
-                for one, other in pairwise(arguments):
-                    self._linked(one, other)
-            case ast.Call(func, [one, other]) if _name(func) == "cross_downstream":
-                self._in_turn(self._standing(one), self._standing(other))
-            case ast.Call(ast.Attribute(owner, "set_downstream"), [other]):
-                self._in_turn(self._standing(owner), self._standing(other))
-            case ast.Call(ast.Attribute(owner, "set_upstream"), [other]):
-                self._in_turn(self._standing(other), self._standing(owner))
-            case ast.Call(ast.Attribute(_, ("set_downstream" | "set_upstream"))):
-                self._untold(call)
-
-    def _linked(self, one: ast.expr, other: ast.expr) -> None:
-        """Order two arguments of ``chain``: lists of one length task by task."""
-        first, then = self._standing(one), self._standing(other)
-        if isinstance(one, ast.List) and isinstance(other, ast.List) and len(first) == len(then):
-            for before, after in zip(first, then, strict=True):
-                self._in_turn([before], [after])
-        else:
-            self._in_turn(first, then)
-
-    def _standing(self, node: ast.expr) -> list[str]:
-        """Return the tasks that a part of an order stands for; tell of one that stands for none."""
-        found = self._ordered(node)
-        if not found:
-            self._untold(node)
-        return found
-
-    def _untold(self, node: ast.expr) -> None:
-        place = f"line {node.lineno}"
-        self.notes.append((place, f"the order by {ast.unparse(node)} is left out"))
-
-    def _in_turn(self, first: list[str], then: list[str]) -> list[str]:
-        for task in then:
-            self.before.setdefault(task, {}).update(dict.fromkeys(first))
-        return then
 
     def value(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> Any:
         """Return the value of an expression, with references in the place of what is not known."""
@@ -226,6 +159,22 @@ class Dag:
         return self.value(part.value if isinstance(part, ast.FormattedValue) else part, seen)
 
 
+def _factory(node: ast.AST, tree: ast.AST) -> str | None:
+    """Return what a function is whose body is run more than once, or never; else nothing."""
+    if not isinstance(node, ast.FunctionDef):
+        return None
+    if is_decorated(node, "dag"):
+        return None
+    called = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and name_of(n.func) == node.name]
+    return None if len(called) == 1 else f"a function that is called {len(called)} times"
+
+
+def is_decorated(function: ast.FunctionDef, name: str) -> bool:
+    """Return whether a function has a decorator of a name."""
+    texts = (ast.unparse(each).partition("(")[0] for each in function.decorator_list)
+    return any(text.rpartition(".")[2] == name for text in texts)
+
+
 def _is_plain(part: ast.expr) -> bool:
     """Return whether a part of an f-string is a text, or a value without a format of its own."""
     if isinstance(part, ast.FormattedValue):
@@ -256,7 +205,8 @@ def _is_task(decorator: ast.expr) -> bool:
     return ast.unparse(decorator).partition("(")[0].partition(".")[0] == "task"
 
 
-def _name(func: ast.expr) -> str:
+def name_of(func: ast.expr) -> str:
+    """Return the name of what is called."""
     match func:
         case ast.Name(name):
             return name

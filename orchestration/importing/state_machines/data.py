@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 _STEP = re.compile(r"\.([\w-]+)|\[\s*['\"]([^'\"]+)['\"]\s*\]|\[\s*(\d+)\s*\]")
-_SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
+_SUBSTITUTION = re.compile(r"\$\{([\w.:]+)\}")
+"""Also ``${AWS::Region}`` and ``${Function.Arn}``."""
 _FORMAT = re.compile(r"States\.Format\((.*)\)", re.DOTALL)
 _ARGUMENT = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[^,']+)\s*(?:,|$)")
 _JSONATA = re.compile(r"\{%(.*)%\}", re.DOTALL)
@@ -73,6 +74,8 @@ class Data:
         """Return a value of the definition with what its paths and expressions stand for."""
         start = self.input if source is None else source
         if isinstance(value, Mapping) and value.keys() & _OURS and len(value) == 1:
+            return self.unknown(str(dict(value)))
+        if isinstance(value, Mapping) and any(map(_SUBSTITUTION.search, value)):
             return self.unknown(str(dict(value)))
         if isinstance(value, Mapping):
             made: dict[str, Any] = {}

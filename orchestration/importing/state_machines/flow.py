@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from orchestration.errors import PipelineError, Problem
+from orchestration.lint.machines import Machine, State
 
 Literal_ = tuple[str, int]
-"""A choice and the number of the rule that was taken; that of ``Default`` comes after the last."""
+"""The place of a choice and the number of the rule that was taken, ``Default`` after the last.
+
+Of a loop with several ends: the place of one of its states, and the number of the end.
+"""
 Clauses = frozenset[frozenset[Literal_]]
 """Ways to a state, each by what was chosen on it."""
 MOST_WAYS: Final = 64
@@ -27,45 +31,96 @@ def successors(fields: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
         yield fields["Next"], None
 
 
+def place(state: State) -> str:
+    """Return the path of a state in the user's file."""
+    return state.path.strip("/").replace("/", ".").replace("~1", "/").replace("~0", "~")
+
+
 @dataclass
 class Flow:
     """The states that an execution may reach without an error, each after those before it."""
 
-    machine: Mapping[str, Any]
+    machine: Machine
     order: list[str] = field(default_factory=list)
     looped: set[str] = field(default_factory=set)
     """States that may come after themselves."""
     caught: set[str] = field(default_factory=set)
     """States that only an error leads to."""
+    fled: set[str] = field(default_factory=set)
+    """States that only the end of a loop leads to, after which the execution fails."""
     ways: dict[str, Clauses] = field(default_factory=dict)
     _after: dict[str, set[str]] = field(default_factory=dict)
     """The states that may come after each."""
 
     def __post_init__(self) -> None:
         states = self.states
-        self._after = {name: self._reached(name) for name in states}
+        self._after = {name: self._reached(name, self._following) for name in states}
         self.looped = {name for name in states if name in self._after[name]}
-        start = str(self.machine.get("StartAt"))
-        reached = {start, *self._after.get(start, ())}
-        self.caught = set(states) - reached
+        start = str(self.machine.fields.get("StartAt"))
+        self.caught = set(states) - {start, *self._after.get(start, ())}
+        reached = {start, *self._reached(start, self._kept)}
+        self.fled = set(states) - reached - self.caught
         self.order = sorted((name for name in states if name in reached), key=self._earlier)
         self.ways = {name: frozenset() for name in self.order}
         self.ways[start] = frozenset([frozenset()])
         for name in self.order:
-            around = self.loop(name)
-            together = (self.ways[other] for other in {name, *around})
+            together = (self.ways[other] for other in {name, *self.loop(name)})
             self.ways[name] = self._simple(frozenset().union(*together), name)
-            for following, number in successors(states[name]):
-                if following in self.ways and following not in around:
-                    way = frozenset() if number is None or around else {(name, number)}
-                    longer = frozenset(clause | way for clause in self.ways[name])
-                    self.ways[following] |= longer
+            for following, literal in self._onward(name):
+                way = frozenset() if literal is None else {literal}
+                self.ways[following] |= frozenset(clause | way for clause in self.ways[name])
+
+    def _onward(self, name: str) -> Iterator[tuple[str, Literal_ | None]]:
+        """Yield the states after a state, out of its loop, with what was chosen on the way."""
+        around, ends = self.loop(name), self.ends(name)
+        for following, number in successors(self.states[name]):
+            if not around and following in self.ways:
+                own = place(self.machine.states[name])
+                yield following, None if number is None else (own, number)
+            elif following in ends:
+                several = (self.looped_place(name), ends.index(following))
+                yield following, several if len(ends) > 1 else None
+
+    def ends(self, name: str) -> list[str]:
+        """Return the states that the loop around a state leads to, but those that only fail."""
+        around = self.loop(name)
+        return [
+            other
+            for other in self.states
+            if any(other in self._following(inner) for inner in around)
+            and other not in around
+            and not self._fails(other)
+        ]
+
+    def looped_place(self, name: str) -> str:
+        """Return the place of the first state of a loop."""
+        around = self.loop(name)
+        return next(place(s) for s in self.machine.states.values() if s.name in around)
+
+    def _fails(self, name: str) -> bool:
+        """Return whether an execution that comes to a state can only fail."""
+        return not any(
+            self.states[each].get("End") or self.states[each].get("Type") == "Succeed"
+            for each in (name, *self._after[name])
+        )
+
+    def _following(self, name: str) -> list[str]:
+        following = [each for each, _ in successors(self.states[name])]
+        return [each for each in following if each in self.states]
+
+    def _kept(self, name: str) -> list[str]:
+        """Return the states after a state, without those that a loop fails with."""
+        around = self.loop(name)
+        return [
+            each
+            for each in self._following(name)
+            if not around or each in around or not self._fails(each)
+        ]
 
     @property
     def states(self) -> Mapping[str, Any]:
         """The states of the machine."""
-        states = self.machine.get("States", {})
-        return {name: fields for name, fields in states.items() if isinstance(fields, Mapping)}
+        return {name: state.fields for name, state in self.machine.states.items()}
 
     def before(self, name: str) -> Iterator[str]:
         """Yield the states that a state may come right after."""
@@ -84,14 +139,14 @@ class Flow:
         around = self.loop(name)
         return sum(name in self._after[other] for other in self._after if other not in around)
 
-    def _reached(self, name: str) -> set[str]:
+    @staticmethod
+    def _reached(name: str, following: Callable[[str], list[str]]) -> set[str]:
         seen: set[str] = set()
         waiting = [name]
         while waiting:
-            for following, _ in successors(self.states.get(waiting.pop(), {})):
-                if following not in seen and following in self.states:
-                    seen.add(following)
-                    waiting.append(following)
+            new = set(following(waiting.pop())) - seen
+            seen |= new
+            waiting += new
         return seen
 
     def _simple(self, clauses: Clauses, name: str) -> Clauses:
@@ -109,9 +164,7 @@ class Flow:
     def _shorter(self, clauses: Clauses) -> Clauses:
         made = set(clauses)
         for choice in {name for clause in clauses for name, _ in clause}:
-            every = {number for _, number in successors(self.states[choice])}
-            # Where no rule holds and there is no default, the execution fails.
-            every.add(len(self.states[choice].get("Choices", [])))
+            every = set(range(self._count(choice)))
             rests: dict[frozenset[Literal_], set[int]] = {}
             for clause in clauses:
                 for name, number in clause:
@@ -122,6 +175,14 @@ class Flow:
                     made = {c for c in made if not (rest < c and c - rest <= _all(choice, numbers))}
                     made.add(rest)
         return frozenset(made)
+
+    def _count(self, choice: str) -> int:
+        """Count the ways out of a choice, or out of a loop."""
+        name = next(s.name for s in self.machine.states.values() if place(s) == choice)
+        if name in self.looped:
+            return len(self.ends(name))
+        # Where no rule holds and there is no default, the execution fails: a way, too.
+        return len(self.states[name].get("Choices", [])) + 1
 
 
 def _all(choice: str, numbers: set[int]) -> frozenset[Literal_]:

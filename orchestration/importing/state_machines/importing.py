@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestration.errors import PipelineError, Problem
@@ -23,7 +24,7 @@ def from_state_machine(
     Raises :class:`~orchestration.errors.PipelineError` where no pipeline can be made of it.
     """
     called = name or pipeline_name(file.removesuffix(".asl"))
-    machine = machines.read(definition)
+    machine = machines.read(_usual(definition))
     if definition.get("StartAt") not in machine.states:
         raise PipelineError([Problem("StartAt", "names no state")])
     reading = Reading()
@@ -35,8 +36,10 @@ def from_state_machine(
         for place in inputs(each):
             reading.inputs[place] = None
     if not reading.steps:
-        raise PipelineError([Problem("States", "none of them does what a stage does")])
+        why = [Problem(note.path, note.message) for note in reading.notes]
+        raise PipelineError([Problem("States", "none of them does what a stage does"), *why])
     names = renamed(list(reading.inputs))
+    reading.notes += _renamed(names)
     parameters: dict[str, dict[str, Any]] = {own: {} for own in names.values()}
     for each in conditions.values():
         _typed(each, names, parameters)
@@ -45,6 +48,22 @@ def from_state_machine(
         _send_known(given, reading)
     steps = [_step(given, stages, conditions) for given in reading.steps]
     return built(Source(called, steps, names, parameters, reading.notes))
+
+
+def _usual(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a definition whose resources are those of the usual partition."""
+    text = json.dumps(definition)
+    usual: dict[str, Any] = json.loads(
+        text.replace('"arn:${AWS::Partition}:states:::', '"arn:aws:states:::')
+    )
+    return usual
+
+
+def _renamed(names: Mapping[str, str]) -> Iterator[Note]:
+    """Yield what of the execution's input has another name as a parameter."""
+    for theirs, own in names.items():
+        if theirs != own and not theirs.startswith("${"):
+            yield Note(f"Input.{theirs}", f"is the parameter {own} here")
 
 
 def _send_known(step: dict[str, Any], reading: Reading) -> None:
@@ -91,7 +110,7 @@ def _branches(ways: Clauses, conditions: Mapping[Literal_, dict[str, Any]]) -> t
         for clause in sorted(ways, key=sorted)
     ]
     choices = sorted({choice for clause in ways for choice, _ in clause})
-    place = f"States.{choices[0]}.Choices"
+    place = f"{choices[0]}.Choices"
     tests = (
         every[0] if len(every) == 1 else [{"Type": "Or", "Conditions": [_and(e) for e in every]}]
     )

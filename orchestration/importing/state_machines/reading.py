@@ -19,7 +19,8 @@ from orchestration.importing.state_machines.data import (
     placed,
     plain,
 )
-from orchestration.importing.state_machines.flow import Clauses, Flow, Literal_
+from orchestration.importing.state_machines.flow import Clauses, Flow, Literal_, place
+from orchestration.importing.state_machines.loops import overlaid
 from orchestration.importing.state_machines.tasks import renamed_by, step_of
 from orchestration.lint.machines import Machine, State
 
@@ -52,24 +53,24 @@ class Reading:
     """The steps and conditions that were read of a state machine so far."""
 
     steps: list[dict[str, Any]] = field(default_factory=list)
-    """With the fields of SageMaker Pipelines, and ``State``, ``Path``, ``Field`` and ``Ways``."""
+    """With the fields of SageMaker Pipelines, and ``Path``, ``Field`` and ``Ways``."""
     notes: list[Note] = field(default_factory=list)
     inputs: dict[str, None] = field(default_factory=dict)
     """The places in the execution's input that are read."""
+    names: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The names of steps, by the places and names of their states."""
     conditions: dict[Literal_, dict[str, Any]] = field(default_factory=dict)
 
     def machine(
         self, machine: Machine, data: Data, ways: Clauses, before: Sequence[str]
     ) -> tuple[Any, list[str]]:
         """Read a machine; return what it makes of its data, and the last of its steps."""
-        flow = Flow(machine.fields)
+        flow = Flow(machine)
+        self._unread(flow)
         given: dict[str, Data] = {str(machine.fields.get("StartAt")): data}
         last: dict[str, list[str]] = {}
         ends: list[tuple[Any, list[str]]] = []
-        for name in sorted(flow.caught):
-            self.notes.append(
-                Note(_path(machine.states[name]), "is left out: only errors lead to it")
-            )
+        failed: list[str] = []
         for name in flow.order:
             state = machine.states[name]
             earlier = [other for other in flow.before(name) if other in last]
@@ -80,29 +81,60 @@ class Reading:
                 made, last[name] = self._looped(flow, state, own), list(dict.fromkeys(around))
             else:
                 made, last[name] = self._state(state, own, whole, list(dict.fromkeys(around)))
-            if state.type in ("Succeed", "Fail") or state.fields.get("End"):
+            if state.type == "Choice" and name not in flow.looped:
+                failed += self._unmatched(state, whole, last[name])
+            if state.type == "Fail":
+                failed += last[name]
+            elif state.type == "Succeed" or state.fields.get("End"):
                 ends.append((made.input, last[name]))
             for following in _following(state):
-                if following not in machine.states:
-                    raise PipelineError([Problem(_path(state), f"{following} is no state")])
                 known = given.get(following)
                 given[following] = made if known is None else known.merged(made, following)
         result = ends[0][0] if len(ends) == 1 else Unknown("the output of several ends")
-        return result, list(dict.fromkeys(step for _, steps in ends for step in steps))
+        return result, list(dict.fromkeys([s for _, steps in ends for s in steps] + failed))
+
+    def _unread(self, flow: Flow) -> None:
+        """Tell which states no way leads to that is followed here, and where loops end.
+
+        Raises :class:`~orchestration.errors.PipelineError` where a state leads nowhere.
+        """
+        problems = [
+            Problem(place(state), f"{following} is no state")
+            for state in flow.machine.states.values()
+            for following in _following(state)
+            if following not in flow.machine.states
+        ]
+        if problems:
+            raise PipelineError(problems)
+        for name in sorted(flow.caught):
+            text = "is left out: only errors lead to it"
+            self.notes.append(Note(place(flow.machine.states[name]), text))
+        for name in sorted(flow.fled):
+            text = "is left out: a loop leads to it, and then the execution fails"
+            self.notes.append(Note(place(flow.machine.states[name]), text))
+        for name in flow.looped:
+            ends = flow.ends(name)
+            for number, end in enumerate(ends[:-1]):
+                where = f"{flow.looped_place(name)} leads to {end}"
+                odd = {"Type": "a loop's end", "Path": where}
+                self.conditions[flow.looped_place(name), number] = odd
 
     def _looped(self, flow: Flow, state: State, data: Data) -> Data:
         """Return the data after a state of a loop: nobody knows how often it was gone through."""
         text = f"{state.type} in a loop, which no stage does; left out"
-        self.notes.append(Note(_path(state), text))
-        assigned = {
-            str(name).removesuffix(".$")
-            for other in flow.loop(state.name)
-            for holder in (flow.states[other], *flow.states[other].get("Choices", []))
-            for name in holder.get("Assign", {})
-        }
-        changed = {name: Unknown(f"{name} after a loop") for name in assigned}
-        made = self._passed(state, data, Unknown(f"the result of {state.name}"))
-        return Data(made.input, {**made.variables, **changed})
+        self.notes.append(Note(place(state), text))
+        return overlaid(data, [flow.machine.states[name] for name in flow.loop(state.name)])
+
+    def _unmatched(self, state: State, ways: Clauses, before: list[str]) -> list[str]:
+        """Fail where no rule of a choice holds, and it has no default."""
+        rules = len(state.fields.get("Choices", []))
+        if "Default" in state.fields or not rules:
+            return []
+        request = {"ErrorMessage": f"no rule of {state.name} holds", "error": "NoChoiceMatched"}
+        named = replace(state, name=f"{state.name} no rule")
+        ways = _product(ways, frozenset([frozenset([(place(state), rules)])]))
+        step = {"Type": "Fail", "Arguments": request}
+        return self._added(named, step, "Choices", ways, before)
 
     def _state(
         self, state: State, data: Data, ways: Clauses, before: list[str]
@@ -111,7 +143,7 @@ class Reading:
         for key in state.fields:
             if key not in _READ and key not in _READ_OF.get(state.type, ()):
                 text = _TOLD.get(key, "is left out")
-                self.notes.append(Note(f"{_path(state)}.{key}", text))
+                self.notes.append(Note(f"{place(state)}.{key}", text))
         match state.type:
             case "Task":
                 return self._task(state, data, ways, before)
@@ -130,7 +162,7 @@ class Reading:
             return self._decided(state, data)
         if state.type == "Pass":
             return self._passed(state, data, self._own(state, data))
-        self.notes.append(Note(_path(state), f"no stage does what this {state.type} does"))
+        self.notes.append(Note(place(state), f"no stage does what this {state.type} does"))
         return self._passed(state, data, Unknown(f"the result of {state.name}"))
 
     def _decided(self, state: State, data: Data) -> Data:
@@ -139,10 +171,10 @@ class Reading:
         variables = dict(data.variables)
         output: Any = self._passed(state, given, given.input).input
         for number, rule in enumerate(state.fields.get("Choices", [])):
-            path = f"{_path(state)}.Choices[{number}]"
+            path = f"{place(state)}.Choices[{number}]"
             made = condition(rule, given, state.language)
-            self.conditions[state.name, number] = {**made, "Path": path}
-            if "Output" in rule:
+            self.conditions[place(state), number] = {**made, "Path": path}
+            if "Output" in rule or (state.language == "JSONata" and "Output" in state.fields):
                 output = Unknown(f"the output of {state.name}")
             variables |= {n: Unknown(f"{n} after {state.name}") for n in rule.get("Assign", {})}
         for name in state.fields.get("Assign", {}):
@@ -156,7 +188,7 @@ class Reading:
         seconds = state.fields.get("Seconds", state.fields.get("SecondsPath"))
         if seconds is None:
             self.notes.append(
-                Note(_path(state), "waits for a moment, which no stage does; left out")
+                Note(place(state), "waits for a moment, which no stage does; left out")
             )
             return self._passed(state, data, data.input), before
         if isinstance(seconds, str):
@@ -204,12 +236,15 @@ class Reading:
         request = self._own(state, data)
         step = step_of(state, request)
         if isinstance(step, str):
-            self.notes.append(Note(_path(state), f"is left out: {step}"))
+            self.notes.append(Note(place(state), f"is left out: {step}"))
             return self._passed(state, data, Unknown(f"the result of {state.name}")), before
-        self.notes += (Note(f"{_path(state)}.{key}", text) for key, text in renamed_by(step))
+        self.notes += (Note(f"{place(state)}.{key}", text) for key, text in renamed_by(step))
+        if state.resource.startswith("${"):
+            text = f"{state.resource} is taken for the ARN of a Lambda function"
+            self.notes.append(Note(f"{place(state)}.Resource", text))
         where = "Arguments" if state.language == "JSONata" else "Parameters"
         after = self._added(state, step, where, ways, before)
-        result = Place(f"Steps.{_name(state)}")
+        result = Place(f"Steps.{self._name(state)}")
         if step["Type"] == "Lambda" and not state.resource.endswith(":lambda:invoke"):
             result = result.below("Payload")
         return self._passed(state, data, result), after
@@ -227,7 +262,7 @@ class Reading:
             request["error"] = words["Error"]
         elif words["Error"]:
             text = "is left out: the name of an error is letters, digits, dots and underscores"
-            self.notes.append(Note(f"{_path(state)}.Error", text))
+            self.notes.append(Note(f"{place(state)}.Error", text))
         step = {"Type": "Fail", "Arguments": request}
         return self._added(state, step, "Cause", ways, before)
 
@@ -247,22 +282,19 @@ class Reading:
         self, state: State, step: Mapping[str, Any], where: str, ways: Clauses, before: list[str]
     ) -> list[str]:
         """Add a step; return its name, for those that wait for it."""
-        if any(each["Name"] == _name(state) for each in self.steps):
-            text = f"another state is called {_name(state)!r}, too"
-            raise PipelineError([Problem(_path(state), text)])
         self.inputs |= dict.fromkeys(inputs(step))
         known = {key: plain(value) for key, value in step.items()}
-        own = {"Name": _name(state), "State": state.name, "Path": _path(state), "Field": where}
+        own = {"Name": self._name(state), "Path": place(state), "Field": where}
         self.steps.append({**known, **own, "DependsOn": before, "Ways": ways})
         return [own["Name"]]
 
-
-def _name(state: State) -> str:
-    return state.name.replace(".", "_")
-
-
-def _path(state: State) -> str:
-    return state.path.strip("/").replace("/", ".").replace("~1", "/").replace("~0", "~")
+    def _name(self, state: State) -> str:
+        """Return the name of a state's step; states of branches may have one name."""
+        key = (place(state), state.name)
+        name = base = state.name.replace(".", "_")
+        while name in self.names.values() and key not in self.names:
+            name = f"{base} {len(self.names)}"
+        return self.names.setdefault(key, name)
 
 
 def _following(state: State) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from orchestration.backends.stepfunctions.integrations.spelling import spelled
 from orchestration.checks.requests import operation_model
 from orchestration.checks.shapes import Shape
-from orchestration.importing.state_machines.data import is_known, substituted
+from orchestration.importing.state_machines.data import is_known, plain, substituted
 from orchestration.importing.steps.calls import JOBS, POLLS
 from orchestration.lint.machines import State
 from orchestration.lint.tasks.resources import integration
@@ -31,11 +31,14 @@ def step_of(state: State, request: Any) -> dict[str, Any] | str:
     if not isinstance(request, Mapping):
         return "its request is not known before a run"
     if used.api == ("lambda", "Invoke"):
+        sent = _parsed(request.get("Payload", {}))
+        if isinstance(sent, str | list) or "Std:Join" in plain(sent):
+            return "what the function is sent is no object"
         rest = {k: v for k, v in request.items() if k not in ("FunctionName", "Payload")}
         return {
             "Type": "Lambda",
             "FunctionArn": request.get("FunctionName"),
-            "Arguments": _parsed(request.get("Payload", {})),
+            "Arguments": sent,
             **({"Rest": rest} if rest else {}),
         }
     model = operation_model(*used.api)
@@ -53,13 +56,13 @@ def step_of(state: State, request: Any) -> dict[str, Any] | str:
 def renamed_by(step: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what a job is started with otherwise; the name in its request is taken out."""
     job = JOBS.get(step["Type"])
-    if job is None or job.stop is None:
+    if job is None or job.describe is None:
         return
-    if job.named in step["Arguments"]:
+    if job.stop is not None and job.named in step["Arguments"]:
         step["Arguments"] = {k: v for k, v in step["Arguments"].items() if k != job.named}
         yield job.named, "each run's job has a name of its own, derived from the run"
     if not step.get("Awaited", True):
-        yield "Resource", "the stage waits for the end of the job"
+        yield "Resource", "the stage waits for its end"
 
 
 def _parsed(payload: Any) -> Any:

@@ -14,7 +14,7 @@ from orchestration.graph import Call, Workflow, all_steps
 from orchestration.importing.imported import Imported, Note, differences
 from orchestration.importing.steps.calls import JOBS
 from orchestration.importing.steps.stages import stage_of
-from orchestration.importing.steps.step import Step
+from orchestration.importing.steps.step import ORDER, Step
 from orchestration.importing.steps.values import TYPED, Values
 from orchestration.pipeline import Pipeline
 from orchestration.refs import parse
@@ -142,6 +142,8 @@ def _made(source: Source, calls: frozenset[str], refused: Mapping[str, str]) -> 
     made = {step.stage: stage_of(step, values) for step in steps}
     lost = [step for step in steps if made[step.stage] is None]
     for step in lost:
+        if step.kind == ORDER:
+            continue
         notes.append(Note(step.path, f"{step.name}: no stage does what a {step.kind} step does"))
     stages: dict[str, Any] = {}
     for step in steps:
@@ -158,6 +160,10 @@ def _made(source: Source, calls: frozenset[str], refused: Mapping[str, str]) -> 
     if role is not None:
         description["role"] = role
     description["stages"] = stages
+    texts = [n for n in values.sent if not values.parameters[n].keys() & {"type", "description"}]
+    if texts:
+        text = "functions are sent them as text; declare type: number or boolean where they are one"
+        notes.append(Note("parameters", f"{', '.join(texts)}: {text}"))
     kept = {step.stage: step for step in steps if step.stage in stages}
     return _Made(description, kept, values, [*notes, *values.notes])
 
@@ -184,17 +190,25 @@ def _after(
 ) -> list[str]:
     """Return the stages that a stage waits for, in the definition's words."""
     waited: dict[str, None] = dict(values.after.get(step.stage, {}))
-    waiting, seen = [*step.after], {step.name}
+    lost = [each for each in steps if made.get(each.stage) is None]
+    waiting, seen = [*step.after, *_named(step, lost)], {step.name}
     for name in waiting:  # It grows by those that a step which is left out would have waited for.
         for each in steps:
             if each.name in seen or name not in (each.name, *(b.name for b in each.branches)):
                 continue
             seen.add(each.name)
             if made.get(each.stage) is None:
-                waiting += each.after
+                waiting += [*each.after, *_named(each, steps)]
             else:
                 waited[each.stage] = None
     return list(waited)
+
+
+def _named(step: Step, steps: Sequence[Step]) -> list[str]:
+    """Return the steps whose results a step asks for, itself or in the conditions around it."""
+    asked = [step.given, *(branch.conditions for branch in step.branches)]
+    text = json.dumps(asked, default=str)
+    return [each.name for each in steps if f'"Steps.{each.name}.' in text]
 
 
 def _call_notes(steps: Iterable[Step], calls: Mapping[str, str]) -> Iterator[Note]:

@@ -96,7 +96,10 @@ class Conditions:
                         for number, each in enumerate(given.get("Values", []))
                     ]
                     asked = self._operand(
-                        given.get("QueryValue"), among[0], f"{path}.QueryValue", stage
+                        given.get("QueryValue"),
+                        among[0] if among else None,
+                        f"{path}.QueryValue",
+                        stage,
                     )
                     return {"in": [asked, among]}
                 case str(word) if word in _COMPARED:

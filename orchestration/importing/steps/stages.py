@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from orchestration.errors import ReferenceUseError
@@ -10,6 +10,7 @@ from orchestration.importing import training_jobs
 from orchestration.importing.steps.calls import JOBS
 from orchestration.importing.steps.conditions import Conditions
 from orchestration.importing.steps.step import Step, snake
+from orchestration.importing.steps.types import types
 from orchestration.importing.steps.values import TYPED, Values
 
 _ROLES: Final = ("RoleArn", "ExecutionRoleArn")
@@ -37,6 +38,8 @@ _NETWORK: Final = {
 def stage_of(step: Step, values: Values) -> dict[str, Any] | None:
     """Return the stage that does what a step does; none where no stage can."""
     request = values.of(_told(step), step.request_path, step.stage)
+    for name, kind in types(step, request):
+        values.parameters[name].setdefault("type", kind)
     stage = None if step.stage in values.calls else _tried(step, request)
     if stage is None:
         if step.kind in TYPED and step.stage not in values.calls:
@@ -183,6 +186,7 @@ def _call(step: Step, request: Mapping[str, Any], values: Values) -> dict[str, A
                 **({"results": dict(asked)} if asked else {}),
             }
         case "Lambda":
+            values.sent |= dict.fromkeys(_alone(request))
             function = values.of(step.given["FunctionArn"], step.path, step.stage)
             rest = values.of(step.given.get("Rest", {}), step.request_path, step.stage)
             return {
@@ -203,6 +207,21 @@ def _call(step: Step, request: Mapping[str, Any], values: Values) -> dict[str, A
             return _emr(step, request)
         case _:
             return None
+
+
+def _alone(value: Any) -> Iterator[str]:
+    """Yield the parameters that are values of their own, and no parts of texts."""
+    match value:
+        case {"parameter": str(name)}:
+            yield name
+        case {"join": _}:
+            return
+        case Mapping():
+            for item in value.values():
+                yield from _alone(item)
+        case list():
+            for item in value:
+                yield from _alone(item)
 
 
 def _any_call(step: Step, request: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+ORDER: Final = "Order"
+"""The kind of a step that does nothing, and stands in an order."""
 _PARAMETER: Final = 40
 _PIPELINE: Final = 32
 _STAGE: Final = 30

@@ -52,6 +52,8 @@ class Values:
     """Stages to wait for that no reference names, by stage."""
     untyped: dict[str, str] = field(default_factory=dict)
     """Stages that can't be of their kind, with the output that is asked of them."""
+    sent: dict[str, None] = field(default_factory=dict)
+    """Parameters that functions are sent, whatever their types."""
     notes: list[Note] = field(default_factory=list)
 
     def of(self, value: Any, path: str, stage: str) -> Any:

@@ -1,0 +1,44 @@
+"""The types of parameters, by the fields of requests that they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from orchestration.checks.requests import operation_model
+from orchestration.checks.shapes import Shape
+from orchestration.importing.steps.calls import JOBS
+from orchestration.importing.steps.step import Step
+
+_TYPES: Final = {
+    **dict.fromkeys(("integer", "long", "float", "double"), "number"),
+    "boolean": "boolean",
+}
+
+
+def types(step: Step, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the parameters that a step's request has in the place of numbers and booleans."""
+    if step.kind in JOBS:
+        model = operation_model("sagemaker", JOBS[step.kind].operation)
+    elif step.kind == "Call":
+        model = operation_model(step.given["Service"], step.given["Operation"])
+    else:
+        return
+    if model is not None and model.input_shape is not None:
+        yield from _within(model.input_shape, request)
+
+
+def _within(shape: Shape, value: Any) -> Iterator[tuple[str, str]]:
+    match shape.type_name, value:
+        case kind, {"parameter": str(name)} if kind in _TYPES:
+            yield name, _TYPES[kind]
+        case "structure", Mapping():
+            for key, item in value.items():
+                if key in shape.members:
+                    yield from _within(shape.members[key], item)
+        case "list", list():
+            for item in value:
+                yield from _within(shape.member, item)
+        case "map", Mapping():
+            for item in value.values():
+                yield from _within(shape.value, item)
