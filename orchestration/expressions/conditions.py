@@ -26,7 +26,8 @@ COMPARISONS: Final[Mapping[str, Comparison]] = {
 }
 _NAMES: Final = {op: name for name, op in COMPARISONS.items()}
 _REFERENCES: Final = ("ref", "parameter", "first_of")
-_FORMS: Final = (*COMPARISONS, "in", "all", "any", "not", *_REFERENCES)
+FORMS: Final = (*COMPARISONS, "in", "all", "any", "not", *_REFERENCES)
+"""The key of each written form."""
 _EXAMPLE: Final = "{equal: [{parameter: mode}, full]}"
 
 
@@ -54,7 +55,7 @@ def parse_condition(value: object) -> Expression[bool]:
             return Compare(COMPARISONS[form], _operand(left), _operand(right))
         case str() if form in _REFERENCES:
             return cast("Expression[bool]", parse(value))
-    raise ValueError(f"there is no condition {form!r}{near(str(form), _FORMS)}")
+    raise ValueError(f"there is no condition {form!r}{near(str(form), FORMS)}")
 
 
 def _list(form: str, argument: object) -> list[object]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from orchestration.errors import PipelineError, Problem, near
 from orchestration.pipeline import plans
 from orchestration.pipeline.afterwards.sections import all_stages
-from orchestration.pipeline.nesting.inlining import whole
+from orchestration.pipeline.nesting.inlining import Whole, whole
 from orchestration.pipeline.unusable import of_path, unusable
 from orchestration.pipeline.yaml import data_of
 from orchestration.stages.packing import contents, digest
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from orchestration.planning.search.asked.account import AccountLimits
 
 
-def read(
-    path: Path, content: Mapping[str, Any] | None = None
-) -> tuple[dict[str, Any], list[Problem]]:
+def read(path: Path, content: Mapping[str, Any] | None = None) -> tuple[Whole, list[Problem]]:
     """The data of a YAML file with the digests of its folders filled in, and what is wrong there.
 
     A digest comes from the lock file where there is one, so that reading needs no folder; else from
     the folder itself. ``content`` is what the lock file will hold, where that is not written yet.
     """
-    data = whole(path).data
+    document = whole(path)
+    data, defaults = document.data, document.defaults
     if wrong := unusable(data):
-        raise PipelineError(wrong)
+        raise PipelineError(defaults.placed(wrong))
     _place_stand_ins(data, path.parent)
     locked = _lock(path) if content is None else _locked(content)
     found = plans.settle(data, path.parent, locked.plans)
     found += [problem for trial in _trials(data) for problem in trial.read(path.parent)]
-    return data, [*found, *_fill(data, path.parent, locked.sources)]
+    found += _fill(data, path.parent, locked.sources)
+    return document, [*defaults.problems, *found]
 
 
 def with_code(data: dict[str, Any], directory: Path) -> dict[str, Any]:
@@ -186,7 +186,8 @@ def lock(path: Path) -> dict[str, Any]:
     """Build the lock file's content from the folders as they are now, and keep its plans."""
     digests: dict[str, str] = {}
     problems: list[Problem] = []
-    for code in _codes(whole(path).data):
+    read = whole(path)
+    for code in _codes(read.data):
         source, field = code.source, code.place
         if "sha256" in source:
             continue
@@ -203,7 +204,7 @@ def lock(path: Path) -> dict[str, Any]:
         except PipelineError as error:
             problems += code.problems(field, error)
     if problems:
-        raise PipelineError(problems)
+        raise PipelineError(read.defaults.placed(problems))
     return document(digests, _lock(path).plans)
 
 

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from orchestration.errors import PipelineError, Problem
 from orchestration.graph import ParameterSpec, Workflow
 from orchestration.pipeline.afterwards.sections import SECTIONS, placed
+from orchestration.pipeline.defaults.merging import Merged, merged
 from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.lowering import lower, of_requests
@@ -74,20 +75,28 @@ class Pipeline(Description):
         from orchestration.pipeline.files import read
 
         kinds = Kinds.of(stages)
-        data, found = read(Path(path), lock)
-        found = placed(found, data)
-        try:
-            pipeline = cls._of(data, kinds)
-        except PipelineError as error:
-            raise PipelineError([*found, *error.problems]) from error
-        if found:
-            raise PipelineError(found)
-        return pipeline
+        document, found = read(Path(path), lock)
+        data = document.data
+        return cls._with(document.defaults, data, kinds, placed(found, data))
 
     @classmethod
     def parse(cls, data: Mapping[str, Any], *, stages: Iterable[StageSource] = ()) -> Self:
         """A pipeline from plain data, as a YAML file holds it; ``stages`` as in :meth:`load`."""
-        return cls._of(data, Kinds.of(stages))
+        defaults = merged({str(key): value for key, value in data.items()})
+        return cls._with(defaults, defaults.data, Kinds.of(stages), defaults.problems)
+
+    @classmethod
+    def _with(
+        cls, defaults: Merged, data: dict[str, Any], kinds: Kinds, found: Sequence[Problem]
+    ) -> Self:
+        """Return the pipeline of data in which ``defaults`` are, if nothing was found wrong."""
+        try:
+            pipeline = cls._of(data, kinds)
+        except PipelineError as error:
+            raise PipelineError(defaults.placed([*found, *error.problems])) from error
+        if found:
+            raise PipelineError(defaults.placed(found))
+        return pipeline
 
     @classmethod
     def _of(cls, data: Mapping[str, Any], kinds: Kinds) -> Self:

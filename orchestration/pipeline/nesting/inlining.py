@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from orchestration.errors import PipelineError, Problem
 from orchestration.pipeline.afterwards.sections import AFTER_END, SECTIONS, in_section
+from orchestration.pipeline.defaults.merging import Merged, merged
 from orchestration.pipeline.nesting.mistakes import to_pipelines, wrong_fields
 from orchestration.pipeline.nesting.renaming import Renaming
 from orchestration.pipeline.yaml import load
@@ -26,6 +27,8 @@ class Whole:
     """The data of a pipeline's file, its nested pipelines replaced by their stages."""
 
     data: Data
+    defaults: Merged
+    """The file's own data, its defaults in its stages."""
     problems: tuple[Problem, ...] = ()
     files: tuple[Path, ...] = ()
     """The other files that it was read from."""
@@ -39,13 +42,14 @@ def whole(path: Path) -> Whole:
     """
     read = _whole(path, ())
     if read.problems:
-        raise PipelineError(read.problems)
+        raise PipelineError([*read.defaults.problems, *read.defaults.placed(read.problems)])
     return read
 
 
 def _whole(path: Path, around: tuple[Path, ...]) -> Whole:
     """Read a file that others ``around`` it have named."""
-    data = load(path)
+    defaults = merged(load(path))
+    data = defaults.data
     nested = [
         (section, str(name), stage)
         for section in SECTIONS
@@ -53,8 +57,8 @@ def _whole(path: Path, around: tuple[Path, ...]) -> Whole:
         if isinstance(stage, dict) and stage.get("kind") == _KIND
     ]
     if not nested:
-        return Whole(data)
-    inlining = _Inlining(path, (*around, path.resolve()), data)
+        return Whole(data, defaults)
+    inlining = _Inlining(path, (*around, path.resolve()), data, defaults)
     for section, name, stage in nested:
         inlining.add(section, name, stage)
     return inlining.whole()
@@ -68,6 +72,7 @@ class _Inlining:
     chain: tuple[Path, ...]
     """The files around it, and itself."""
     data: Data
+    defaults: Merged
     problems: list[Problem] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     inside: dict[str, dict[str, Data]] = field(default_factory=dict)
@@ -79,7 +84,7 @@ class _Inlining:
         for section in SECTIONS:
             if section in self.data:
                 self.data[section] = self._stages(section)
-        return Whole(self.data, tuple(self.problems), tuple(self.files))
+        return Whole(self.data, self.defaults, tuple(self.problems), tuple(self.files))
 
     def add(self, section: str, name: str, stage: Data) -> None:
         """Read the pipeline that a stage names."""
@@ -106,8 +111,9 @@ class _Inlining:
             wrong += [_of_file(given, path, each) for each in error.problems]
             return None
         self.files += [path, *inner.files]
-        wrong += [_of_file(given, path, each) for each in inner.problems]
-        return None if inner.problems else inner.data
+        mistakes = [*inner.defaults.problems, *inner.defaults.placed(inner.problems)]
+        wrong += [_of_file(given, path, each) for each in mistakes]
+        return None if mistakes else inner.data
 
     def _added(self, name: str, stage: Data, inner: Data) -> Iterator[Problem]:
         given = stage["file"]

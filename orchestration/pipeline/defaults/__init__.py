@@ -1,0 +1,1 @@
+"""Fields that several stages of a file share, said once: ``defaults``."""
