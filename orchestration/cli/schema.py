@@ -73,7 +73,9 @@ def pipeline_schema(kinds: Kinds) -> Schema:
         _describe(definition, inner.get(name))
     schema = definitions.pop(names[Pipeline])
     definitions.pop(names[Stage])  # Any of the kinds below stands for it.
-    _name_stages(schema, definitions, {kind: names[stage] for kind, stage in stages.items()})
+    definition_of = {kind: names[stage] for kind, stage in stages.items()}
+    _name_stages(schema, definitions, definition_of)
+    _allow_defaults(schema, definitions, definition_of)
     return {
         "$schema": _DRAFT,
         **schema,
@@ -171,6 +173,52 @@ def _name_stages(schema: Schema, definitions: dict[str, Schema], stages: Mapping
         about = {key: old[key] for key in ("title", "description") if key in old}
         properties[section] = {**about, "type": ["object", "array"], **mapped, **listed}
     properties["role"]["default"] = {"parameter": "role"}
+
+
+def _allow_defaults(
+    schema: Schema, definitions: dict[str, Schema], stages: Mapping[str, str]
+) -> None:
+    """Describe ``defaults``; a stage lacks a required field only in a file that has none."""
+    from orchestration.pipeline.afterwards.sections import SECTIONS
+    from orchestration.pipeline.defaults.merging import DEFAULTS, FOR, OF_ONE
+
+    required = {}
+    fields: dict[str, Schema] = {FOR: {"type": "array", "items": {"type": "string"}, "minItems": 1}}
+    fields[FOR]["description"] = "The stages that take these fields where they have none."
+    for kind, stage in stages.items():
+        # What stands in a field is checked in the stages that take it: here it may be a part.
+        for name, property_ in definitions[stage]["properties"].items():
+            fields.setdefault(name, {"description": property_.get("description", name)})
+        definition = definitions[f"{stage}InMapping"]
+        required[kind] = [field for field in definition["required"] if field != "kind"]
+        for each, own in ((stage, ["name", "kind"]), (f"{stage}InMapping", ["kind"])):
+            definitions[each]["required"] = own
+    for name in OF_ONE:
+        fields.pop(name)
+    schema["properties"][DEFAULTS] = {
+        "type": "array",
+        "description": "Fields that several stages share; a stage's own value wins.",
+        "items": {
+            "type": "object",
+            "properties": fields,
+            "required": [FOR],
+            "additionalProperties": False,
+        },
+    }
+    definitions["WholeStage"] = {
+        "allOf": [
+            {
+                "if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]},
+                "then": {"required": needed},
+            }
+            for kind, needed in required.items()
+            if needed
+        ]
+    }
+    whole = {"$ref": "#/$defs/WholeStage"}
+    about = {"description": "Stages with all that they need."}
+    every = {each: {**about, "items": whole, "additionalProperties": whole} for each in SECTIONS}
+    schema |= {"if": {"required": [DEFAULTS]}, "else": {"properties": every}}
 
 
 def _by_kind(stages: Mapping[str, str], suffix: str) -> Schema:

@@ -170,3 +170,13 @@ def test_the_schema_requires_a_kind(schema: Any) -> None:
     assert [e.json_path for e in schema.iter_errors(data) if "kind" in e.message] == [
         "$.stages.deploy"
     ]
+
+
+def test_a_required_field_stands_in_the_stage_or_in_the_defaults(schema: Any) -> None:
+    data = pipeline("llm_fsx")
+    taken = data["stages"]["train"].pop("cluster")
+    assert [each.json_path for each in schema.iter_errors(data)] == ["$.stages.train"]
+    data["defaults"] = [{"for": ["train"], "cluster": taken}]
+    assert list(schema.iter_errors(data)) == []
+    data["defaults"][0]["clutser"] = taken
+    assert [each.json_path for each in schema.iter_errors(data)] == ["$.defaults[0]"]

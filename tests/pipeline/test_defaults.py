@@ -165,7 +165,9 @@ def path(tmp_path: Path) -> Path:
     for name in ("train.py", "evaluate.py"):
         (tmp_path / "src" / name).write_text("print(1)\n", encoding="utf-8")
     shared = {**SHARED, "source": {"directory": "src"}}
-    (tmp_path / "p.yaml").write_text(yaml.safe_dump(data(shared), sort_keys=False), encoding="utf-8")
+    (tmp_path / "p.yaml").write_text(
+        yaml.safe_dump(data(shared), sort_keys=False), encoding="utf-8"
+    )
     return tmp_path / "p.yaml"
 
 

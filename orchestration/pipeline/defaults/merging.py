@@ -1,7 +1,7 @@
 """Put the fields under ``defaults`` into the stages that they are for.
 
-Data alone is looked at: which fields a stage takes is said when the stage is read, and what is wrong
-with a field that came from here is told at its place here.
+Data alone is looked at: which fields a stage takes is said when the stage is read, and a problem of
+a field that came from here is told at its place here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from orchestration.refs import FORMS
 
 DEFAULTS: Final = "defaults"
 FOR: Final = "for"
-_OF_ONE: Final = ("name", "kind")
+OF_ONE: Final = ("name", "kind")
 """The fields that each stage gives itself."""
 _AS_ONE: Final = frozenset({*FORMS, *conditions.FORMS})
 """The keys of references and conditions, which are values and no mappings to add to."""
@@ -87,9 +87,7 @@ def _copied(value: Any) -> Any:
 
 
 def _by_name(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        str(name): stage for section in SECTIONS for name, stage in in_section(data, section)
-    }
+    return {str(name): stage for section in SECTIONS for name, stage in in_section(data, section)}
 
 
 @dataclass(slots=True)
@@ -129,7 +127,7 @@ class _Merging:
         for name in names:
             if str(name) not in self.stages:
                 yield Problem(FOR, f"there is no stage {name!r}{near(str(name), self.stages)}")
-        for key in _OF_ONE:
+        for key in OF_ONE:
             if key in shared:
                 yield Problem(key, "each stage has its own; remove it")
         if not shared:
