@@ -174,9 +174,9 @@ def test_the_schema_requires_a_kind(schema: Any) -> None:
 
 def test_a_required_field_stands_in_the_stage_or_in_the_defaults(schema: Any) -> None:
     data = pipeline("llm_fsx")
-    taken = data["stages"]["train"].pop("cluster")
-    assert [each.json_path for each in schema.iter_errors(data)] == ["$.stages.train"]
-    data["defaults"] = [{"for": ["train"], "cluster": taken}]
+    metric = data["stages"]["evaluate"].pop("metric")
+    assert [each.json_path for each in schema.iter_errors(data)] == ["$.stages.evaluate"]
+    data["defaults"] = [{"for": ["evaluate"], "metric": metric}]
     assert list(schema.iter_errors(data)) == []
-    data["defaults"][0]["clutser"] = taken
+    data["defaults"][0]["mertic"] = metric
     assert [each.json_path for each in schema.iter_errors(data)] == ["$.defaults[0]"]
