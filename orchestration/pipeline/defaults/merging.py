@@ -31,7 +31,7 @@ class Merged:
 
     data: dict[str, Any]
     problems: tuple[Problem, ...] = ()
-    """What is wrong with the defaults themselves."""
+    """The mistakes in the defaults themselves."""
     origins: Mapping[_Place, str] = field(default_factory=dict)
     """The path in the file of each value that stands there."""
 
