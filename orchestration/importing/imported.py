@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orchestration.pipeline.yaml import dumped
+
 
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -28,12 +30,7 @@ class Imported:
 
     def yaml(self) -> str:
         """Return the description as YAML."""
-        import yaml
-
-        text: str = yaml.safe_dump(
-            dict(self.description), sort_keys=False, allow_unicode=True, width=100
-        )
-        return text
+        return dumped(self.description)
 
 
 def differences(theirs: Any, ours: Any, path: str = "") -> Iterator[Note]:

@@ -104,6 +104,19 @@ class Pipeline(Description):
         pipeline._describe({str(key): value for key, value in data.items()}, kinds)
         return pipeline
 
+    def to_yaml(self, folder: str | Path | None = None) -> str:
+        """Return the YAML that reads back as this pipeline.
+
+        `folder` is where the file will lie: paths of code become relative to it, and the digest of
+        code that has not changed is left to :meth:`load`, so that the file follows the code.
+        Raises :class:`~orchestration.errors.PipelineError` with the place of all that YAML has no
+        form for: values that are only computed, classes of stages that can't be imported by name.
+        """
+        from orchestration.pipeline.writing import written
+
+        place = None if folder is None else Path(folder)
+        return written(self, place, type(self).parse)
+
     def lower(self) -> Workflow:
         """The pipeline as a checked workflow, lowered once."""
         try:

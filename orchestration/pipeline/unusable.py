@@ -20,6 +20,9 @@ MOST_DIGITS: Final = 300
 """Digits of a whole number: JSON's readers take the larger ones for infinite."""
 _LONGEST_PATH: Final = 4096
 _LONGEST_NAME: Final = 255
+_NOT_WRITTEN: Final = (
+    "only renderers compute; write parameter(…), join(…), first_of(…) or an output of a stage"
+)
 _CHARACTERS: Final = re.compile("[\0\ud800-\udfff]")
 
 
@@ -74,9 +77,18 @@ def _walk(value: object, path: str) -> Iterator[tuple[str, str]]:
             for index, item in enumerate(value):
                 yield from _walk(item, f"{path}[{index}]")
         case Expression():
-            yield from _walk(written_condition(value), path)
+            yield from _expression(value, path)
         case BaseModel():
             yield from _model(value, path, dot)
+
+
+def _expression(value: Expression[object], path: str) -> Iterator[tuple[str, str]]:
+    try:
+        written = written_condition(value)
+    except ValueError:
+        yield path, f"is {type(value).__name__}(…), which {_NOT_WRITTEN}"
+    else:
+        yield from _walk(written, path)
 
 
 def _model(value: BaseModel, path: str, dot: str) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ https://yaml.org/spec/1.2.2/#103-core-schema
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -94,6 +95,52 @@ def _where(error: yaml.MarkedYAMLError) -> str:
     place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
     context = f" ({error.context})" if error.context else ""
     return f"{place}{error.problem}{context}"
+
+
+_SHORT = 72
+"""Letters of a list or a mapping that is written on one line, as ``{parameter: bucket}``."""
+
+
+def dumped(data: Mapping[str, Any]) -> str:
+    """Return plain data as YAML that means the same here as where YAML 1.1 is read."""
+    import yaml
+
+    text: str = yaml.dump(
+        dict(data), Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=100
+    )
+    return text
+
+
+def _dumper() -> type[yaml.SafeDumper]:
+    """Return PyYAML's safe dumper, with quotes around what YAML 1.2 alone takes for a number."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        def ignore_aliases(self, _: object) -> bool:
+            return True
+
+    def mapping(dumper: yaml.SafeDumper, value: dict[str, Any]) -> yaml.MappingNode:
+        return dumper.represent_mapping(f"{_PREFIX}map", value, flow_style=_on_one_line(value))
+
+    def sequence(dumper: yaml.SafeDumper, value: list[Any]) -> yaml.SequenceNode:
+        return dumper.represent_sequence(f"{_PREFIX}seq", value, flow_style=_on_one_line(value))
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        # PyYAML's plain and single-quoted styles lose these line ends of YAML 1.1.
+        special = not {"\x85", "\u2028", "\u2029"}.isdisjoint(value)
+        style = '"' if special else "|" if "\n" in value.strip("\n") else None
+        return dumper.represent_scalar(f"{_PREFIX}str", value, style=style)
+
+    Dumper.add_representer(dict, mapping)
+    Dumper.add_representer(list, sequence)
+    Dumper.add_representer(str, text)
+    for name, (pattern, first) in _SCALARS.items():
+        Dumper.add_implicit_resolver(f"{_PREFIX}{name}", re.compile(f"(?:{pattern})$"), list(first))
+    return Dumper
+
+
+def _on_one_line(value: object) -> bool:
+    return len(json.dumps(value, ensure_ascii=False, default=str)) <= _SHORT
 
 
 def _loader() -> type[yaml.SafeLoader]:

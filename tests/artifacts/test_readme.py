@@ -79,11 +79,14 @@ def test_the_readme_is_short() -> None:
     assert len(README.splitlines()) < 200
 
 
-def test_the_python_builds_a_pipeline() -> None:
-    [text] = shown(page("python"), "python")
+def test_the_python_builds_a_pipeline_and_writes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    exec(compile(text, "python.md", "exec"), names)
-    assert isinstance(names["pipeline"], Pipeline)
+    for text in [*shown(page("python"), "python"), *shown(page("python"), "py")]:
+        exec(compile(text, "python.md", "exec"), names)
+    assert Pipeline.load(tmp_path / "digits.yaml") == names["pipeline"]
 
 
 @pytest.mark.slow

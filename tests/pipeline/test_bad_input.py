@@ -18,6 +18,7 @@ from orchestration import (
     join,
     parameter,
 )
+from orchestration.expressions import Function, apply
 from orchestration.pipeline.files import lock
 from orchestration.pipeline.yaml import load
 
@@ -226,3 +227,14 @@ def test_a_merged_mapping_may_be_merged_before_it_is_read(tmp_path: Path) -> Non
     defaults = "x: {y: {base: &b {<<: &c {a: 1}, a: 2}}}\nz: {<<: *b}\n"
     path.write_text(defaults)
     assert load(path)["z"] == {"a": 2}
+
+
+def test_a_computed_value_is_refused_with_its_place() -> None:
+    image = apply(Function.HASH, parameter("image"))
+    job = TrainingJob(name="t", image=image, cluster=Cluster(instance_type="ml.m5.xlarge"))
+    with pytest.raises(PipelineError) as error:
+        Pipeline(name="p", workspace="s3://b/p", parameters={"image": {}}, stages=[job])
+    assert str(error.value) == (
+        "stages.t.image: is Apply(…), which only renderers compute; write parameter(…), join(…), "
+        "first_of(…) or an output of a stage"
+    )

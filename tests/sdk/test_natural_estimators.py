@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from orchestration import PipelineError
+from orchestration import Pipeline, PipelineError
 from orchestration.sagemaker_sdk import from_estimator
+from tests import guides
 from tests.sdk import v2
 from tests.sdk.capture import JOB, ROLE, S3, Recorder, generation
 from tests.sdk.comparing import different
@@ -197,3 +198,15 @@ def test_conversions_are_equal_and_leave_no_folder(sdk: Sdk, tmp_path: Path) -> 
 def _folders() -> set[Path]:
     """Return the folders of code in the place for temporary files."""
     return set(Path(tempfile.gettempdir()).glob("orchestration-code-*/*"))
+
+
+def test_the_guide_s_way_to_yaml_keeps_the_job(
+    sdk: Sdk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    guide = Path(__file__).parents[2] / "docs" / "sagemaker_sdk.md"
+    [text] = guides.shown(guide, "py")
+    names = {"estimator": sdk.made(hyperparameters={"lr": 1e-4, "epochs": "3", "warm": True})}
+    exec(compile(text, "sagemaker_sdk.md", "exec"), names)
+    assert Pipeline.load("mine.yaml") == names["pipeline"]
+    assert "directory: src}" in Path("mine.yaml").read_text("utf-8")

@@ -54,10 +54,10 @@ REFUSED: Final[dict[tuple[str, str], str]] = {
 HONOURED: Final = [(s, o) for s in STAGES for o in OPTIONS if (s, o) not in REFUSED]
 
 
-def pipeline(folder: Path, stage: str, option: str | None = None) -> Pipeline:
-    """Read a pipeline with one stage of a kind, which may have an option."""
+def pipeline(folder: Path, stage: str, *options: str) -> Pipeline:
+    """Read a pipeline with one stage of a kind, which may have options."""
     row, zero = STAGES[stage], STAGES["aws_call"]["stage"]
-    given = {} if option is None else {option: row.get(option, OPTIONS[option])}
+    given = {option: row.get(option, OPTIONS[option]) for option in options}
     stages = {"zero": zero, "one": {**row["stage"], **given}}
     if row["stage"].get("destination", {}).get("kind") == "fsx_lustre":  # It needs a reader.
         message = {"Message": {"ref": "one.file_system_id"}}
