@@ -309,8 +309,18 @@ def _codes(data: Mapping[str, Any]) -> Iterator[_Code]:
     """The fields of stages that name code on this machine."""
     for name, stage in all_stages(data):
         if isinstance(stage, dict):
-            for field, value in stage.items():
-                if isinstance(value, dict) and "entry_point" in value:
-                    for place in _PLACES:
-                        if isinstance(value.get(place), str):
-                            yield _Code(str(name), str(field), value, place)
+            for field, value in _sources(stage):
+                for place in _PLACES:
+                    if isinstance(value.get(place), str):
+                        yield _Code(str(name), field, value, place)
+
+
+def _sources(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The fields that hold code, also of the objects in lists."""
+    for field, value in data.items():
+        if isinstance(value, dict) and "entry_point" in value:
+            yield str(field), value
+        for number, item in enumerate(value if isinstance(value, list) else ()):
+            if isinstance(item, dict):
+                for inside, source in _sources(item):
+                    yield f"{field}[{number}].{inside}", source

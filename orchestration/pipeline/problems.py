@@ -20,6 +20,7 @@ from orchestration.refs import Ref
 from orchestration.stages import Stage
 from orchestration.stages.assuming import assuming
 from orchestration.stages.serving import archives
+from orchestration.stages.serving.containers import SequenceFields
 from orchestration.stages.values import Element, Scalar, Source, s3_problem
 
 _ECR = re.compile(r"\d{12}\.dkr\.ecr(?:-fips)?\.(?P<region>[a-z0-9-]+)\.amazonaws\.com")
@@ -104,11 +105,15 @@ def _image(stage: Stage, region: str | None) -> Iterator[Problem]:
     region ECR image pulls are not allowed" (aws/sagemaker-pytorch-inference-toolkit#7); for
     CreateTrainingJob see aws-samples/mlops-amazon-sagemaker#9.
     """
-    image = getattr(stage, "image", None)
-    place = _ECR.match(image) if isinstance(image, str) else None
-    if place is not None and region is not None and place["region"] != region:
+    images = [("image", getattr(stage, "image", None))]
+    if isinstance(stage, SequenceFields):
+        images += [(f"{path}.image", container.image) for path, container in stage.others]
+    for path, image in images:
+        place = _ECR.match(image) if isinstance(image, str) else None
+        if place is None or region is None or place["region"] == region:
+            continue
         yield Problem(
-            "image",
+            path,
             f"is in {place['region']}, but the pipeline runs in {region}, and SageMaker pulls "
             f"images from its own region only; copy the image there, or change the pipeline's "
             f"region",

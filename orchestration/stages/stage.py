@@ -291,6 +291,10 @@ class Stage(Model):
             value = getattr(self, name)
             if isinstance(value, Source):
                 yield name, value
+            for number, item in enumerate(value if isinstance(value, tuple) else ()):
+                for inside in type(item).model_fields if isinstance(item, Model) else ():
+                    if isinstance(source := getattr(item, inside), Source):
+                        yield f"{name}[{number}].{inside}", source
 
     def references(self) -> Iterator[tuple[str, Expression[object]]]:
         """Every expression a user wrote, with its path inside the stage."""

@@ -17,14 +17,14 @@ from typing import Any
 
 from orchestration.local.account import storage
 from orchestration.local.account.account import Account
-from orchestration.local.account.protocol import Answer, JsonObject
+from orchestration.local.account.protocol import JsonObject
 from orchestration.local.account.records import INTERRUPTION
 from orchestration.local.account.storage import Location
 from orchestration.local.sagemaker.jobs.processing import ProcessingJob
 from orchestration.local.sagemaker.jobs.training import TrainingJob
 from orchestration.local.sagemaker.jobs.transform import TransformJob
 from orchestration.local.sagemaker.outcomes import JobStopped
-from orchestration.local.sagemaker.serving.model_host import ModelHost
+from orchestration.local.sagemaker.serving.model_host import ModelAnswer, ModelHost
 from orchestration.local.sagemaker.workloads import Workloads
 from tests.faults.cell import Work
 
@@ -117,10 +117,10 @@ class StandInHost(ModelHost):
         self.directory = directory
         self._score = score
 
-    def invoke(self, body: bytes, headers: dict[str, str]) -> Answer:
+    def invoke(self, body: bytes, headers: dict[str, str]) -> ModelAnswer:
         """Answer with the score."""
         answer = json.dumps({"score": self._score}).encode()
-        return Answer(200, answer, (("Content-Type", "application/json"),))
+        return ModelAnswer(200, answer, (("Content-Type", "application/json"),))
 
     def logs(self) -> str:
         """Return nothing: nothing runs."""

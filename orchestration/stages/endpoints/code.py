@@ -7,7 +7,7 @@ from typing import Final
 
 from orchestration.errors import Problem
 from orchestration.stages.endpoints.fields import DeploymentFields
-from orchestration.stages.serving.model import FOUND_BY
+from orchestration.stages.serving.containers import of_code, of_image
 
 _NOT_SERVERLESS: Final = {
     "instance_type": "has no instances",
@@ -19,32 +19,18 @@ _NOT_SERVERLESS: Final = {
     "data_capture": "captures nothing",
     "vpc": "has no network of its own",
     "enable_network_isolation": "has a network",
+    "preprocessing": "has one container",
+    "postprocessing": "has one container",
 }
 """https://docs.aws.amazon.com/sagemaker/latest/dg/serverless-endpoints.html, its exclusions."""
 
 
 def problems(stage: DeploymentFields) -> Iterator[Problem]:
     """Yield what keeps a model from being served by its code in its container."""
-    framework, source = stage.framework, stage.source
-    if stage.image is None and framework is None and stage.model_data is not None:
-        yield Problem("image", "is needed; or a framework")
-    elif None not in (stage.image, framework):
-        yield Problem("framework", "there is an image already; remove one of them")
-    if framework is not None and framework.model_dir is not None:
-        yield Problem("framework.model_dir", "only training scripts receive this; remove it")
-    if source is None:
-        return
-    if source.archive_only:
-        message = "is an archive, which is not unpacked beside a model; give it a directory"
-        yield Problem("source", message)
-    if "/" in source.entry_point or not source.entry_point.endswith(".py"):
-        yield Problem("source.entry_point", "expected a module at the top, as inference.py")
-    if framework is not None and framework.base_framework.startswith("tensorflow"):
-        message = "TensorFlow's container reads only code/ in the model; let training write it"
-        yield Problem("source", message)
-    for name in FOUND_BY:
-        if name in stage.environment:
-            yield Problem(f"environment.{name}", "the source sets it; remove it")
+    if stage.model_data is not None or stage.image is not None:
+        yield from of_image(stage)
+    yield from of_code(stage)
+    yield from stage.problems_of_sequence()
 
 
 def combined(stage: DeploymentFields) -> Iterator[Problem]:

@@ -11,7 +11,8 @@ from orchestration.stages.endpoints.cases import SmokeTest
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.hosting.autoscaling import Autoscaling
 from orchestration.stages.hosting.fields import Asynchronous, DataCapture, Serverless
-from orchestration.stages.stage import Context, Stage
+from orchestration.stages.serving.containers import SequenceFields
+from orchestration.stages.stage import Context
 from orchestration.stages.training.container import Framework
 from orchestration.stages.values import (
     Count,
@@ -46,7 +47,7 @@ class DeploymentRequests(Model):
         return Operation("sagemaker", operation, whole)
 
 
-class DeploymentFields(Stage):
+class DeploymentFields(SequenceFields):
     """The fields of a deployment."""
 
     kind: Literal["deployment"] = "deployment"
@@ -119,8 +120,12 @@ class DeploymentFields(Stage):
         """
         if self.framework is None:
             return "" if self.image is None else self.image
-        kind = self.instance_type if self.serverless is None else "ml.m5.large"
-        return self.framework.registry_path(context.region, kind, serves=True)
+        return self.framework.registry_path(context.region, self.deciding_type, serves=True)
+
+    @property
+    def deciding_type(self) -> Text | None:
+        """The instance type that decides on the images of frameworks."""
+        return self.instance_type if self.serverless is None else "ml.m5.large"
 
     def machines(self, instances: Count) -> dict[str, Any]:
         """Return what a variant runs on, with a number of instances where it has any."""

@@ -70,7 +70,12 @@ class Made:
         stage = self.stage
         if stage.model_data is None:
             return packages.found(stage, after)
-        return () if stage.update is None else (replace(self._fingerprint()[0], after=after),)
+        if stage.update is None:
+            return ()
+        calls: list[Call] = []
+        for call in self._fingerprint()[0]:
+            calls.append(replace(call, after=(calls[-1].name,) if calls else after))
+        return tuple(calls)
 
     def model(self, after: tuple[str, ...]) -> Call:
         """Return the call that makes the model."""
@@ -96,12 +101,10 @@ class Made:
         package = packages.package(self.stage)
         return self._fingerprint()[1] if package is None else package
 
-    def _fingerprint(self) -> tuple[Call, Result]:
+    def _fingerprint(self) -> tuple[tuple[Call, ...], Text]:
         stage = self.stage
         data = "" if stage.model_data is None else stage.model_data
-        return identity.fingerprint(
-            f"{stage.name}.fingerprint", data, is_archive=stage.model_archive
-        )
+        return stage.fingerprint(data, is_archive=stage.model_archive)
 
     def _model_request(self, name: Tree) -> Operation:
         stage = self.stage
@@ -115,7 +118,8 @@ class Made:
             vpc=stage.vpc,
             is_isolated=stage.enable_network_isolation,
         )
-        request = {**served.request(stage.name, self.context), "ModelName": name}
+        whole = stage.around(served, self.context, stage.deciding_type)
+        request = {**whole.request(stage.name, self.context), "ModelName": name}
         return stage.extra_request.merged("CreateModel", request)
 
     def _config_request(self, name: Tree) -> Operation:

@@ -96,7 +96,7 @@ class Looking:
             Operation("sagemaker", "DescribeEndpointConfig", config),
             {"model": Output(("ProductionVariants", 0, "ModelName"), kind="string")},
         )
-        container, more = ("PrimaryContainer",), ("Containers", 0)
+        container, more = ("PrimaryContainer",), ("Containers", self.champion.container - 1)
         places = {
             f"{name}{number}": Output((*where, *place), kind="string", default=None)
             for number, where in enumerate((container, more))
@@ -122,12 +122,12 @@ class Looking:
         return (serving, model, served), [Result(served.name, name) for name in places]
 
     def _of_package(self, version: Result) -> Call:
-        first = ("InferenceSpecification", "Containers", 0)
+        own = ("InferenceSpecification", "Containers", self.champion.container - 1)
         return self._description(
             f"{self.choice}.package",
             Operation("sagemaker", "DescribeModelPackage", {"ModelPackageName": version}),
             {
-                name: Output((*first, *place), kind="string", default=None)
+                name: Output((*own, *place), kind="string", default=None)
                 for name, place in _PLACES.items()
             },
         )

@@ -95,6 +95,8 @@ class Champion(Model):
     """The endpoint that serves it; its first variant counts."""
     package_group: Text | None = None
     """Instead: the group of the model registry whose latest approved version it is."""
+    container: int = Field(default=1, ge=1, le=15, strict=True)
+    """The position of its model's own container, behind those of a ``preprocessing``."""
     margin: float = Field(default=0, ge=0)
     """The improvement that is not enough: it must be larger."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)

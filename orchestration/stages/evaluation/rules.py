@@ -9,6 +9,7 @@ from orchestration.errors import Problem, near
 from orchestration.refs import Ref
 from orchestration.stages.evaluation.comparing import EvaluationMetric
 from orchestration.stages.evaluation.fields import SUBJECTS, EvaluationFields
+from orchestration.stages.serving.containers import SequenceFields
 from orchestration.stages.stage import Stage
 from orchestration.stages.training.fields import TrainingFields
 from orchestration.stages.values import s3_problem
@@ -146,7 +147,34 @@ def read_by(stage: EvaluationFields, readers: Sequence[Stage]) -> Iterator[Probl
 
 
 def beside(stage: EvaluationFields, stages: Mapping[str, Stage]) -> Iterator[Problem]:
-    """Yield what does not fit the stage that trains."""
+    """Yield what does not fit the stages that train and serve."""
+    yield from _served(stage, stages)
+    yield from _trained(stage, stages)
+
+
+def _served(stage: EvaluationFields, stages: Mapping[str, Stage]) -> Iterator[Problem]:
+    """Yield that a stage serves or registers the champion's model at another position."""
+    champion = stage.champion
+    if champion is None:
+        return
+    for other in stages.values():
+        if not isinstance(other, SequenceFields):
+            continue
+        served = any(
+            place is not None and place == getattr(other, field, None)
+            for field, place in (
+                ("endpoint_name", champion.endpoint),
+                ("package_group", champion.package_group),
+            )
+        )
+        position = len(other.preprocessing) + 1
+        has_model = getattr(other, "model_data", None) is not None
+        if served and has_model and champion.container != position:
+            message = f"stage {other.name!r} has its model in container {position}; give that"
+            yield Problem("champion.container", message)
+
+
+def _trained(stage: EvaluationFields, stages: Mapping[str, Stage]) -> Iterator[Problem]:
     job = stage.training_job
     if not isinstance(job, Ref) or job.stage not in stages:
         return

@@ -38,6 +38,9 @@ def problems(stage: DeploymentFields) -> Iterator[Problem]:
     for name in _OF_FILES:
         if getattr(stage, name):
             yield Problem(name, "the registered version has its own; remove this")
+    for name in ("preprocessing", "postprocessing"):
+        if getattr(stage, name):
+            yield Problem(name, "give it to the model_registration: a version has its containers")
 
 
 def package(stage: DeploymentFields) -> Text | None:

@@ -40,8 +40,9 @@ from orchestration.stages.endpoints import identity
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.registry.decision import APPROVED, PENDING
 from orchestration.stages.registry.versions import MOST_LISTED, is_elsewhere, permissions
+from orchestration.stages.serving.containers import SequenceFields
 from orchestration.stages.serving.model import ServedModel
-from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
+from orchestration.stages.stage import SAMPLE, Context, Fragment
 from orchestration.stages.values import (
     Condition,
     Extra,
@@ -87,7 +88,7 @@ class ModelRegistrationOutputs:
     """``Approved`` or ``PendingManualApproval``, or what has been decided since."""
 
 
-class ModelRegistration(Stage):
+class ModelRegistration(SequenceFields):
     """Registers a model as the next version of a group, which is created where there is none.
 
     A run registers a model once: what runs again finds the version that it has made, by the run and
@@ -140,6 +141,7 @@ class ModelRegistration(Stage):
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
         yield from s3_problem("model_data", self.model_data)
+        yield from self.problems_of_sequence()
         if self.report is not None:
             yield from s3_problem("report", self.report)
         if self.approve_when is not None and self.approval == "approved":
@@ -154,16 +156,16 @@ class ModelRegistration(Stage):
 
     @override
     def lower(self, context: Context) -> Fragment:
-        name = self.name
-        fingerprint, content = identity.fingerprint(
-            f"{name}.fingerprint", self.model_data, is_archive=self.model_archive
-        )
+        looks, content = self.fingerprint(self.model_data, is_archive=self.model_archive)
+        if self.model_archive or len(looks) > 1:
+            # An ETag is in quotes, which metadata may not hold.
+            content = apply(Function.HASH, content)
         status, rules = self._status()
         request = self._request(context, content, status)
         mark = identity.named_after("", join(run_id(), " ", content), [request])
         words = join(f"{self.description} " if self.description else "", "[", mark, "]")
-        found = () if self.model_archive else (self._found(fingerprint.name),)
-        before = in_order(*self._group(context), fingerprint, *found, *rules, self._look())
+        found = () if self.model_archive else (self._found(looks[0].name),)
+        before = in_order(*self._group(context), *looks, *found, *rules, self._look())
         made = self._version(request, mark, words)
         settled = self._settled(made.name)
         outputs: dict[str, Tree] = {
@@ -210,7 +212,7 @@ class ModelRegistration(Stage):
         )
         return Result(rule.name, "status"), (rule,)
 
-    def _request(self, context: Context, content: Result, status: Tree) -> dict[str, Any]:
+    def _request(self, context: Context, content: Text, status: Tree) -> dict[str, Any]:
         """Return ``CreateModelPackage``'s request but for what says whose it is."""
         served = ServedModel(
             data=self.model_data,
@@ -219,7 +221,7 @@ class ModelRegistration(Stage):
             environment=self.environment,
         )
         specification = {
-            "Containers": [served.container(context)],
+            "Containers": self.around(served, context, None).containers(context),
             "SupportedContentTypes": list(self.content_types),
             "SupportedResponseMIMETypes": list(self.response_types),
             "SupportedRealtimeInferenceInstanceTypes": list(self.instance_types),
@@ -238,7 +240,7 @@ class ModelRegistration(Stage):
             request["MetadataProperties"] = {"GeneratedBy": self.training_job}
         return request
 
-    def _metadata(self, context: Context, content: Result) -> dict[str, Tree]:
+    def _metadata(self, context: Context, content: Text) -> dict[str, Tree]:
         own: dict[str, Tree] = {
             "pipeline": context.pipeline,
             "stage": self.name,

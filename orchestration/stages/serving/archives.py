@@ -6,13 +6,21 @@ from collections.abc import Iterator, Mapping
 
 from orchestration.errors import Problem
 from orchestration.refs import FirstOf, Ref
+from orchestration.stages.serving.containers import SequenceFields, ServedContainer
 from orchestration.stages.stage import Stage
 
 
 def problems(stage: Stage, stages: Mapping[str, Stage]) -> Iterator[Problem]:
     """Yield the error of a packed model that is looked for as a folder, or the reverse."""
-    said = getattr(stage, "model_archive", None)
-    data: object = getattr(stage, "model_data", None)
+    yield from _problems(stage, stages)
+    for path, container in stage.others if isinstance(stage, SequenceFields) else ():
+        for problem in _problems(container, stages):
+            yield problem.within(path)
+
+
+def _problems(holder: Stage | ServedContainer, stages: Mapping[str, Stage]) -> Iterator[Problem]:
+    said = getattr(holder, "model_archive", None)
+    data: object = getattr(holder, "model_data", None)
     for part in data.parts if isinstance(data, FirstOf) else (data,):
         is_packed = _is_packed(part, stages)
         if is_packed is None or said is None or is_packed is said:

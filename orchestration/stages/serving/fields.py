@@ -9,7 +9,8 @@ from pydantic import Field
 from orchestration.expressions import Function, apply
 from orchestration.graph import Operation
 from orchestration.stages.capacity import Hours
-from orchestration.stages.stage import Context, Stage
+from orchestration.stages.serving.containers import SequenceFields
+from orchestration.stages.stage import Context
 from orchestration.stages.values import Count, Extra, ExtraRequest, Model, Seconds, Text, Vpc
 
 LARGEST_MB: Final = 100
@@ -29,7 +30,7 @@ class TransformRequests(Model):
         return Operation("sagemaker", operation, whole)
 
 
-class TransformFields(Stage):
+class TransformFields(SequenceFields):
     """The fields of a batch transform."""
 
     kind: Literal["batch_transform"] = "batch_transform"

@@ -32,6 +32,7 @@ QUOTA: Final = Failure(
 """The failure of an endpoint for whose instances the account has no quota."""
 _CHANNEL: Final = "code"
 _FOLDER: Final = f"/opt/ml/additional-model-data-sources/{_CHANNEL}"
+_MODEL: Final = "/opt/ml/model"
 FOUND_BY: Final = ("SAGEMAKER_PROGRAM", "SAGEMAKER_SUBMIT_DIRECTORY", "PYTHONPATH")
 """The variables that code beside the model is found by."""
 
@@ -40,7 +41,8 @@ FOUND_BY: Final = ("SAGEMAKER_PROGRAM", "SAGEMAKER_SUBMIT_DIRECTORY", "PYTHONPAT
 class ServedModel:
     """A model of a stage, named after the stage and the run."""
 
-    data: Text
+    data: Text | None
+    """Its files; without them, its code takes their place."""
     is_archive: bool
     image: Text
     environment: Mapping[str, Text] = field(default_factory=dict)
@@ -50,24 +52,38 @@ class ServedModel:
     """Code that lies beside the model."""
     package: Text | None = None
     """The version in the model registry that it is, instead of files and an image."""
+    before: tuple[ServedModel, ...] = ()
+    """The containers before its own, without what belongs to the whole model."""
+    after: tuple[ServedModel, ...] = ()
+    """Those after its own."""
+
+    def containers(self, context: Context) -> list[dict[str, Any]]:
+        """Return all containers, in the order in which a request passes them."""
+        return [each.container(context) for each in (*self.before, self, *self.after)]
 
     def container(self, context: Context) -> dict[str, Any]:
         """Return the container that hosts it."""
         if self.package is not None:
             own = {"Environment": dict(self.environment)} if self.environment else {}
             return {"ModelPackageName": self.package, **own}
-        source = {
-            "S3Uri": self.data if self.is_archive else apply(Function.DIRECTORY, self.data),
-            "S3DataType": "S3Object" if self.is_archive else "S3Prefix",
-            "CompressionType": "Gzip" if self.is_archive else "None",
-        }
-        container: dict[str, Any] = {
-            "Image": self.image,
-            "ModelDataSource": {"S3DataSource": source},
-        }
+        container: dict[str, Any] = {"Image": self.image}
+        if self.data is not None:
+            container["ModelDataSource"] = {
+                "S3DataSource": {
+                    "S3Uri": self.data if self.is_archive else apply(Function.DIRECTORY, self.data),
+                    "S3DataType": "S3Object" if self.is_archive else "S3Prefix",
+                    "CompressionType": "Gzip" if self.is_archive else "None",
+                }
+            }
         if self.source is not None:
-            container["AdditionalModelDataSources"] = [_beside(self.source, context)]
-        environment = {**_finding(self.source), **self.environment}
+            files = _files(self.source, context)
+            if self.data is None:
+                container["ModelDataSource"] = files
+            else:
+                beside = {"ChannelName": _CHANNEL, **files}
+                container["AdditionalModelDataSources"] = [beside]
+        folder = _MODEL if self.data is None else _FOLDER
+        environment = {**_finding(self.source, folder), **self.environment}
         if environment:
             container["Environment"] = environment
         return container
@@ -76,7 +92,7 @@ class ServedModel:
         """Return ``CreateModel``'s request."""
         request: dict[str, Any] = {
             "ModelName": context.resource_name(stage),
-            "PrimaryContainer": self.container(context),
+            **self._contained(context),
             "ExecutionRoleArn": context.role,
             "Tags": context.tag_list(stage),
         }
@@ -86,15 +102,21 @@ class ServedModel:
             request["EnableNetworkIsolation"] = True
         return request
 
+    def _contained(self, context: Context) -> dict[str, Any]:
+        containers = self.containers(context)
+        if len(containers) == 1:
+            return {"PrimaryContainer": containers[0]}
+        return {"Containers": containers, "InferenceExecutionConfig": {"Mode": "Serial"}}
 
-def _beside(source: Source, context: Context) -> dict[str, Any]:
-    """Return the code's files as a further source of data of a model."""
+
+def _files(source: Source, context: Context) -> dict[str, Any]:
+    """Return the code's files as a source of data of a model."""
     place: Tree = join(context.source(source), "/files/")
     data = {"S3Uri": place, "S3DataType": "S3Prefix", "CompressionType": "None"}
-    return {"ChannelName": _CHANNEL, "S3DataSource": data}
+    return {"S3DataSource": data}
 
 
-def _finding(source: Source | None) -> dict[str, Text]:
+def _finding(source: Source | None, folder: str) -> dict[str, Text]:
     """Return the variables by which the containers of frameworks find code beside the model.
 
     Those of PyTorch, Hugging Face and MXNet look for the module on ``PYTHONPATH``, behind the
@@ -105,6 +127,6 @@ def _finding(source: Source | None) -> dict[str, Text]:
         return {}
     return {
         "SAGEMAKER_PROGRAM": source.entry_point,
-        "SAGEMAKER_SUBMIT_DIRECTORY": _FOLDER,
-        "PYTHONPATH": _FOLDER,
+        "SAGEMAKER_SUBMIT_DIRECTORY": folder,
+        "PYTHONPATH": folder,
     }

@@ -73,6 +73,7 @@ class BatchTransform(TransformFields):
         for field in ("model_data", "data", "output_uri"):
             yield from s3_problem(field, getattr(self, field))
         yield from self._served()
+        yield from self.problems_of_sequence()
         if self.strategy is not None and self.split == "none":
             yield Problem("strategy", "needs records; give split: line, record_io or tf_record")
         payload = 6 if self.max_payload_mb is None else self.max_payload_mb
@@ -95,8 +96,8 @@ class BatchTransform(TransformFields):
                 if getattr(self, field) is None:
                     yield Problem(field, "is needed; or the model_name of a model that exists")
             return
-        for field in (*own, "model_archive", "keep_model"):
-            if getattr(self, field) not in (None, False, {}):
+        for field in (*own, "model_archive", "keep_model", "preprocessing", "postprocessing"):
+            if getattr(self, field) not in (None, False, {}, ()):
                 yield Problem(field, "belongs to a model of the run's own; leave out model_name")
 
     def _filters(self) -> Iterator[Problem]:
@@ -161,9 +162,10 @@ class BatchTransform(TransformFields):
             vpc=self.vpc,
             is_isolated=self.enable_network_isolation,
         )
+        request = self.around(served, context, self.instance_type).request(self.name, context)
         return Call(
             name=f"{self.name}.model",
-            operation=self.extra_request.merged("CreateModel", served.request(self.name, context)),
+            operation=self.extra_request.merged("CreateModel", request),
             adopt=Adopt(exists=EXISTS),
             after=(f"{self.name}.usable",),
         )

@@ -26,6 +26,17 @@ def model(aws: EmbeddedAws, container: dict[str, Any] | None = None, /, **more: 
     return str(request["ModelName"])
 
 
+def in_sequence(aws: EmbeddedAws, *containers: dict[str, Any]) -> str:
+    """Create a model of several containers, and return its name."""
+    name = f"breaking-{next(_numbers)}"
+    aws.client("sagemaker").create_model(
+        ModelName=name,
+        ExecutionRoleArn=ROLE,
+        Containers=[{"Image": IMAGE, **each} for each in containers],
+    )
+    return name
+
+
 def prefix(uri: str) -> dict[str, Any]:
     source = {"S3Uri": uri, "S3DataType": "S3Prefix", "CompressionType": "None"}
     return {"ModelDataSource": {"S3DataSource": source}}
@@ -183,6 +194,8 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "model data exists": _model({"ModelDataUrl": f"s3://{BUCKET}/no-such-model.tar.gz"}),
     "model data's region": _model({"ModelDataUrl": f"s3://{ELSEWHERE}/data/file"}),
     "prefixes of models": _model(prefix(f"s3://{BUCKET}/data")),
+    "one or several containers": _model(Containers=[{"Image": IMAGE}]),
+    "names of containers": lambda aws: in_sequence(aws, {"ContainerHostname": "first"}, {}),
     "models once": lambda aws: model(aws, ModelName=model(aws)),
     "models exist": _variant(ModelName="no-such-model"),
     "configurations once": lambda aws: configuration(aws, name=configuration(aws)),
@@ -198,6 +211,9 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "provisioned concurrency": _variant(**serverless(ProvisionedConcurrency=3)),
     "serverless in a VPC": _serverless(VpcConfig=NETWORK),
     "serverless in isolation": _serverless(EnableNetworkIsolation=True),
+    "serverless in sequence": lambda aws: configuration(
+        aws, variant(aws, ModelName=in_sequence(aws, {}, {}), **serverless())
+    ),
     "endpoints once": _twice_created,
     "endpoints exist": lambda aws: update(aws, "no-such-endpoint"),
     "no update in progress": lambda aws: update(aws, endpoint(aws)),

@@ -25,15 +25,25 @@ _MEMORY_STEP = 1024
 
 def check_model(account: Account, request: JsonObject) -> None:
     """Refuse a model whose image, data, role or network SageMaker would refuse."""
-    container = request.get("PrimaryContainer")
-    if not container or request.get("Containers"):
-        not_simulated(["models without a PrimaryContainer, or with other Containers"])
-        return
-    check_image(account, container.get("Image", ""), "model image's region")
+    if bool(request.get("PrimaryContainer")) == bool(request.get("Containers")):
+        raise refusal("one or several containers")
+    if request.get("InferenceExecutionConfig", {}).get("Mode") == "Direct":
+        not_simulated(["containers that are called directly"])
+    served = containers(request)
+    names = [each["ContainerHostname"] for each in served if "ContainerHostname" in each]
+    if len(served) > 1 and (len(names) not in (0, len(served)) or list(repeated(names))):
+        raise refusal("names of containers")
     if "ExecutionRoleArn" in request:
         check_role(request["ExecutionRoleArn"])
     check_network(account, request)
-    _check_data(account, request, container)
+    for container in served:
+        check_image(account, container.get("Image", ""), "model image's region")
+        _check_data(account, request, container)
+
+
+def containers(model: JsonObject) -> list[JsonObject]:
+    """Return the containers of a model, in the order in which a request passes them."""
+    return list(model.get("Containers") or [model["PrimaryContainer"]])
 
 
 def model_data(container: JsonObject, reader: Caller) -> Location | None:
@@ -70,6 +80,8 @@ def check_served_model(variant: JsonObject, model: JsonObject) -> None:
         raise refusal("serverless in a VPC", variant=variant["VariantName"])
     if model.get("EnableNetworkIsolation"):
         raise refusal("serverless in isolation", variant=variant["VariantName"])
+    if model.get("Containers"):
+        raise refusal("serverless in sequence", variant=variant["VariantName"])
 
 
 def _check_data(account: Account, request: JsonObject, container: JsonObject) -> None:

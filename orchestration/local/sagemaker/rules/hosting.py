@@ -38,6 +38,17 @@ HOSTING: Final[Mapping[str, Rule]] = {
         "S3Uri {uri} of an S3Prefix must end with a forward slash.",
         "model: S3ModelDataSource.S3DataType; wording assumed",
     ),
+    "one or several containers": Rule(
+        _REFUSED,
+        "You must specify either PrimaryContainer or Containers, and not both.",
+        f"{_GUIDE}/multi-container-create.html; wording assumed",
+    ),
+    "names of containers": Rule(
+        _REFUSED,
+        "Either all containers of an inference pipeline or none must have a unique "
+        "ContainerHostname.",
+        "model: ContainerDefinition.ContainerHostname; wording assumed",
+    ),
     "models once": Rule(
         _REFUSED,
         'Cannot create already existing model "{arn}".',
@@ -92,6 +103,11 @@ HOSTING: Final[Mapping[str, Rule]] = {
     ),
     "serverless in isolation": Rule(
         _REFUSED, "Serverless variant {variant}: network isolation is not supported.", _SERVERLESS
+    ),
+    "serverless in sequence": Rule(
+        _REFUSED,
+        "Serverless variant {variant}: inference pipelines are not supported.",
+        _SERVERLESS,
     ),
     # CreateEndpoint, UpdateEndpoint, DeleteEndpoint, InvokeEndpoint
     "endpoints once": Rule(

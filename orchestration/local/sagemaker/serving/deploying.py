@@ -13,7 +13,7 @@ from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, ServiceError
 from orchestration.local.sagemaker.serving.alarms import Alarms
 from orchestration.local.sagemaker.serving.endpoint import Endpoint
-from orchestration.local.sagemaker.serving.model_host import ModelHost, ModelHostFailed
+from orchestration.local.sagemaker.serving.model_host import PRIMARY, ModelHost, ModelHostFailed
 from orchestration.local.sagemaker.serving.rollouts import Shift, steps
 from orchestration.local.sagemaker.serving.traffic import Fleet, Member
 
@@ -85,10 +85,11 @@ class Deployer:
                 return
             new = self._started(endpoint, rollout)
         except (ModelHostFailed, ServiceError) as error:
+            named = "primary container"
             if isinstance(error, ModelHostFailed):
                 endpoint.last_log += error.logs
-            ping = "The primary container did not pass the ping health check."
-            self._fail(endpoint, f"{ping} {error}")
+                named = named if error.container == PRIMARY else error.container
+            self._fail(endpoint, f"The {named} did not pass the ping health check. {error}")
             return
         old = endpoint.fleet
         if old is None:

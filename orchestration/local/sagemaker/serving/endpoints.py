@@ -129,7 +129,8 @@ class Endpoints:
             whose = "client" if answer.status < 500 else "server"
             raise ServiceError(
                 "ModelError",
-                f'Received {whose} error ({answer.status}) from primary with message "{text}". '
+                f"Received {whose} error ({answer.status}) from {answer.container} with message "
+                f'"{text}". '
                 f"See the logs of endpoint {name} for more information.",
                 status=424,
                 OriginalStatusCode=answer.status,

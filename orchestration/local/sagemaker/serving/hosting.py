@@ -112,7 +112,8 @@ def serve(directory: Path) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             content_type = self.headers.get("Content-Type", JSON)
             try:
-                answer = handlers.answer(body, content_type, self.headers.get("Accept", JSON))
+                default = os.environ.get("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", JSON)
+                answer = handlers.answer(body, content_type, self.headers.get("Accept", default))
             except Exception as error:
                 # An exception of a user's handler fails this request, not the server.
                 traceback.print_exc()

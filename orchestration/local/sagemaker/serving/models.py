@@ -125,24 +125,29 @@ class Models(Resources):
         self._packages = packages
 
     def check(self, request: JsonObject) -> None:
-        """Check that the model's data exists and that one container hosts it."""
+        """Check that the model's data exists and what hosts it is whole."""
         check_model(self._account, self._unpacked(request))
 
     def hosted(self, name: str) -> JsonObject:
-        """Return a model with the container that hosts it, though it be a package's."""
+        """Return a model with the containers that host it, even those of a package."""
         return self._unpacked(self.get(name))
 
     def _unpacked(self, request: JsonObject) -> JsonObject:
         own = request.get("PrimaryContainer", {})
+        if any("ModelPackageName" in each for each in request.get("Containers", [])):
+            not_simulated(["Containers with a ModelPackageName"])
         if "ModelPackageName" not in own:
             return request
         package = self._packages.deployable(own["ModelPackageName"])
         containers = package.get("InferenceSpecification", {}).get("Containers", [])
-        if len(containers) != 1:
-            not_simulated([f"models of a package with {len(containers)} containers"])
-        [container] = containers
-        environment = {**container.get("Environment", {}), **own.get("Environment", {})}
-        return {**request, "PrimaryContainer": {**container, "Environment": environment}}
+        if len(containers) == 1:
+            [container] = containers
+            environment = {**container.get("Environment", {}), **own.get("Environment", {})}
+            return {**request, "PrimaryContainer": {**container, "Environment": environment}}
+        if not containers or own.get("Environment"):
+            not_simulated([f"an Environment for a package with {len(containers)} containers"])
+        others = {name: value for name, value in request.items() if name != "PrimaryContainer"}
+        return {**others, "Containers": containers}
 
 
 class EndpointConfigs(Resources):
@@ -162,4 +167,4 @@ class EndpointConfigs(Resources):
         """Check that the model exists; refuse what is not simulated."""
         check_variants(request)
         for variant in request["ProductionVariants"]:
-            check_served_model(variant, self._models.get(variant["ModelName"]))
+            check_served_model(variant, self._models.hosted(variant["ModelName"]))
