@@ -217,7 +217,7 @@ def test_names_follow_from_what_is_deployed() -> None:
 
 
 def test_the_guide_s_pipeline_is_a_canary_with_three_alarms(tmp_path: Path) -> None:
-    [text] = shown(DEPLOYMENT, "yaml")
+    [text, *_] = shown(DEPLOYMENT, "yaml")
     (tmp_path / "shop.yaml").write_text(text, encoding="utf-8")
     steps = list(all_steps(Pipeline.load(tmp_path / "shop.yaml").lower().graph))
     (update,) = [s for s in steps if isinstance(s, Call) and s.name == "deploy.update"]

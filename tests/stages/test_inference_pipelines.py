@@ -9,6 +9,7 @@ import pytest
 
 from orchestration import Deployment, Pipeline
 from orchestration.errors import PipelineError
+from tests.guides import DEPLOYMENT, shown
 from tests.stages import test_evaluation as evaluation
 from tests.stages.test_endpoint_updates import calls, deployment
 
@@ -104,17 +105,13 @@ def test_a_champion_is_the_model_s_own_container(container: int, wrong: bool) ->
     assert {path[1] for path in paths if path[0] == "Containers"} == {container - 1}
 
 
-def test_code_of_any_container_is_locked_and_uploaded(tmp_path: Path) -> None:
-    folder = tmp_path / "label"
+def test_code_of_any_container_that_the_guide_shows_is_locked_and_uploaded(tmp_path: Path) -> None:
+    folder = tmp_path / "labels"
     folder.mkdir()
-    (folder / "label.py").write_text("def model_fn(folder): return folder\n")
+    (folder / "labels.py").write_text("def model_fn(folder): return folder\n")
     path = tmp_path / "shop.yaml"
-    path.write_text(
-        "name: shop\nworkspace: s3://bucket/w\nregion: us-east-1\nstages:\n"
-        "  deploy: {kind: deployment, model_data: s3://bucket/model, image: i,\n"
-        "    instance_type: ml.m5.large, postprocessing: [{image: i,\n"
-        "    source: {directory: label, entry_point: label.py}}]}\n"
-    )
+    guide, added, *_ = shown(DEPLOYMENT, "yaml")
+    path.write_text(guide.replace("    update:", f"{added}    update:"))
     stage = Pipeline.load(path).stages[0]
     [(field, source)] = stage.sources()
     assert field == "postprocessing[0].source"
