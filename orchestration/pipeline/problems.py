@@ -170,7 +170,7 @@ def _source(path: str, source: Source) -> Iterator[Problem]:
         yield Problem(
             path,
             "the digest of its folder is not known; load the pipeline from its YAML file, or write "
-            "Source.at(directory, entry_point)",
+            "Source(folder, entry_point=…) in Python",
         )
 
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -27,6 +27,7 @@ from orchestration.expressions.conditions import (
 )
 from orchestration.graph import ErrorPattern
 from orchestration.refs import STAGE_NAME, Expression, parse, written
+from orchestration.stages.relative import beside_caller
 
 ABSENT = (
     ErrorPattern("ResourceNotFound"),
@@ -164,6 +165,33 @@ class Source(Model):
         in_s3 = isinstance(self.uri, str) and self.uri.endswith((".tar.gz", ".tgz"))
         return self.archive is not None or in_s3
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            folder: str | Path | None = None,
+            /,
+            *,
+            entry_point: str,
+            directory: str | None = None,
+            runtime: bool = False,
+            include: Collection[str] = (),
+            archive: str | None = None,
+            sha256: str | None = None,
+            uri: str | Expression[Any] | None = None,
+        ) -> None: ...
+
+    else:
+
+        def __init__(self, folder=None, /, **data):
+            """Describe code; a folder given by position is read now, relative to the caller's file.
+
+            In a notebook or at a prompt it is relative to the current folder.
+            """
+            if folder is not None:
+                data = {**data, **_read(beside_caller(folder), folder, data)}
+            super().__init__(**data)
+
     @classmethod
     def at(
         cls,
@@ -173,22 +201,25 @@ class Source(Model):
         runtime: bool = False,
         include: Collection[str] = (),
     ) -> Self:
-        """Describe the code in a folder as it is now; reads the folder for its digest."""
-        from orchestration.stages.packing import contents, digest
-
+        """Describe the code in a folder as it is now, relative to the current one."""
         folder = Path(directory).resolve()
         if not folder.is_dir():
             raise ValueError(f"there is no folder {directory}")
-        names = contents(folder, runtime=runtime, include=include)
-        if entry_point not in names:
-            raise ValueError(f"{directory} holds no {entry_point}{near(entry_point, names)}")
-        return cls(
-            entry_point=entry_point,
-            directory=str(folder),
-            runtime=runtime,
-            include=tuple(include),
-            sha256=digest(folder, runtime=runtime, include=include),
-        )
+        return cls(folder, entry_point=entry_point, runtime=runtime, include=include)
+
+
+def _read(folder: Path, given: object, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a folder says of the code in it; ``ValueError`` for what does not go with it."""
+    from orchestration.stages.packing import contents, digest
+
+    if further := [name for name in ("directory", "archive", "uri", "sha256") if name in data]:
+        raise ValueError(f"has a folder, {given}, and {' and '.join(further)}; give one of them")
+    packed = {name: data[name] for name in ("runtime", "include") if name in data}
+    names = contents(folder, **packed)
+    entry_point = data.get("entry_point")
+    if isinstance(entry_point, str) and entry_point not in names:
+        raise ValueError(f"{given} holds no {entry_point}{near(entry_point, names)}")
+    return {"directory": str(folder), "sha256": digest(folder, **packed)}
 
 
 class StandIn(Model):

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.dag_processing.dagbag import DagBag
 from airflow.providers.amazon.aws.operators.sagemaker import SageMakerTrainingOperator
 from airflow.sdk import CronTriggerTimetable
 from airflow.serialization.serialized_objects import DagSerialization
 
+from orchestration import Source
 from orchestration.airflow import dag, versions
 from orchestration.errors import PipelineError
 from orchestration.graph import Graph, ParameterSpec, ScheduleSpec, Workflow
@@ -25,6 +27,20 @@ from orchestration.airflow import dag
 from tests.backends.test_airflow import whole
 
 dag(whole(), tags=["training"])
+"""
+
+IN_PYTHON = """
+from orchestration import Cluster, Pipeline, Source, TrainingJob, parameter
+from orchestration.airflow import dag
+
+train = TrainingJob(
+    name="train",
+    image=parameter("image"),
+    source=Source("src", entry_point="train.py"),
+    cluster=Cluster(instance_type="ml.m5.xlarge"),
+)
+stages = [train]
+dag(Pipeline(name="churn", parameters={"image": {}}, workspace="s3://b/churn", stages=stages))
 """
 
 
@@ -221,3 +237,19 @@ def test_airflows_own_test_runs_it(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_code_lies_beside_the_dag_file_wherever_the_processor_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dags = tmp_path / "dags"
+    (dags / "src").mkdir(parents=True)
+    (dags / "src" / "train.py").write_text("print(1)\n")
+    (dags / "churn.py").write_text(IN_PYTHON)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    bag = DagBag(dags, safe_mode=False)
+    assert bag.import_errors == {}
+    digest = Source.at(dags / "src", "train.py").sha256
+    assert digest is not None
+    assert digest in json.dumps(DagSerialization.to_dict(bag.dags["churn"]))
