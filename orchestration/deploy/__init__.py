@@ -98,8 +98,8 @@ class Deployment:
 
     @property
     def state_machine_arn(self) -> str:
-        """The ARN of the state machine to start executions of."""
-        return self.desired.machine.arn
+        """The ARN of the state machine, or of its alias, to start executions of."""
+        return self.desired.start_arn
 
 
 def step_functions(
@@ -194,6 +194,7 @@ def plan(
         sources=wanted.sources,
         # Reading it needs a permission that a deployment without one may lack.
         log_group="" if wanted.log_group is None else wanted.log_group.name,
+        alias="" if wanted.alias is None else wanted.alias.name,
     )
     now = current(session, names)
     own = own_role.named(pipeline, role_arn)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from orchestration.deploy.account import OWNER, refusal
+from orchestration.deploy.aliases import settling
+from orchestration.deploy.aliases.model import starts
 from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.composing import without_remains
 from orchestration.deploy.monitoring.logs import LogGroup
@@ -67,7 +69,10 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
     yield from _copying_changes(desired, current)
     if desired.log_group is not None:
         yield from _tagged(current.log_group, desired.log_group)
-    yield from _tagged(current.machine, desired.machine)
+    machine = tuple(_tagged(current.machine, desired.machine))
+    yield from machine
+    published = any(change.aspects != ("tags",) for change in machine)
+    yield from settling.made(desired.alias, current.aliases, published=published)
     # A schedule is deleted before the role that it starts runs with, and created after it.
     if desired.schedule is None and current.schedule is not None:
         yield Change(current.schedule, None)
@@ -78,6 +83,7 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
     if desired.schedule is not None and desired.schedule != current.schedule:
         yield Change(current.schedule, desired.schedule)
     yield from _trigger(desired, current)
+    yield from settling.left(desired.alias, current.aliases)
     yield from _companion(desired.companion, _own_companion(desired, current))
     yield from _notices(desired, current)
     yield from _alarms(desired, current)
@@ -95,7 +101,11 @@ def _alarms(desired: Desired, current: Current) -> Iterator[Change]:
 def _trigger(desired: Desired, current: Current) -> Iterator[Change]:
     """Yield the change of a rule after that of its role; where it goes, before."""
     role, rule = current.trigger_role, current.trigger
-    if desired.trigger is None and rule is not None and rule.target_arn == desired.machine.arn:
+    if (
+        desired.trigger is None
+        and rule is not None
+        and starts(rule.target_arn, desired.machine.arn)
+    ):
         yield Change(rule, None)
     if desired.trigger_role is not None:
         yield from _tagged(role, desired.trigger_role)
@@ -209,13 +219,21 @@ def _strangers(desired: Desired, current: Current, *, adopt: bool) -> Iterator[s
         *(current.alarms if desired.alarms else ()),
     )
     yield from _foreign(resources, name, adopt=adopt)
+    for alias in current.aliases:
+        if not (alias.made or adopt):
+            yield (
+                f"alias {alias.name} of state machine {name} exists and is not this pipeline's: "
+                "deploy with --adopt to take it over, or choose another name"
+            )
     for kind, started, target in (
         ("schedule", current.schedule, desired.machine),
         ("rule", trigger, desired.machine),
         ("schedule", companion.sweep, desired.companion.machine),
         ("rule", companion.rule, desired.companion.machine),
     ):
-        if started is None or target is None or started.target_arn in ("", target.arn):
+        if started is None or target is None or started.target_arn == "":
+            continue
+        if starts(started.target_arn, target.arn):
             continue
         # A schedule can't be tagged, so its target shows whose it is.
         yield (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestration.backends import stepfunctions
@@ -15,6 +16,7 @@ from orchestration.deploy import (
     transfers,
 )
 from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
+from orchestration.deploy.aliases.model import ALIAS, Alias
 from orchestration.deploy.events import notices, schedules, triggers
 from orchestration.deploy.monitoring import composing as monitoring
 from orchestration.deploy.monitoring.alarms import alarm_names
@@ -51,7 +53,8 @@ def desired(
     chosen = read(specs, parameters or {})
     _check(pipeline, workflow, account, chosen, unrestricted)
     definition = stepfunctions.render(workflow)
-    names = names_of(pipeline.name, account, role_name=role_name)
+    alias = workflow.alias or ""
+    names = replace(names_of(pipeline.name, account, role_name=role_name), alias=alias)
     tags = {**pipeline.tags, OWNER: pipeline.name}
     maker = Maker(account=account, tags=tags)
     runs = runs_of(workflow, chosen, unrestricted)
@@ -63,13 +66,13 @@ def desired(
         more=monitoring.statements(pipeline),
     )
     group = monitoring.log_group(pipeline, account, tags)
-    role = maker.machine(names.role, policy, names.machine_arn)
+    role = maker.machine(names.role, policy, names.machine_arn, qualified=bool(alias))
     machine = StateMachine(
         name=pipeline.name,
         arn=names.machine_arn,
         definition=definition,
         role_arn=role.arn,
-        tags=tags,
+        tags={**tags, ALIAS: alias} if alias else tags,
     )
     starter, scheduled = schedules.desired(workflow, names, chosen, maker)
     triggered = triggers.desired(workflow, names, chosen, maker)
@@ -89,6 +92,7 @@ def desired(
         transfer_role=transfers.desired(workflow, maker, runs),
         batch_role=batch_copies.desired(workflow, maker, runs),
         foreign=other_accounts.sources(workflow, account, runs),
+        alias=Alias(name=alias, machine_arn=machine.arn) if alias else None,
     )
 
 

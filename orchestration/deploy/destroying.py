@@ -16,6 +16,7 @@ from typing import Any, Final
 from orchestration.backends.companion import SUFFIX
 from orchestration.cleanup import MACHINE, PIPELINE
 from orchestration.deploy.account import Account, Clients, refusal
+from orchestration.deploy.aliases.model import Alias, starts
 from orchestration.deploy.applying import Sleep, apply
 from orchestration.deploy.comparing import watches
 from orchestration.deploy.composing import names_of
@@ -50,7 +51,7 @@ class Destruction:
     account: Account
     session: Clients
     starters: tuple[Change, ...]
-    """The schedule and the rule that start runs, with their roles: they go first."""
+    """The schedule and the rule that start runs, with their roles, and the alias: they go first."""
     rest: tuple[Change, ...]
     running: tuple[str, ...]
     """The ARNs of executions that are running."""
@@ -179,6 +180,7 @@ def _starters(now: Current) -> Iterator[Resource | None]:
     yield now.schedule_role
     yield now.trigger
     yield now.trigger_role
+    yield from now.aliases
 
 
 def _rest(now: Current) -> Iterator[Resource | None]:
@@ -201,15 +203,21 @@ def _rest(now: Current) -> Iterator[Resource | None]:
 def _gone(found: Iterator[Resource | None], pipeline: str, names: Names) -> Iterator[Change]:
     """Yield the deletion of each resource that was deployed for the pipeline."""
     # A rule whose targets are gone is one that was being deleted.
-    machines = ("", names.machine_arn, names.companion.machine_arn)
+    machines = (names.machine_arn, names.companion.machine_arn)
+
+    def started(arn: str) -> bool:
+        return not arn or any(starts(arn, machine) for machine in machines)
+
     for resource in found:
         match resource:
             case Role() | StateMachine() | LogGroup() | Alarm():
                 ours = owned(resource.tags, pipeline)
             case Schedule():
-                ours = resource.target_arn in machines
+                ours = started(resource.target_arn)
+            case Alias():
+                ours = resource.made
             case Rule():
-                ours = resource.target_arn in machines or watches(resource, names.machine_arn)
+                ours = started(resource.target_arn) or watches(resource, names.machine_arn)
             case _:
                 ours = False
         if ours:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from orchestration.deploy.account import Clients
+from orchestration.deploy.aliases.model import ALIAS, Alias, Route
 from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import Logging, LogGroup
 from orchestration.deploy.resources import (
@@ -35,7 +36,8 @@ def current(session: Clients, names: Names) -> Current:
     """Read the resources with these names in an account."""
     s3 = session.client("s3") if names.sources else None
     iam = session.client("iam")
-    machine, kind = state_machine(session.client("stepfunctions"), names.machine_arn)
+    states = session.client("stepfunctions")
+    machine, kind = state_machine(states, names.machine_arn)
     return Current(
         sources=tuple(folder for folder in names.sources if present(folder, s3)),
         role=_role(iam, names.role),
@@ -51,6 +53,7 @@ def current(session: Clients, names: Names) -> Current:
         batch_role=None if names.batch_role is None else _role(iam, names.batch_role),
         log_group=_log_group(session.client("logs"), names.log_group) if names.log_group else None,
         alarms=_alarms(session.client("cloudwatch"), names.alarms) if names.alarms else (),
+        aliases=() if machine is None else tuple(aliases(states, machine, names.alias)),
     )
 
 
@@ -105,6 +108,40 @@ def machine_of(response: Mapping[str, Any]) -> StateMachine:
         role_arn=response["roleArn"],
         logging=Logging.of(response.get("loggingConfiguration", {})),
         tracing=response.get("tracingConfiguration", {}).get("enabled", False),
+        revision=response.get("revisionId"),
+    )
+
+
+def aliases(client: Any, machine: StateMachine, wanted: str = "") -> Iterator[Alias]:
+    """Yield the alias that is asked for, and those that deployments of the machine have made.
+
+    Of a machine without the tag there are none of the latter, and nobody is asked.
+    """
+    tagged = machine.tags.get(ALIAS, "")
+    if not (wanted or tagged):
+        return
+    # There are at most 100, which is a page.
+    listed = _found(client.list_state_machine_aliases, "", stateMachineArn=machine.arn)
+    arns = [each["stateMachineAliasArn"] for each in listed["stateMachineAliases"]]
+    if tagged and f"{machine.arn}:{tagged}" not in arns:
+        yield Alias(name=tagged, machine_arn=machine.arn, routes=())
+    for arn in arns:
+        found = _found(client.describe_state_machine_alias, "", stateMachineAliasArn=arn)
+        alias = Alias(
+            name=found["name"], machine_arn=machine.arn, description=found.get("description", "")
+        )
+        if alias.made or alias.name == wanted:
+            routes = (_route(client, each, machine) for each in found["routingConfiguration"])
+            yield replace(alias, routes=tuple(sorted(routes, key=lambda each: each.version or 0)))
+
+
+def _route(client: Any, found: Mapping[str, Any], machine: StateMachine) -> Route:
+    arn = found["stateMachineVersionArn"]
+    version = _found(client.describe_state_machine, "", stateMachineArn=arn)
+    return Route(
+        weight=found["weight"],
+        version=int(arn.rpartition(":")[2]),
+        newest=version.get("revisionId") == machine.revision,
     )
 
 

@@ -9,6 +9,7 @@ from difflib import unified_diff
 from typing import Any, Literal, TypeAlias
 
 from orchestration.deploy.account import OWNER
+from orchestration.deploy.aliases.model import Alias
 from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import Logging, LogGroup
 from orchestration.deploy.sources import SourceFolder
@@ -50,6 +51,8 @@ class StateMachine:
     """``None``: left as someone set it."""
     tracing: bool | None = None
     """``None``: left as someone set it."""
+    revision: str | None = field(default=None, compare=False)
+    """The revision that AWS tells, if any: of the first, none."""
 
     def aspects(self) -> dict[str, Any]:
         """Return its parts for comparing and showing."""
@@ -152,12 +155,15 @@ class Rule:
         return {"pattern": self.pattern, "state": self.state, "targets": targets}
 
 
-Resource: TypeAlias = SourceFolder | Role | LogGroup | StateMachine | Schedule | Rule | Alarm
+Resource: TypeAlias = (
+    SourceFolder | Role | LogGroup | StateMachine | Alias | Schedule | Rule | Alarm
+)
 _KINDS = {
     SourceFolder: "source",
     Role: "role",
     LogGroup: "log group",
     StateMachine: "state machine",
+    Alias: "alias",
     Schedule: "schedule",
     Rule: "rule",
     Alarm: "alarm",
@@ -227,6 +233,13 @@ class Desired:
     alarms: tuple[Alarm, ...] = ()
     foreign: tuple[ForeignSource, ...] = ()
     """Sources in other accounts, whose owners have to let the roles in."""
+    alias: Alias | None = None
+    """The alias that starts runs; ``None``: the state machine itself does."""
+
+    @property
+    def start_arn(self) -> str:
+        """The ARN that starts runs."""
+        return self.machine.arn if self.alias is None else self.alias.arn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +263,13 @@ class Names:
     alarms: tuple[str, ...] = ()
     """The names of the alarms to read."""
     sources: tuple[SourceFolder, ...] = ()
+    alias: str = ""
+    """The name of the alias that starts runs; empty: the state machine itself does."""
+
+    @property
+    def start_arn(self) -> str:
+        """The ARN that starts runs."""
+        return f"{self.machine_arn}:{self.alias}" if self.alias else self.machine_arn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,6 +290,8 @@ class Current:
     batch_role: Role | None = None
     log_group: LogGroup | None = None
     alarms: tuple[Alarm, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+    """The alias that is asked for, and those that deployments made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """The way back to what a state machine was before a deployment: one update, of one call.
 
-Each deployment publishes a version. Going back makes the definition, the role and the logging of
-an earlier version those of the state machine again, and publishes that as a version as well, whose
-description names the earlier one. Executions that are running go on as they began.
+Each deployment publishes a version. Where an alias starts runs, it leads to an earlier version
+again. Else going back makes the definition, the role and the logging of an earlier version those of
+the state machine again, and publishes that as a version as well, whose description names the
+earlier one. Executions that are running go on as they began.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from datetime import UTC
 from typing import Any, Final
 
 from orchestration.deploy.account import Account, Clients
+from orchestration.deploy.aliases.model import ALIAS, Alias, Route
 from orchestration.deploy.applying import versions
+from orchestration.deploy.applying.aliases import put_alias
 from orchestration.deploy.composing import names_of
-from orchestration.deploy.reading import machine_of, state_machine
-from orchestration.deploy.resources import Change, owned
+from orchestration.deploy.reading import aliases, machine_of, state_machine
+from orchestration.deploy.resources import Change, StateMachine, owned
 from orchestration.errors import DeployError
 
 _AGAIN: Final = re.compile(r"version (\d+) again")
@@ -25,41 +28,46 @@ _AGAIN: Final = re.compile(r"version (\d+) again")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollback:
-    """A state machine that would be taken back, as it was found in the account."""
+    """A state machine, or its alias, that would be taken back, as it was found in the account."""
 
     pipeline: str
     account: Account
     session: Clients
     change: Change
     version: int
-    """The number of the version that it would be again."""
+    """The number of the version that it would be, or lead to, again."""
     published: str
     """The day on which that was published."""
     running: tuple[str, ...]
     """The ARNs of executions that are running, which go on."""
 
     def apply(self) -> None:
-        """Make the state machine what it was; it is one call, which is made or not."""
+        """Make it what it was; it is one call, which is made or not."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         states = self.session.client("stepfunctions")
-        machine = self.change.name
-        arn = self.account.arn("states", f"stateMachine:{machine}")
         try:
-            then = states.describe_state_machine(stateMachineArn=f"{arn}:{self.version}")
-            versions.publish(states, arn)
-            states.update_state_machine(
-                stateMachineArn=arn,
-                definition=then["definition"],
-                roleArn=then["roleArn"],
-                loggingConfiguration=then["loggingConfiguration"],
-                tracingConfiguration=then["tracingConfiguration"],
-                publish=True,
-                versionDescription=f"version {self.version} again",
-            )
-            versions.prune(states, arn)
+            if isinstance(self.change.after, Alias):
+                put_alias(states, self.change, self.change.after)
+            else:
+                self._update(states)
         except (BotoCoreError, ClientError) as error:
             raise DeployError(f"AWS refused to {self.change.summary}: {error}") from error
+
+    def _update(self, states: Any) -> None:
+        arn = self.account.arn("states", f"stateMachine:{self.pipeline}")
+        then = states.describe_state_machine(stateMachineArn=f"{arn}:{self.version}")
+        versions.publish(states, arn)
+        states.update_state_machine(
+            stateMachineArn=arn,
+            definition=then["definition"],
+            roleArn=then["roleArn"],
+            loggingConfiguration=then["loggingConfiguration"],
+            tracingConfiguration=then["tracingConfiguration"],
+            publish=True,
+            versionDescription=f"version {self.version} again",
+        )
+        versions.prune(states, arn)
 
 
 def rollback(pipeline: str, *, session: Clients, version: int | None = None) -> Rollback:
@@ -77,7 +85,8 @@ def rollback(pipeline: str, *, session: Clients, version: int | None = None) -> 
             f"pipeline {pipeline} is not deployed to {account.id} in {account.region}"
         )
     try:
-        chosen = _chosen(states, machine.arn, version)
+        alias = _alias(states, machine)
+        chosen = _chosen(states, machine.arn, alias, version)
         then = states.describe_state_machine(stateMachineArn=f"{machine.arn}:{chosen}")
         pages = states.get_paginator("list_executions").paginate(
             stateMachineArn=machine.arn, statusFilter="RUNNING"
@@ -87,18 +96,27 @@ def rollback(pipeline: str, *, session: Clients, version: int | None = None) -> 
         raise DeployError(f"the versions of {pipeline} can't be read: {error}") from error
     # Tags belong to the state machine, and to none of its versions.
     again = machine_of({**then, "stateMachineArn": machine.arn})
+    change = Change(machine, replace(again, tags=machine.tags))
+    if alias is not None:
+        change = Change(alias, replace(alias, routes=(Route(weight=100, version=chosen),)))
     return Rollback(
         pipeline=pipeline,
         account=account,
         session=session,
-        change=Change(machine, replace(again, tags=machine.tags)),
+        change=change,
         version=chosen,
         published=f"{then['creationDate'].astimezone(UTC):%Y-%m-%d %H:%M %Z}",
         running=running,
     )
 
 
-def _chosen(states: Any, machine_arn: str, wanted: int | None) -> int:
+def _alias(states: Any, machine: StateMachine) -> Alias | None:
+    """Return the alias that starts runs of a deployed pipeline, if one does."""
+    name = machine.tags.get(ALIAS)
+    return next((a for a in aliases(states, machine) if a.name == name and a.routes), None)
+
+
+def _chosen(states: Any, machine_arn: str, alias: Alias | None, wanted: int | None) -> int:
     """Return the number of the version to go back to: the one wanted, or the one before."""
     numbers = [int(arn.rpartition(":")[2]) for arn in versions.listed(states, machine_arn)]
     name = machine_arn.rpartition(":")[2]
@@ -112,6 +130,24 @@ def _chosen(states: Any, machine_arn: str, wanted: int | None) -> int:
             listed = ", ".join(map(str, numbers))
             raise DeployError(f"version {wanted} of {name} does not exist; there are {listed}")
         return wanted
+    if alias is not None:
+        return _before(alias, numbers, name)
+    return _last(states, machine_arn, numbers)
+
+
+def _before(alias: Alias, numbers: Sequence[int], name: str) -> int:
+    """Return the version before; of two that an alias leads to, the older one."""
+    last = min(route.version or 0 for route in alias.routes)
+    if len(alias.routes) > 1:
+        return last
+    for number in numbers:
+        if number < last:
+            return number
+    raise DeployError(f"version {last} is the oldest of {name} that is kept")
+
+
+def _last(states: Any, machine_arn: str, numbers: Sequence[int]) -> int:
+    """Return the version that a state machine was before its last deployment."""
 
     def described(number: int) -> Any:
         return states.describe_state_machine(stateMachineArn=f"{machine_arn}:{number}")
@@ -124,6 +160,7 @@ def _chosen(states: Any, machine_arn: str, wanted: int | None) -> int:
     for number in numbers:
         if number < last:
             return _original(described(number), number, numbers)
+    name = machine_arn.rpartition(":")[2]
     raise DeployError(f"version {last} is the oldest of {name} that is kept")
 
 

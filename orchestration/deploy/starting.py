@@ -21,7 +21,9 @@ class Maker:
     account: Account
     tags: Mapping[str, str]
 
-    def role(self, name: str, policy: Mapping[str, Any], services: Mapping[str, str]) -> Role:
+    def role(
+        self, name: str, policy: Mapping[str, Any], services: Mapping[str, str | list[str]]
+    ) -> Role:
         """Return the role that services assume, each for the sources that match its pattern."""
         return Role(
             name=name,
@@ -31,13 +33,38 @@ class Maker:
             tags=self.tags,
         )
 
-    def machine(self, name: str, policy: Mapping[str, Any], machine_arn: str) -> Role:
-        """Return the role that a state machine runs under, and no other one."""
-        return self.role(name, policy, {"states.amazonaws.com": machine_arn})
+    def machine(
+        self, name: str, policy: Mapping[str, Any], machine_arn: str, *, qualified: bool = False
+    ) -> Role:
+        """Return the role that a state machine runs under, and no other one.
 
-    def starter(self, name: str, sid: str, machine_arn: str, services: Mapping[str, str]) -> Role:
-        """Return the role with which services start a state machine, and do nothing else."""
-        starts = Statement(sid, frozenset(["states:StartExecution"]), frozenset([machine_arn]))
+        ``qualified``: executions are started by an alias. AWS does not say whether the source is
+        then the alias or the state machine.
+        """
+        sources = [machine_arn, f"{machine_arn}:*"] if qualified else machine_arn
+        return self.role(name, policy, {"states.amazonaws.com": sources})
+
+    def starter(
+        self,
+        name: str,
+        sid: str,
+        machine_arn: str,
+        services: Mapping[str, str],
+        *,
+        alias: str = "",
+    ) -> Role:
+        """Return the role with which services start a state machine, and do nothing else.
+
+        To start it by an alias, IAM asks for the state machine; the alias is a condition.
+        https://docs.aws.amazon.com/step-functions/latest/dg/auth-version-alias.html
+        """
+        by = ("ForAnyValue:StringEquals", "states:StateMachineQualifier", frozenset([alias]))
+        starts = Statement(
+            sid,
+            frozenset(["states:StartExecution"]),
+            frozenset([machine_arn]),
+            (by,) if alias else (),
+        )
         return self.role(name, document(starts), services)
 
     @property

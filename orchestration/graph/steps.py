@@ -255,6 +255,8 @@ class Workflow:
     so; an empty name stands for all stages."""
     airflow: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     """The settings of Airflow's tasks by stage; an empty name stands for all tasks."""
+    alias: str | None = None
+    """The alias of the state machine that starts its runs; ``None``: the state machine does."""
     region: str | None = None
     """The AWS region that it runs in; ``None``: that of whatever runs it."""
     written: Mapping[str, Tree] = field(default_factory=dict)

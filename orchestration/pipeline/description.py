@@ -160,6 +160,11 @@ class Description(Model):
         options = {"": self.airflow, **{stage.name: stage.airflow for stage in self.every_stage}}
         return {name: each.settings() for name, each in options.items() if each is not None}
 
+    def alias(self) -> str | None:
+        """The alias of the state machine that starts runs, if one does."""
+        options = self.step_functions
+        return None if options is None or options.alias is None else options.alias.name
+
     def schedule_spec(self) -> ScheduleSpec | None:
         """The schedule, as backends take it."""
         return None if self.schedule is None else self.schedule.spec()

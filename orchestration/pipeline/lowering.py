@@ -66,6 +66,7 @@ def lower(pipeline: Description) -> Workflow:
         tags=pipeline.tags,
         integrations=pipeline.integrations(),
         airflow=pipeline.airflow_settings(),
+        alias=pipeline.alias(),
         region=pipeline.region,
         written=settled.written,
         permissions=permissions,

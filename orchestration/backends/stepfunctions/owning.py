@@ -15,14 +15,29 @@ from orchestration.backends.jsonata import enclosed
 from orchestration.cleanup import MACHINE, RUN
 from orchestration.expressions import Json
 
-_MARK: Final[Json] = {"Key": MACHINE, "Value": enclosed("$states.context.StateMachine.Id")}
+_ID: Final = "$states.context.StateMachine.Id"
+_UNQUALIFIED: Final = f"$join($split({_ID}, ':', 7), ':')"
+"""The ARN of the state machine, of an execution that was started by an alias or a version, too.
+
+AWS does not say whether such an execution's context names the state machine or what started it
+(November 2026). An ARN has six colons, and the name behind the last has none.
+https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html
+"""
 
 
-def owned(tree: Json) -> Json:
-    """Return a definition in which every list of tags with the run's has the machine's, too."""
+def owned(definition: Mapping[str, Json], *, qualified: bool) -> dict[str, Json]:
+    """Return a definition in which every list of tags with the run's has the machine's, too.
+
+    ``qualified``: executions are started by an alias.
+    """
+    mark: Json = {"Key": MACHINE, "Value": enclosed(_UNQUALIFIED if qualified else _ID)}
+    return cast("dict[str, Json]", _marked(definition, mark))
+
+
+def _marked(tree: Json, mark: Json) -> Json:
     if isinstance(tree, Mapping):
-        return {key: owned(value) for key, value in tree.items()}
+        return {key: _marked(value, mark) for key, value in tree.items()}
     if isinstance(tree, list):
         marked = any(isinstance(item, Mapping) and item.get("Key") == RUN for item in tree)
-        return [*cast("list[Json]", [owned(item) for item in tree]), *([_MARK] if marked else [])]
+        return [*(_marked(item, mark) for item in tree), *([mark] if marked else [])]
     return tree

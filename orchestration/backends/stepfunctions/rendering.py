@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
 
 from orchestration.backends.jsonata import tree
 from orchestration.backends.layout import indented
@@ -65,7 +64,7 @@ def _definition(workflow: Workflow, known: Facts, place: str) -> dict[str, Json]
         "QueryLanguage": "JSONata",
         **states.machine(start),
     }
-    marked = cast("dict[str, Json]", owned(definition))
+    marked = owned(definition, qualified=workflow.alias is not None)
     return in_region(marked, workflow.region)
 
 

@@ -10,7 +10,9 @@ from functools import partial
 from typing import Any, assert_never
 
 from orchestration.deploy.account import Clients
+from orchestration.deploy.aliases.model import Alias
 from orchestration.deploy.applying import versions
+from orchestration.deploy.applying.aliases import put_alias
 from orchestration.deploy.applying.calling import Sleep, once_known, unless
 from orchestration.deploy.applying.monitoring import put_alarm, put_log_group
 from orchestration.deploy.applying.requests import (
@@ -74,6 +76,8 @@ def _apply(change: Change, session: Clients, sleep: Sleep) -> None:
                 client.delete_state_machine(stateMachineArn=subject.arn)
             else:
                 _put_machine(client, change.before, subject, sleep)
+        case Alias():
+            put_alias(session.client("stepfunctions"), change, subject)
         case Rule():
             _put_rule(session.client("events"), change, subject, sleep)
         case Schedule():

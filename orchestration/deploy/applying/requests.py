@@ -49,7 +49,7 @@ def schedule_request(schedule: Schedule) -> dict[str, Any]:
     return {
         "Name": schedule.name,
         "GroupName": GROUP,
-        "Description": f"Starts {schedule.target_arn.rpartition(':')[2]}; made by orchestration.",
+        "Description": f"Starts {_name(schedule.target_arn)}; made by orchestration.",
         "ScheduleExpression": schedule.expression,
         "ScheduleExpressionTimezone": schedule.timezone,
         **{name: moment for name, moment in bounds.items() if moment is not None},
@@ -62,6 +62,11 @@ def schedule_request(schedule: Schedule) -> dict[str, Any]:
             "RetryPolicy": dict(schedule.retry),
         },
     }
+
+
+def _name(target_arn: str) -> str:
+    """Return the name of a state machine, with that of its alias: ``digits:live``."""
+    return target_arn.split(":", 6)[6]
 
 
 def rule_request(rule: Rule) -> dict[str, Any]:

@@ -14,9 +14,10 @@ KEPT: Final = 20
 """Versions of a state machine that stay; AWS keeps 1000 at the most, and deletes none itself."""
 
 
-def publish(client: Any, machine_arn: str) -> None:
-    """Publish what a state machine is now, unless it is a version already."""
-    client.publish_state_machine_version(stateMachineArn=machine_arn)
+def publish(client: Any, machine_arn: str) -> str:
+    """Publish what a state machine is now, unless it is a version already; return its ARN."""
+    published = client.publish_state_machine_version(stateMachineArn=machine_arn)
+    return str(published["stateMachineVersionArn"])
 
 
 def listed(client: Any, machine_arn: str) -> list[str]:

@@ -40,10 +40,11 @@ def desired(
         "StartRuns",
         names.machine_arn,
         {"scheduler.amazonaws.com": maker.schedules},
+        alias=names.alias,
     )
     made = schedule(
         names.schedule,
-        names.machine_arn,
+        names.start_arn,
         starter,
         expression(spec),
         timezone=spec.timezone,

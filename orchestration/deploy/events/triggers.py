@@ -58,10 +58,11 @@ def desired(
         "StartTriggeredRuns",
         names.machine_arn,
         {"events.amazonaws.com": maker.account.arn("events", f"rule/{names.trigger}")},
+        alias=names.alias,
     )
     target = Target(
         id="runs",
-        arn=names.machine_arn,
+        arn=names.start_arn,
         role_arn=role.arn,
         template=_template(workflow, spec, chosen),
     )

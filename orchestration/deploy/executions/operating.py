@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestration.backends import stepfunctions
 from orchestration.backends.stepfunctions.parameters import RUN
@@ -56,17 +56,23 @@ def start(
     account = Account.of(session)
     in_its_region(pipeline, account.region)
     machine = account.arn("states", f"stateMachine:{pipeline.name}")
+    alias = pipeline.alias()
+    starting = machine if alias is None else f"{machine}:{alias}"
     states = session.client("stepfunctions")
     given = dict(values) if run is None else {**values, RUN: run}
     name = {} if run is None else {"name": f"{run_token(run)}-1"}
     try:
-        deployed = json.loads(states.describe_state_machine(stateMachineArn=machine)["definition"])
+        deployed = states.describe_state_machine(stateMachineArn=machine)
         response = states.start_execution(
-            stateMachineArn=machine, input=json.dumps(given, ensure_ascii=False), **name
+            stateMachineArn=starting, input=json.dumps(given, ensure_ascii=False), **name
         )
+        if alias is not None:  # Which may lead to an older version.
+            arn = response["executionArn"]
+            deployed = states.describe_state_machine_for_execution(executionArn=arn)
     except states.exceptions.StateMachineDoesNotExist as error:
         raise StartError(
-            f"pipeline {pipeline.name} is not deployed to {account.id} in {account.region}; "
+            f"pipeline {pipeline.name} is not deployed to {account.id} in {account.region}"
+            f"{'' if alias is None else f' with alias {alias}'}; "
             "`orchestrate deploy step-functions` does that"
         ) from error
     except states.exceptions.ExecutionAlreadyExists as error:
@@ -79,8 +85,9 @@ def start(
     return Started(arn=response["executionArn"], warnings=_warnings(pipeline, deployed))
 
 
-def _warnings(pipeline: Pipeline, deployed: Mapping[str, object]) -> tuple[str, ...]:
-    if meaning(deployed) == meaning(stepfunctions.render(pipeline.lower())):
+def _warnings(pipeline: Pipeline, deployed: Mapping[str, Any]) -> tuple[str, ...]:
+    there = json.loads(deployed["definition"])
+    if meaning(there) == meaning(stepfunctions.render(pipeline.lower())):
         return ()
     return ("what is deployed is not what this pipeline says now; deploy it to run that",)
 

@@ -73,6 +73,8 @@ def _next(states: Any, last: Execution) -> int:
 
 
 def _check_definition(states: Any, last: Execution) -> None:
+    if last.version_arn:
+        return  # It is started by the same version, which never changes.
     then = states.describe_state_machine_for_execution(executionArn=last.arn)
     now = states.describe_state_machine(stateMachineArn=last.machine_arn)
     if meaning(json.loads(then["definition"])) != meaning(json.loads(now["definition"])):
@@ -93,10 +95,15 @@ def _started(states: Any, last: Execution, attempt: int) -> Rerun:
     # Two who start it at the same time start one execution: the name decides.
     try:
         response = states.start_execution(
-            stateMachineArn=last.machine_arn,
+            stateMachineArn=last.version_arn or last.machine_arn,
             name=f"{last.token}-{attempt}",
             input=json.dumps({**last.input, RUN: last.run, ATTEMPT: attempt}, ensure_ascii=False),
         )
     except states.exceptions.ExecutionAlreadyExists as error:
         raise StartError(f"attempt {attempt} at this run has been started already") from error
+    except states.exceptions.StateMachineDoesNotExist as error:
+        raise StartError(
+            f"version {last.version_arn.rpartition(':')[2]}, which execution {last.name} ran, does "
+            "not exist any more; start a new execution"
+        ) from error
     return Rerun(arn=response["executionArn"], attempt=attempt, run=last.run)

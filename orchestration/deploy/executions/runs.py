@@ -31,6 +31,8 @@ class Execution:
     status: str
     started: datetime
     input: Mapping[str, Any]
+    version_arn: str = ""
+    """The version that it runs; empty if it was started by the state machine itself."""
 
     @property
     def run(self) -> str:
@@ -79,6 +81,7 @@ def described(states: Any, arn: str) -> Execution:
         status=response["status"],
         started=response["startDate"],
         input=given,
+        version_arn=response.get("stateMachineVersionArn") or "",
     )
 
 

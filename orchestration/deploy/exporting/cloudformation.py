@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
+from orchestration.deploy.aliases.model import Alias
 from orchestration.deploy.applying import (
     machine_request,
     role_request,
@@ -30,10 +31,13 @@ MOST_INLINE_BYTES: Final = 51_200
 https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html"""
 MOST_BYTES: Final = 1_048_576
 """Of a template in S3, which the same page says."""
+VERSION: Final = "StateMachineVersion"
+"""The logical ID of the version that an alias leads to."""
 _TYPES: Final = {
     Role: ("AWS::IAM::Role", "Role"),
     LogGroup: ("AWS::Logs::LogGroup", "LogGroup"),
     StateMachine: ("AWS::StepFunctions::StateMachine", "StateMachine"),
+    Alias: ("AWS::StepFunctions::StateMachineAlias", "Alias"),
     Schedule: ("AWS::Scheduler::Schedule", "Schedule"),
     Rule: ("AWS::Events::Rule", "Rule"),
     Alarm: ("AWS::CloudWatch::Alarm", "Alarm"),
@@ -65,7 +69,11 @@ class Template:
 def template(export: Export, *, definitions: str | None = None) -> Template:
     """Render a template; its definitions lie below ``definitions`` in S3, if that is given."""
     writer = _Writer(export, _place(definitions))
-    resources = {writer.id(each): writer.resource(each) for each in export.resources}
+    resources: dict[str, Any] = {}
+    for each in export.resources:
+        if isinstance(each, Alias):
+            resources[VERSION] = writer.version(each)
+        resources[writer.id(each)] = writer.resource(each)
     machine = next(writer.id(each) for each in export.resources if isinstance(each, StateMachine))
     rules = dict(_rules(export))
     parameters = _parameters(export)
@@ -100,7 +108,7 @@ class _Writer:
         for each in export.resources:
             if isinstance(each, Role):
                 self._ids[each.arn] = {"Fn::GetAtt": [self.id(each), "Arn"]}
-            elif isinstance(each, StateMachine):
+            elif isinstance(each, StateMachine | Alias):
                 self._ids[each.arn] = {"Ref": self.id(each)}
             elif isinstance(each, LogGroup):
                 self._ids[f"{each.arn}:*"] = {"Fn::GetAtt": [self.id(each), "Arn"]}
@@ -121,6 +129,20 @@ class _Writer:
             "Properties": self._properties(resource),
         }
 
+    def version(self, alias: Alias) -> dict[str, Any]:
+        """Return the version that an alias leads to: another one for each revision.
+
+        Those before stay, to lead the alias back to.
+        """
+        machine = self._ids[alias.machine_arn]
+        revision = {"Fn::GetAtt": [machine["Ref"], "StateMachineRevisionId"]}
+        return {
+            "Type": "AWS::StepFunctions::StateMachineVersion",
+            "DeletionPolicy": "Retain",
+            "UpdateReplacePolicy": "Retain",
+            "Properties": {"StateMachineArn": machine, "StateMachineRevisionId": revision},
+        }
+
     def _properties(self, resource: Resource) -> dict[str, Any]:
         match resource:
             case Role():
@@ -135,6 +157,14 @@ class _Writer:
                 return {**self._written(resource.request()), "Dimensions": dimensions}
             case StateMachine():
                 return self._machine(resource)
+            case Alias():
+                return {
+                    "Name": resource.name,
+                    "Description": resource.description,
+                    "RoutingConfiguration": [
+                        {"StateMachineVersionArn": {"Ref": VERSION}, "Weight": 100}
+                    ],
+                }
             case Schedule():
                 request = schedule_request(resource)
                 target = request["Target"]

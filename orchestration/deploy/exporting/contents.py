@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from orchestration.catalog.partitions import partition_of
 from orchestration.deploy import other_accounts, own_role
 from orchestration.deploy.account import Account, refusal
+from orchestration.deploy.aliases.model import Alias
 from orchestration.deploy.comparing import difference
 from orchestration.deploy.composing import desired, names_of
 from orchestration.deploy.exporting.placeholders import ACCOUNT, REGION, Placeholders
@@ -25,7 +26,7 @@ from orchestration.expressions import Json
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
 
-Resource: TypeAlias = Role | LogGroup | StateMachine | Schedule | Rule | Alarm
+Resource: TypeAlias = Role | LogGroup | StateMachine | Alias | Schedule | Rule | Alarm
 _OWNER: Final = re.compile(r"arn:[\w-]+:iam::(\d{12}):role/")
 _REGION: Final = r"[a-z]{2,4}(?:-[a-z]+)+-\d"
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, assert_never
 
+from orchestration.deploy.aliases.model import Alias
 from orchestration.deploy.applying import (
     machine_request,
     role_request,
@@ -31,6 +32,7 @@ _TYPES: Final = {
     Role: "aws_iam_role",
     LogGroup: "aws_cloudwatch_log_group",
     StateMachine: "aws_sfn_state_machine",
+    Alias: "aws_sfn_alias",
     Schedule: "aws_scheduler_schedule",
     Rule: "aws_cloudwatch_event_rule",
     Alarm: "aws_cloudwatch_metric_alarm",
@@ -74,8 +76,9 @@ class _Writer:
         self._addresses = {
             each.arn: self.address(each)
             for each in export.resources
-            if isinstance(each, Role | LogGroup | StateMachine)
+            if isinstance(each, Role | LogGroup | StateMachine | Alias)
         }
+        self._versioned = {e.machine_arn for e in export.resources if isinstance(e, Alias)}
         self._first = next(each for each in export.resources if isinstance(each, StateMachine))
 
     def address(self, resource: Resource) -> str:
@@ -98,6 +101,8 @@ class _Writer:
                 yield kind, label, self._alarm(resource)
             case StateMachine():
                 yield kind, label, self._machine(resource)
+            case Alias():
+                yield kind, label, self._alias(resource)
             case Schedule():
                 yield kind, label, self._schedule(resource)
             case Rule():
@@ -134,11 +139,20 @@ class _Writer:
             "role_arn": self._arn(request["roleArn"]),
             "definition": self._text(request["definition"]),
             "tags": {tag["key"]: self._text(tag["value"]) for tag in request["tags"]},
+            **({"publish": True} if machine.arn in self._versioned else {}),
             **self._monitoring(machine),
             **self._after(request["roleArn"]),
         }
         conditions = list(_conditions(self._export)) if machine is self._first else []
         return {**written, **({"lifecycle": {"precondition": conditions}} if conditions else {})}
+
+    def _alias(self, alias: Alias) -> dict[str, Any]:
+        version = f"${{{self._addresses[alias.machine_arn]}.state_machine_version_arn}}"
+        return {
+            "name": alias.name,
+            "description": alias.description,
+            "routing_configuration": [{"state_machine_version_arn": version, "weight": 100}],
+        }
 
     def _monitoring(self, machine: StateMachine) -> dict[str, Any]:
         written: dict[str, Any] = {}

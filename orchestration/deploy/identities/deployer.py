@@ -52,6 +52,14 @@ _MADE: Final = {
     ),
     "alarm": ("cloudwatch:PutMetricAlarm", "cloudwatch:TagResource"),
 }
+_ALIASES: Final = {
+    "Read": ("states:DescribeStateMachineAlias", "states:ListStateMachineAliases"),
+    "Make": (
+        "states:CreateStateMachineAlias",
+        "states:DeleteStateMachineAlias",
+        "states:UpdateStateMachineAlias",
+    ),
+}
 _REMOVED: Final = {
     "role": ("iam:DeleteRole", "iam:DeleteRolePolicy"),
     "state machine": ("states:DeleteStateMachine",),
@@ -68,6 +76,7 @@ def deployer(desired: Desired, names: Names, workflow: Workflow, account: Accoun
         found = Statement("FindLogGroups", frozenset(["logs:DescribeLogGroups"]), frozenset("*"))
         needed.append(found.by("logging"))
         needed += _log_group(desired.log_group)
+    needed += _aliases(desired)
     if desired.alarms:
         watched = frozenset(alarm.arn for alarm in desired.alarms)
         for verb, actions in (("Read", _READ["alarm"]), ("Make", _MADE["alarm"])):
@@ -84,6 +93,15 @@ def deployer(desired: Desired, names: Names, workflow: Workflow, account: Accoun
                 sid = f"{verb}{kind.title().replace(' ', '')}s"
                 needed.append(Statement(sid, frozenset(table[kind]), frozenset([arn])).by(what))
     return identity("deployer", "whoever runs orchestrate deploy", needed)
+
+
+def _aliases(desired: Desired) -> Iterator[Statement]:
+    """Yield what reading and making an alias needs: IAM asks for the state machine."""
+    if desired.alias is not None:
+        arns = frozenset([desired.machine.arn])
+        for verb, actions in _ALIASES.items():
+            statement = Statement(f"{verb}Aliases", frozenset(actions), arns)
+            yield statement.by(f"alias {desired.alias.name}")
 
 
 def _log_group(group: LogGroup) -> Iterator[Statement]:

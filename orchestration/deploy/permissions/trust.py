@@ -8,7 +8,7 @@ from typing import Any
 from orchestration.deploy.account import Account
 
 
-def trust(account: Account, services: Mapping[str, str]) -> dict[str, Any]:
+def trust(account: Account, services: Mapping[str, str | list[str]]) -> dict[str, Any]:
     """Let services assume a role, each for resources of this account only.
 
     ``services`` are patterns of the ARNs for which each may, by the service's principal:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from orchestration.catalog.partitions import partition_of
 from orchestration.errors import Problem
@@ -53,6 +53,13 @@ class LoggingOptions(Model):
     """Days after which records expire; ``null``: never."""
 
 
+class AliasOptions(Model):
+    """The alias of the state machine that starts runs."""
+
+    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,79}$")
+    """Its name: ``live``, say."""
+
+
 class AlarmOptions(Model):
     """Alarms of CloudWatch on executions that failed, timed out or were aborted."""
 
@@ -75,6 +82,10 @@ class StepFunctionsOptions(Model):
 
     alarms: AlarmOptions | None = None
     """Makes an alarm of CloudWatch on each metric of executions that did not succeed."""
+
+    alias: AliasOptions | None = None
+    """Starts runs by an alias of the state machine, which leads to the version that was deployed
+    last; by default they are started by the state machine itself."""
 
     def misplaced(self, region: str | None) -> Iterator[Problem]:
         """Yield the role if it is not in the partition of the pipeline's region."""
