@@ -71,11 +71,7 @@ def _apply(change: Change, session: Clients, sleep: Sleep) -> None:
         case Alarm():
             put_alarm(session.client("cloudwatch"), change, subject)
         case StateMachine():
-            client = session.client("stepfunctions")
-            if change.after is None:
-                client.delete_state_machine(stateMachineArn=subject.arn)
-            else:
-                _put_machine(client, change.before, subject, sleep)
+            _put_machine(session.client("stepfunctions"), change, subject, sleep)
         case Alias():
             put_alias(session.client("stepfunctions"), change, subject)
         case Rule():
@@ -109,9 +105,12 @@ def _delete_role(client: Any, role: Role) -> None:
     unless("NoSuchEntity", client.delete_role, RoleName=role.name)
 
 
-def _put_machine(client: Any, before: object, machine: StateMachine, sleep: Sleep) -> None:
+def _put_machine(client: Any, change: Change, machine: StateMachine, sleep: Sleep) -> None:
+    if change.after is None:
+        client.delete_state_machine(stateMachineArn=machine.arn)
+        return
     request = {**machine_request(machine), "publish": True}
-    old = before if isinstance(before, StateMachine) else None
+    old = change.before if isinstance(change.before, StateMachine) else None
     if old is None and once_known(
         sleep, "StateMachineAlreadyExists", client.create_state_machine, **request
     ):

@@ -65,13 +65,16 @@ def lustre(_: Path) -> Case:
 
 
 def events(_: Path) -> Case:
-    """A trigger, whose template has braces, and messages."""
+    """A trigger, whose template has braces, messages, and an alias that starts runs."""
     trigger = {
         "s3": {"bucket": "incoming", "prefix": "new/"},
         "parameters": {"data": {"event": "object_uri"}},
     }
     notify = {"on_failure": {"sns_topic": TOPIC}, "on_success": {"sns_topic": TOPIC}}
-    pipeline = pipelines.copying(name="events", trigger=trigger, notify=notify)
+    options = {"alias": {"name": "live"}}
+    pipeline = pipelines.copying(
+        name="events", trigger=trigger, notify=notify, step_functions=options
+    )
     values = {name: value for name, value in pipelines.PARAMETERS.items() if name != "data"}
     given = {name: value for name, value in GIVEN.items() if name != "data"}
     return Case(pipeline=pipeline, given=given, values=values)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestration.deploy import Role, Rule, Schedule, StateMachine, Target
+from orchestration.deploy.aliases.model import Alias, Route
 from orchestration.deploy.exporting.placeholders import snake
 from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import OFF, Logging, LogGroup
 from orchestration.notices import Template
 
-Resource = Alarm | LogGroup | Role | Rule | Schedule | StateMachine
+Resource = Alarm | Alias | LogGroup | Role | Rule | Schedule | StateMachine
 _SUB = re.compile(r"\$\{(!?)([^}]*)\}")
 _TERRAFORM = re.compile(r"\$\$\{|%%\{|\$\{([^}]*)\}")
 
@@ -39,8 +40,14 @@ def cloudformation(template: Mapping[str, Any], values: Mapping[str, str]) -> li
 
     def resolved(value: Any) -> Any:
         match value:
+            case {"Ref": "StateMachineVersion"}:
+                return f"{arn('StateMachine')}:1"  # The first that is published.
+            case {"Ref": id} if resources.get(id, {}).get("Type", "").endswith("Alias"):
+                return f"{arn('StateMachine')}:{resources[id]['Properties']['Name']}"
             case {"Ref": id}:
                 return values[id] if id in values else arn(id)
+            case {"Fn::GetAtt": ["StateMachine", "StateMachineRevisionId"]}:
+                return None
             case {"Fn::GetAtt": [id, "Arn"]}:
                 return f"{arn(id)}:*" if ":log-group:" in arn(id) else arn(id)
             case {"Fn::Sub": str() as text}:
@@ -59,6 +66,7 @@ def cloudformation(template: Mapping[str, Any], values: Mapping[str, str]) -> li
     return [
         _from_cloudformation(each["Type"], resolved(each["Properties"]), arn, id)
         for id, each in resources.items()
+        if not each["Type"].endswith("Version")
     ]
 
 
@@ -85,6 +93,12 @@ def _from_cloudformation(kind: str, found: Mapping[str, Any], arn: Any, id: str)
                 logging=_logging(found.get("LoggingConfiguration")),
                 tracing=found.get("TracingConfiguration", {"Enabled": False})["Enabled"],
             )
+        case "AWS::StepFunctions::StateMachineAlias":
+            return _alias(
+                found["Name"],
+                found["Description"],
+                [(e["StateMachineVersionArn"], e["Weight"]) for e in found["RoutingConfiguration"]],
+            )
         case "AWS::CloudWatch::Alarm":
             return Alarm.of({**found, "AlarmArn": ""}, tags)
         case "AWS::Logs::LogGroup":
@@ -104,6 +118,19 @@ def _from_cloudformation(kind: str, found: Mapping[str, Any], arn: Any, id: str)
                 state=found["State"],
             )
     raise AssertionError(kind)
+
+
+def _alias(name: str, description: str, routes: Sequence[tuple[str, int]]) -> Alias:
+    machine_arn = routes[0][0].rpartition(":")[0]
+    return Alias(
+        name=name,
+        machine_arn=machine_arn,
+        description=description,
+        routes=tuple(
+            Route(weight=weight, version=int(arn.removeprefix(f"{machine_arn}:")))
+            for arn, weight in routes
+        ),
+    )
 
 
 def _logging(found: Mapping[str, Any] | None) -> Logging:
@@ -165,6 +192,14 @@ def terraform_known(configuration: Mapping[str, Any], values: Mapping[str, str])
     for kind, label, prefix in _named(configuration, values):
         name = template_text(configuration["resource"][kind][label]["name"], known)
         known |= {f"{kind}.{label}.name": name, f"{kind}.{label}.arn": prefix + name}
+    resources = configuration["resource"]
+    for label, alias in resources.get("aws_sfn_alias", {}).items():
+        [machine] = [
+            m for m, block in resources["aws_sfn_state_machine"].items() if "publish" in block
+        ]
+        arn = known[f"aws_sfn_state_machine.{machine}.arn"]
+        known[f"aws_sfn_state_machine.{machine}.state_machine_version_arn"] = f"{arn}:1"
+        known[f"aws_sfn_alias.{label}.arn"] = f"{arn}:{alias['name']}"
     return known
 
 
@@ -235,6 +270,10 @@ def from_terraform(blocks: Mapping[str, Any], known: Mapping[str, str]) -> Itera
             logging=_terraform_logging(found.get("logging_configuration")),
             tracing=found.get("tracing_configuration", {"enabled": False})["enabled"],
         )
+    for found in blocks.get("aws_sfn_alias", {}).values():
+        routes = found["routing_configuration"]
+        weighted = [(each["state_machine_version_arn"], each["weight"]) for each in routes]
+        yield _alias(found["name"], found["description"], weighted)
     for label, found in blocks.get("aws_cloudwatch_log_group", {}).items():
         yield LogGroup(
             name=found["name"],

@@ -51,8 +51,10 @@ ARGUMENTS: Mapping[str, tuple[set[str], set[str]]] = {
     "aws_cloudwatch_log_group": (set(), {"name", "retention_in_days", "skip_destroy", "tags"}),
     "aws_sfn_state_machine": (
         {"definition", "role_arn"},
-        {"name", "type", "tags", "logging_configuration", "tracing_configuration"},
+        {"name", "type", "tags", "publish", "logging_configuration", "tracing_configuration"},
     ),
+    "aws_sfn_alias": ({"name", "routing_configuration"}, {"description"}),
+    "aws_sfn_alias.routing_configuration": ({"state_machine_version_arn", "weight"}, set()),
     "aws_sfn_state_machine.logging_configuration": (
         set(),
         {"level", "include_execution_data", "log_destination"},

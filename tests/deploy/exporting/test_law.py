@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 PLACE = {"AWS::AccountId": ACCOUNT, "AWS::Region": REGION}
 STACK = {**PLACE, **VALUES, "Subnet": "subnet-0123456789abcdef0"}
-KINDS = ("Alarm", "LogGroup", "Role", "Rule", "Schedule", "StateMachine")
+KINDS = ("Alarm", "Alias", "LogGroup", "Role", "Rule", "Schedule", "StateMachine")
 
 
 @pytest.fixture(scope="module")

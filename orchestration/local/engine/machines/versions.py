@@ -8,7 +8,8 @@ module.
 
 Texts and orders are those recorded by LocalStack's tests on AWS (``test_sfn_api_versioning`` and
 ``test_sfn_api_aliasing``, ``.snapshot.json``). Not recorded, and assumed: that each update which
-changes something makes a revision, and what is said of a version that does not exist.
+changes something makes a revision, what is said of a version that does not exist, and that the
+context of an execution names what started it, which is harder for a definition than the other way.
 https://docs.aws.amazon.com/step-functions/latest/dg/concepts-cd-aliasing-versioning.html
 """
 
@@ -24,6 +25,7 @@ from typing import Any, Final
 from moto.core.responses import ActionResult, EmptyResult
 from moto.stepfunctions.exceptions import InvalidArn, StateMachineDoesNotExist
 from moto.stepfunctions.models import StateMachine, StateMachineVersion, StepFunctionBackend
+from moto.stepfunctions.parser.backend.execution import Execution
 from moto.stepfunctions.parser.models import StepFunctionsParserBackend
 from moto.stepfunctions.responses import StepFunctionResponse
 
@@ -185,6 +187,15 @@ def _describe_execution(method: Callable[..., Any]) -> Callable[..., Any]:
     return describe_execution
 
 
+def _context(method: Callable[..., Any]) -> Callable[..., Any]:
+    def get_start_state_machine_details(self: Any) -> Any:
+        details, by = method(self), started_by(self)
+        details.arn = by.get("stateMachineAliasArn", by.get("stateMachineVersionArn", details.arn))
+        return details
+
+    return get_start_state_machine_details
+
+
 def _with_revision(method: Callable[..., Any]) -> Callable[..., Any]:
     def answer(self: Any) -> Any:
         answered = method(self)
@@ -255,6 +266,8 @@ def install() -> None:
     for operation, around in (("update_state_machine", _update), ("start_execution", _start)):
         stock = getattr(StepFunctionsParserBackend, operation)
         replace(StepFunctionsParserBackend, operation, around(stock))
+    stock = Execution.get_start_state_machine_details
+    replace(Execution, "get_start_state_machine_details", _context(stock))
     for operation, around in (
         ("list_executions", _list_executions),
         ("describe_execution", _describe_execution),

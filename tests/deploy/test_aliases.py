@@ -1,0 +1,262 @@
+"""Runs are started by an alias, which leads to the version that was deployed last."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration import Pipeline
+from orchestration.cleanup import MACHINE as OF_MACHINE
+from orchestration.deploy import (
+    Deployment,
+    destruction,
+    readable,
+    rerun,
+    rollback,
+    step_functions,
+)
+from orchestration.deploy.aliases.model import ALIAS
+from orchestration.deploy.executions import start, stop
+from orchestration.errors import DeployError, StartError
+from orchestration.local import EmbeddedAws
+from tests.deploy import pipelines
+from tests.deploy.pipelines import ACCOUNT, SLEEPING
+from tests.deploy.test_destroying import CutOff, Cutting
+from tests.local.conftest import ROLE, wait
+
+pytestmark = pytest.mark.slow  # starts the embedded AWS
+
+MACHINE = ACCOUNT.arn("states", "stateMachine:copying")
+PARAMETERS = {"bucket": "workspace", "role": ROLE}
+NIGHTLY = {"cron": "30 6 * * *"}
+OBJECTS = {"s3": {"bucket": "incoming"}, "parameters": {"data": {"event": "object_uri"}}}
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Iterator[EmbeddedAws]:
+    with EmbeddedAws(time_scale=0.003, enforce_iam=True) as aws:
+        s3 = aws.client("s3")
+        for bucket in ("workspace", "incoming"):
+            s3.create_bucket(Bucket=bucket)
+        s3.put_bucket_notification_configuration(
+            Bucket="incoming", NotificationConfiguration={"EventBridgeConfiguration": {}}
+        )
+        aws.provide(roles=[ROLE])
+        yield aws
+
+
+@pytest.fixture
+def aws(embedded: EmbeddedAws) -> Iterator[EmbeddedAws]:
+    yield embedded
+    destruction("copying", session=embedded).apply(stop=True, sleep=lambda _: None)
+
+
+def pipeline(description: str, alias: str | None = "live", **fields: Any) -> Pipeline:
+    options = {} if alias is None else {"step_functions": {"alias": {"name": alias}}}
+    return pipelines.copying(description=description, **options, **fields)
+
+
+def deploy(session: Any, description: str, alias: str | None = "live", **fields: Any) -> Deployment:
+    made = pipeline(description, alias, **fields)
+    given = {**PARAMETERS, "data": "s3://incoming/set"}
+    return step_functions(made, session=session, parameters=given, sleep=lambda _: None)
+
+
+def summaries(deployment: Deployment) -> list[str]:
+    kinds = ("alias", "state machine", "schedule", "rule")
+    return [each.summary for each in deployment.changes if each.resource in kinds]
+
+
+def routes(aws: EmbeddedAws) -> dict[str, dict[int, int]]:
+    """Each alias of the state machine: versions and their weights."""
+    states = aws.client("stepfunctions")
+    listed = states.list_state_machine_aliases(stateMachineArn=MACHINE)["stateMachineAliases"]
+    found = {}
+    for each in listed:
+        alias = states.describe_state_machine_alias(
+            stateMachineAliasArn=each["stateMachineAliasArn"]
+        )
+        found[alias["name"]] = {
+            int(route["stateMachineVersionArn"].rpartition(":")[2]): route["weight"]
+            for route in alias["routingConfiguration"]
+        }
+    return found
+
+
+def tags(aws: EmbeddedAws) -> dict[str, str]:
+    listed = aws.client("stepfunctions").list_tags_for_resource(resourceArn=MACHINE)["tags"]
+    return {tag["key"]: tag["value"] for tag in listed}
+
+
+def target(aws: EmbeddedAws) -> str:
+    return str(aws.client("scheduler").get_schedule(Name="copying")["Target"]["Arn"])
+
+
+def test_each_deployment_moves_the_alias_to_its_version(aws: EmbeddedAws) -> None:
+    first = deploy(aws, "First.", schedule=NIGHTLY)
+    assert summaries(first) == [
+        "create state machine copying",
+        "create alias live",
+        "create schedule copying",
+    ]
+    assert (routes(aws), target(aws)) == ({"live": {1: 100}}, f"{MACHINE}:live")
+    assert first.state_machine_arn == f"{MACHINE}:live"
+    assert deploy(aws, "First.", schedule=NIGHTLY).changes == ()
+    second = deploy(aws, "Second.", schedule=NIGHTLY)
+    assert summaries(second) == [
+        "update state machine copying: definition",
+        "update alias live: weights",
+    ]
+    assert readable(second.changes[-1]) == [
+        "- weights.version 1: 100",
+        "+ weights.the new version: 100",
+    ]
+    assert routes(aws) == {"live": {2: 100}}
+
+
+def test_another_name_moves_what_starts_runs_and_none_removes_the_alias(aws: EmbeddedAws) -> None:
+    deploy(aws, "First.", schedule=NIGHTLY)
+    renamed = deploy(aws, "First.", "prod", schedule=NIGHTLY)
+    assert summaries(renamed) == [
+        "update state machine copying: tags",
+        "create alias prod",
+        "update schedule copying: target",
+        "delete alias live",
+    ]
+    assert (routes(aws), target(aws)) == ({"prod": {1: 100}}, f"{MACHINE}:prod")
+    removed = deploy(aws, "First.", None, schedule=NIGHTLY)
+    assert summaries(removed)[-2:] == ["update schedule copying: target", "delete alias prod"]
+    assert (routes(aws), target(aws), ALIAS in tags(aws)) == ({}, MACHINE, False)
+    assert deploy(aws, "First.", None, schedule=NIGHTLY).changes == ()
+
+
+def test_an_alias_that_is_cut_off_at_each_call_is_finished_by_the_next_deployment(
+    aws: EmbeddedAws,
+) -> None:
+    cutting = Cutting(aws)
+    for description, alias, expected in (
+        ("First.", "live", {"live": {1: 100}}),
+        ("Second.", "live", {"live": {2: 100}}),
+        ("Third.", "prod", {"prod": {3: 100}}),
+        ("Third.", None, {}),
+    ):
+        for _ in range(30):
+            try:
+                deploy(cutting, description, alias, schedule=NIGHTLY)
+            except CutOff:
+                continue
+            break
+        assert routes(aws) == expected
+        assert target(aws) == ":".join([MACHINE, *([alias] if alias else [])])
+    cutting.release()
+    assert ALIAS not in tags(aws)
+    aliased = [call for call in cutting.made if call.endswith("Alias")]
+    assert aliased == [
+        "CreateStateMachineAlias",
+        "UpdateStateMachineAlias",
+        "CreateStateMachineAlias",
+        "DeleteStateMachineAlias",
+        "DeleteStateMachineAlias",
+    ]
+
+
+def test_a_rollback_leads_the_alias_back_until_the_next_deployment(aws: EmbeddedAws) -> None:
+    for description in ("First.", "Second.", "Third."):
+        deploy(aws, description)
+    for expected in (2, 1):
+        found = rollback("copying", session=aws)
+        assert found.change.summary == "update alias live: weights"
+        found.apply()
+        assert routes(aws) == {"live": {expected: 100}}
+    with pytest.raises(DeployError, match="version 1 is the oldest of copying that is kept"):
+        rollback("copying", session=aws)
+    begun = start(pipeline("Third."), {**PARAMETERS, "data": "s3://incoming/set"}, session=aws)
+    assert comment(aws, begun.arn).startswith("First.")
+    assert summaries(deploy(aws, "Third.")) == ["update alias live: weights"]
+    assert routes(aws) == {"live": {3: 100}}
+    rollback("copying", session=aws, version=1).apply()
+    assert routes(aws) == {"live": {1: 100}}
+
+
+def comment(aws: EmbeddedAws, execution: str) -> str:
+    """What the definition of an execution says that it is."""
+    found = aws.client("stepfunctions").describe_state_machine_for_execution(executionArn=execution)
+    return str(json.loads(found["definition"])["Comment"])
+
+
+def test_an_alias_of_somebody_else_is_taken_over_only_on_request(aws: EmbeddedAws) -> None:
+    deploy(aws, "First.", None)
+    only = [{"stateMachineVersionArn": f"{MACHINE}:1", "weight": 100}]
+    states = aws.client("stepfunctions")
+    for name in ("live", "mine"):
+        states.create_state_machine_alias(name=name, routingConfiguration=only)
+    with pytest.raises(DeployError, match="alias live of state machine copying exists and is not"):
+        deploy(aws, "Second.")
+    step_functions(
+        pipeline("Second."),
+        session=aws,
+        parameters={**PARAMETERS, "data": "s3://incoming/set"},
+        adopt=True,
+    )
+    assert routes(aws) == {"live": {2: 100}, "mine": {1: 100}}
+    # What was not made here stays, until its state machine goes.
+    deploy(aws, "Second.", None)
+    assert routes(aws) == {"mine": {1: 100}}
+
+
+def test_events_start_runs_by_the_alias_and_their_role_allows_no_other_way(
+    aws: EmbeddedAws,
+) -> None:
+    made = pipeline("First.", trigger=OBJECTS)
+    step_functions(made, session=aws, parameters=PARAMETERS, sleep=lambda _: None)
+    aws.client("s3").put_object(Bucket="incoming", Key="new/1", Body=b"1")
+    states = aws.client("stepfunctions")
+
+    def runs() -> list[dict[str, Any]]:
+        return list(states.list_executions(stateMachineArn=MACHINE)["executions"])
+
+    [run] = wait(runs, lambda found: bool(found))
+    assert run["stateMachineAliasArn"] == f"{MACHINE}:live"
+    assert run["stateMachineVersionArn"] == f"{MACHINE}:1"
+    starter = aws.acting_as(ACCOUNT.role_arn("copying-us-east-1-trigger")).client("stepfunctions")
+    for arn in (MACHINE, f"{MACHINE}:1"):
+        with pytest.raises(starter.exceptions.ClientError, match="not authorized to perform"):
+            starter.start_execution(stateMachineArn=arn, input="{}")
+
+
+def test_what_runs_make_is_the_state_machines_whatever_their_context_says(
+    embedded: EmbeddedAws, tmp_path: Path
+) -> None:
+    """The embedded AWS puts the alias that started a run into its context; AWS may do either."""
+    path = tmp_path / "sleeping.yaml"
+    path.write_text(f"{SLEEPING}step_functions: {{alias: {{name: live}}}}\n")
+    sleeping = Pipeline.load(path)
+    given = {**PARAMETERS, "seconds": "600"}
+    with pytest.raises(StartError, match=r"sleeping is not deployed to .* with alias live"):
+        start(sleeping, given, session=embedded)
+    step_functions(sleeping, session=embedded, parameters=PARAMETERS, sleep=lambda _: None)
+    begun = start(sleeping, given, session=embedded)
+    states, sagemaker = embedded.client("stepfunctions"), embedded.client("sagemaker")
+    machine = ACCOUNT.arn("states", "stateMachine:sleeping")
+    states.start_execution(stateMachineArn=machine, input=json.dumps(given))
+    wait(lambda: of_machine(sagemaker, machine), lambda found: len(found) == 2)
+    # The companion finds by that what it stops.
+    stop(begun.arn, session=embedded)
+    wait(lambda: of_machine(sagemaker, machine), lambda found: len(found) == 1)
+    again = states.describe_execution(executionArn=rerun(begun.arn, session=embedded).arn)
+    assert again["stateMachineVersionArn"] == f"{machine}:1"
+    destruction("sleeping", session=embedded).apply(stop=True, sleep=lambda _: None)
+
+
+def of_machine(sagemaker: Any, machine: str) -> list[str]:
+    """The jobs that are marked as those of a state machine."""
+    found = []
+    for job in sagemaker.list_training_jobs(StatusEquals="InProgress")["TrainingJobSummaries"]:
+        listed = sagemaker.list_tags(ResourceArn=job["TrainingJobArn"])["Tags"]
+        if {"Key": OF_MACHINE, "Value": machine} in listed:
+            found.append(job["TrainingJobName"])
+    return found
