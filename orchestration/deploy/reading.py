@@ -83,7 +83,8 @@ def _found(call: Callable[..., Any], absent: str, **request: Any) -> Any:
             "iam:GetRole, iam:GetRolePolicy, scheduler:GetSchedule, events:DescribeRule, "
             "events:ListTargetsByRule, s3:ListBucket, and logs:DescribeLogGroups and "
             "logs:ListTagsForResource for logging, and "
-            "cloudwatch:DescribeAlarms and cloudwatch:ListTagsForResource for alarms"
+            "cloudwatch:DescribeAlarms and cloudwatch:ListTagsForResource for alarms, and "
+            "states:ListStateMachineAliases for an alias"
         ) from error
 
 

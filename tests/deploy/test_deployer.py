@@ -36,7 +36,7 @@ def allow(aws: EmbeddedAws, policy: dict[str, Any]) -> None:
 
 def test_a_deployer_needs_its_whole_policy_and_nothing_more(tmp_path: Path) -> None:
     code = pipelines.source_folder(tmp_path)
-    logged = {"logging": {"retention_days": None}}
+    logged = {"logging": {"retention_days": None}, "alias": {"name": "live"}}
     scheduled = pipelines.digits(code, schedule=SCHEDULED, step_functions=logged)
     plain = pipelines.digits(code)
     policies = [deployer(pipeline).policy for pipeline in (scheduled, plain)]

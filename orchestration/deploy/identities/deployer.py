@@ -52,14 +52,14 @@ _MADE: Final = {
     ),
     "alarm": ("cloudwatch:PutMetricAlarm", "cloudwatch:TagResource"),
 }
-_ALIASES: Final = {
-    "Read": ("states:DescribeStateMachineAlias", "states:ListStateMachineAliases"),
-    "Make": (
-        "states:CreateStateMachineAlias",
-        "states:DeleteStateMachineAlias",
-        "states:UpdateStateMachineAlias",
-    ),
-}
+_ALIASES: Final = (
+    "states:DeleteStateMachineAlias",
+    "states:DescribeStateMachineAlias",
+    "states:ListStateMachineAliases",
+    "states:UntagResource",
+)
+"""Reading and removing an alias, which a pipeline may have had."""
+_ALIASED: Final = ("states:CreateStateMachineAlias", "states:UpdateStateMachineAlias")
 _REMOVED: Final = {
     "role": ("iam:DeleteRole", "iam:DeleteRolePolicy"),
     "state machine": ("states:DeleteStateMachine",),
@@ -96,12 +96,12 @@ def deployer(desired: Desired, names: Names, workflow: Workflow, account: Accoun
 
 
 def _aliases(desired: Desired) -> Iterator[Statement]:
-    """Yield what reading and making an alias needs: IAM asks for the state machine."""
+    """Yield what an alias needs: IAM asks for the state machine."""
+    arns = frozenset([desired.machine.arn])
+    what = f"state machine {desired.machine.name}"
+    yield Statement("RemoveAliases", frozenset(_ALIASES), arns).by(what)
     if desired.alias is not None:
-        arns = frozenset([desired.machine.arn])
-        for verb, actions in _ALIASES.items():
-            statement = Statement(f"{verb}Aliases", frozenset(actions), arns)
-            yield statement.by(f"alias {desired.alias.name}")
+        yield Statement("MakeAliases", frozenset(_ALIASED), arns).by(f"alias {desired.alias.name}")
 
 
 def _log_group(group: LogGroup) -> Iterator[Statement]:

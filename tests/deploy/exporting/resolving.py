@@ -40,14 +40,8 @@ def cloudformation(template: Mapping[str, Any], values: Mapping[str, str]) -> li
 
     def resolved(value: Any) -> Any:
         match value:
-            case {"Ref": "StateMachineVersion"}:
-                return f"{arn('StateMachine')}:1"  # The first that is published.
-            case {"Ref": id} if resources.get(id, {}).get("Type", "").endswith("Alias"):
-                return f"{arn('StateMachine')}:{resources[id]['Properties']['Name']}"
             case {"Ref": id}:
                 return values[id] if id in values else arn(id)
-            case {"Fn::GetAtt": ["StateMachine", "StateMachineRevisionId"]}:
-                return None
             case {"Fn::GetAtt": [id, "Arn"]}:
                 return f"{arn(id)}:*" if ":log-group:" in arn(id) else arn(id)
             case {"Fn::Sub": str() as text}:
@@ -59,6 +53,7 @@ def cloudformation(template: Mapping[str, Any], values: Mapping[str, str]) -> li
             case _:
                 return value
 
+    values = {**values, **_qualified(resources, resolved({"Ref": "StateMachine"}))}
     for rule in template.get("Rules", {}).values():
         for assertion in rule["Assertions"]:
             one, other = assertion["Assert"]["Fn::Equals"]
@@ -68,6 +63,16 @@ def cloudformation(template: Mapping[str, Any], values: Mapping[str, str]) -> li
         for id, each in resources.items()
         if not each["Type"].endswith("Version")
     ]
+
+
+def _qualified(resources: Mapping[str, Any], machine_arn: str) -> dict[str, str]:
+    """The ARNs of the alias and the version of the state machine, which is the first."""
+    ends = {
+        id: each["Properties"].get("Name", "1")
+        for id, each in resources.items()
+        if each["Type"].endswith(("StateMachineAlias", "StateMachineVersion"))
+    }
+    return {id: f"{machine_arn}:{end}" for id, end in ends.items()}
 
 
 def _from_cloudformation(kind: str, found: Mapping[str, Any], arn: Any, id: str) -> Resource:

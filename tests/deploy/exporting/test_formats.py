@@ -211,7 +211,8 @@ def check(path: str, arguments: Mapping[str, Any]) -> None:
     assert required <= given <= required | optional, path
     for name, value in arguments.items():
         if f"{path}.{name}" in ARGUMENTS:
-            check(f"{path}.{name}", value)
+            for block in value if isinstance(value, list) else [value]:
+                check(f"{path}.{name}", block)
 
 
 def depended(resources: Mapping[str, Any]) -> list[str]:
