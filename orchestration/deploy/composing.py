@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestration.backends import stepfunctions
@@ -49,12 +48,10 @@ def desired(
     """
     in_its_region(pipeline, account.region)
     workflow = pipeline.lower()
-    specs = workflow.parameters
-    chosen = read(specs, parameters or {})
+    chosen = read(workflow.parameters, parameters or {})
     _check(pipeline, workflow, account, chosen, unrestricted)
     definition = stepfunctions.render(workflow)
-    alias = workflow.alias or ""
-    names = replace(names_of(pipeline.name, account, role_name=role_name), alias=alias)
+    names = names_of(pipeline.name, account, role_name=role_name, alias=workflow.alias or "")
     tags = {**pipeline.tags, OWNER: pipeline.name}
     maker = Maker(account=account, tags=tags)
     runs = runs_of(workflow, chosen, unrestricted)
@@ -66,13 +63,13 @@ def desired(
         more=monitoring.statements(pipeline),
     )
     group = monitoring.log_group(pipeline, account, tags)
-    role = maker.machine(names.role, policy, names.machine_arn, qualified=bool(alias))
+    role = maker.machine(names.role, policy, names.machine_arn, qualified=bool(names.alias))
     machine = StateMachine(
         name=pipeline.name,
         arn=names.machine_arn,
         definition=definition,
         role_arn=role.arn,
-        tags={**tags, ALIAS: alias} if alias else tags,
+        tags=tags | ({ALIAS: names.alias} if names.alias else {}),
     )
     starter, scheduled = schedules.desired(workflow, names, chosen, maker)
     triggered = triggers.desired(workflow, names, chosen, maker)
@@ -92,11 +89,13 @@ def desired(
         transfer_role=transfers.desired(workflow, maker, runs),
         batch_role=batch_copies.desired(workflow, maker, runs),
         foreign=other_accounts.sources(workflow, account, runs),
-        alias=Alias(name=alias, machine_arn=machine.arn) if alias else None,
+        alias=Alias(name=names.alias, machine_arn=machine.arn) if names.alias else None,
     )
 
 
-def names_of(pipeline: str, account: Account, *, role_name: str | None = None) -> Names:
+def names_of(
+    pipeline: str, account: Account, *, role_name: str | None = None, alias: str = ""
+) -> Names:
     """Name the resources of a pipeline with this name; names of roles include the region."""
     return Names(
         machine_arn=account.arn("states", f"stateMachine:{pipeline}"),
@@ -111,6 +110,7 @@ def names_of(pipeline: str, account: Account, *, role_name: str | None = None) -
         batch_role=batch_copies.name(pipeline, account),
         log_group=log_group_name(pipeline),
         alarms=alarm_names(pipeline),
+        alias=alias,
     )
 
 
