@@ -61,7 +61,7 @@ fmt: .venv/.installed  ## format and mend what can be mended
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-render: .venv/.installed  ## write statemachines/*.asl.json and dags/*.lock.json again
+render: .venv/.installed  ## write statemachines/*.asl.json, dags/*.lock.json and the table of errors again
 	@set -e; for pipeline in $(PIPELINES); do \
 	  $(BIN)/orchestrate lock "dags/$$pipeline.yaml"; \
 	  $(BIN)/orchestrate render step-functions "dags/$$pipeline.yaml" \
@@ -69,6 +69,7 @@ render: .venv/.installed  ## write statemachines/*.asl.json and dags/*.lock.json
 	  $(BIN)/orchestrate render companion "dags/$$pipeline.yaml" \
 	    -o "statemachines/$$pipeline.companion.asl.json"; \
 	done
+	@$(BIN)/python -m tools.docs.errors
 
 test-sdk: test-sdk-v2 test-sdk-v3  ## compare with the SageMaker Python SDK, V2 and V3, each in an environment of its own
 

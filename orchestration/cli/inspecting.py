@@ -69,6 +69,25 @@ def iam(
     )
 
 
+def explain(
+    error: Annotated[
+        str | None,
+        typer.Argument(metavar="[ERROR]", help="Its name: NoCheckpoints, JobFailed, AccessDenied."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Explain an error: what happened, and what to do.
+
+    With an example of its cause and the stages that it comes from. Without a name: all errors, one
+    a line. Nothing is asked for over a network.
+
+    Example: `orchestrate explain NoCheckpoints`
+    """
+    from orchestration.cli.commands.reading import explaining
+
+    explaining.explain(error, as_json=as_json)
+
+
 def doctor(
     pipeline: Pipeline,
     parameters: Parameters = None,

@@ -41,6 +41,16 @@ def note(text: str) -> None:
     typer.echo(text, err=True)
 
 
+def note_failure(what: str, error: str | None, cause: str | None) -> None:
+    """Say that a run failed, and which command explains its error."""
+    from orchestration.explanations import hint
+
+    note(f"error: {what}: {error}: {cause}")
+    command = hint(error)
+    if command is not None:
+        note(f"what to do: {command}")
+
+
 def document(value: object) -> None:
     """Print the one JSON document of standard output."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))

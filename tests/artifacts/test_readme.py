@@ -12,8 +12,6 @@ from typer.testing import CliRunner
 
 from orchestration import Pipeline, RunError, TrainingJob
 from orchestration.cli.app import app
-from orchestration.execution import wording
-from orchestration.graph import Require, all_steps
 from orchestration.local import EmbeddedAws
 from tests.guides import shown
 
@@ -201,15 +199,3 @@ def test_every_test_that_is_named_exists() -> None:
     named = re.findall(r"`(test_\w+)`", "".join(PAGES.values()))
     assert named
     assert [name for name in named if f"def {name}(" not in written] == []
-
-
-def test_every_error_is_explained() -> None:
-    """The errors that stages name, those of reports, and those that any step may end with."""
-    steps = all_steps(Pipeline.load(ROOT / "dags" / "digits.yaml").lower().graph)
-    errors = {step.error for step in steps if isinstance(step, Require)}
-    anywhere = {wording.METRIC_MISSING, wording.METRIC_NOT_NUMBER, wording.REPORT_MISSING}
-    anywhere |= {wording.REPORT_NOT_USABLE, wording.INVALID_INPUT}
-    anywhere |= {wording.JOB_FAILED, wording.NO_CAPACITY, wording.TIMED_OUT, "Aborted"}
-    anywhere |= {"RegionMismatch"}
-    rows = re.findall(r"^\| (`[A-Z]\w+`(?:, `[A-Z]\w+`)*) \|", PAGES[page("errors")], re.MULTILINE)
-    assert errors | anywhere <= set(re.findall(r"`(\w+)`", " ".join(rows)))

@@ -121,6 +121,7 @@ def test_the_command_as_json_fails_with_the_run(orchestrate: Command, staging: P
     assert said.document["cause"].startswith(cause)
     assert [stage["state"] for stage in said.document["stages"]] == ["failed"]
     assert "failed on step-functions: SourceNotUsable" in said.err
+    assert said.err.endswith("\nwhat to do: orchestrate explain SourceNotUsable\n")
 
 
 @pytest.mark.parametrize(

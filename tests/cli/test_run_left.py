@@ -15,6 +15,7 @@ import pytest
 
 from orchestration import Pipeline
 from orchestration.cli.commands.embedded.leaving import Left
+from orchestration.explanations import explanations
 from orchestration.expressions import Json
 from orchestration.local import EmbeddedAws
 from orchestration.local.account.records import RecordedCall
@@ -122,6 +123,7 @@ def test_the_page_tells_the_run_and_runs_nothing_of_it(
     assert len(text.encode()) < 1_500_000
     assert "<script" not in text
     assert html.escape(f"it said {_SCRIPT}") in text
+    assert html.escape(explanations()["JobFailed"].cure) in text
     assert re.search(r"src=|href=|url\(|@import", text) is None
     for told in ("succeeded, 6.0 s", "failed, 2.0 s", "Durations", "epoch-11"):
         assert told in text

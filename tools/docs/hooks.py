@@ -8,7 +8,7 @@ from mkdocs.structure.files import File
 from pymdownx.slugs import slugify
 from pymdownx.superfences import fence_code_format
 
-from tools.docs import pages
+from tools.docs import errors, pages
 
 
 def on_config(config: Any) -> Any:
@@ -17,6 +17,7 @@ def on_config(config: Any) -> Any:
     config.mdx_configs["pymdownx.superfences"] = {
         "custom_fences": [{"name": "mermaid", "class": "mermaid", "format": fence_code_format}]
     }
+    config.nav.append({"Errors": errors.menu()})
     return config
 
 
@@ -29,5 +30,7 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
     """Lead links outside of `docs/` to the repository."""
-    del page, files
+    del files
+    if page.file.src_uri == "errors.md":
+        markdown = errors.linked(markdown)
     return pages.leaving(markdown, (config.repo_url or "").rstrip("/"))

@@ -1,4 +1,4 @@
-"""The pages of the documentation that are made from the package: commands and public names.
+"""The pages of the documentation that are made from the package: commands, names, errors.
 
 They are made while the site is built and kept nowhere, so that none can be stale.
 """
@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from tools.docs import errors
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,7 +34,7 @@ _CODE = re.compile(r"(```.*?```|`[^`\n]+`)", re.DOTALL)
 
 def made() -> dict[str, str]:
     """Return the text of each page that is made, by its place below `docs/`."""
-    pages = {"index.md": _front(), "reference/commands.md": commands()}
+    pages = {"index.md": _front(), "reference/commands.md": commands(), **errors.pages()}
     for place, (title, modules) in PYTHON_PAGES.items():
         pages[place] = names(title, modules)
     return pages

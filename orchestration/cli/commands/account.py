@@ -15,7 +15,7 @@ from orchestration.cli.commands.deployment import new_session
 from orchestration.cli.commands.rendering import Driver, locked
 from orchestration.cli.commands.running import terminable
 from orchestration.cli.naming import named
-from orchestration.cli.output import FAILED, console, document, note, require
+from orchestration.cli.output import FAILED, console, document, note, note_failure, require
 from orchestration.cli.progress import following
 from orchestration.cli.questions import Replies
 from orchestration.cli.run_file import pipeline_here
@@ -107,7 +107,7 @@ def run(
         for text in told(lines) if lines else ():
             note(text)
     if outcome.state == "failed":
-        note(f"error: run {name} of {outcome.workflow} failed: {outcome.error}: {outcome.cause}")
+        note_failure(f"run {name} of {outcome.workflow} failed", outcome.error, outcome.cause)
         raise typer.Exit(FAILED)
 
 

@@ -14,7 +14,7 @@ from orchestration.cli import run_file, values
 from orchestration.cli.commands.embedded.leaving import Left
 from orchestration.cli.commands.rendering import Driver
 from orchestration.cli.naming import named
-from orchestration.cli.output import FAILED, console, document, note, require
+from orchestration.cli.output import FAILED, console, document, note, note_failure, require
 from orchestration.cli.progress import following
 from orchestration.cli.questions import Replies
 
@@ -138,7 +138,7 @@ def tell_failure(report: RunReport) -> None:
     for stage in report.stages:
         for line in stage.log:
             note(f"{stage.name}: {line}")
-    note(f"error: {report.pipeline} failed on {report.on}: {report.error}: {report.cause}")
+    note_failure(f"{report.pipeline} failed on {report.on}", report.error, report.cause)
 
 
 def table(reports: Sequence[RunReport]) -> Table:

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestration.backends.drawing import boxes, svg
+from orchestration.explanations import explained
 from orchestration.local.pages.curves import curves, drawn
 from orchestration.local.pages.page_style import STYLE
 from orchestration.runtime.verdict.drawing import dots
@@ -54,9 +55,11 @@ def page(report: RunReport, pipeline: Pipeline, logs: Mapping[str, str]) -> str:
 def _failure(report: RunReport) -> Iterator[str]:
     if report.state != "failed":
         return
+    known = explained(str(report.error))
+    cure = "" if known is None else f"<p>{escape(known.happened)} {escape(known.cure)}</p>"
     yield (
         f'<div class="failure"><b>{escape(str(report.error))}</b>'
-        f"<pre>{escape(str(report.cause))}</pre></div>"
+        f"<pre>{escape(str(report.cause))}</pre>{cure}</div>"
     )
     for stage in report.stages:
         if stage.log:

@@ -16,7 +16,16 @@ from orchestration.cli.commands.deployed.changes import Changes
 from orchestration.cli.commands.deployed.places import Place
 from orchestration.cli.commands.deployment import MODULES, session_of
 from orchestration.cli.naming import named
-from orchestration.cli.output import FAILED, INTERRUPTED, LOST, console, note, require, say
+from orchestration.cli.output import (
+    FAILED,
+    INTERRUPTED,
+    LOST,
+    console,
+    note,
+    note_failure,
+    require,
+    say,
+)
 from orchestration.errors import StartError
 
 if TYPE_CHECKING:
@@ -61,7 +70,7 @@ def watch(pipeline: str, run_id: str, shown: Shown, place: Place) -> None:
             note("interrupted; the run goes on")
             raise typer.Exit(INTERRUPTED) from error
     if last is not None and last.state == "failed":
-        note(f"error: run {last.run} failed: {last.error}: {last.cause}")
+        note_failure(f"run {last.run} failed", last.error, last.cause)
         raise typer.Exit(FAILED)
 
 

@@ -13,7 +13,7 @@ from orchestration.cli import run_file, values
 from orchestration.cli.commands.rendering import Driver
 from orchestration.cli.commands.running import require_driver, terminable
 from orchestration.cli.naming import named
-from orchestration.cli.output import FAILED, document, note, say
+from orchestration.cli.output import FAILED, document, note, note_failure, say
 
 if TYPE_CHECKING:
     from orchestration.local.scripts.alone import Alone
@@ -69,7 +69,7 @@ def check_script(
     for line in report.log:
         note(line)
     if report.state == "failed":
-        note(f"error: {stage} failed: {report.error}: {report.cause}")
+        note_failure(f"{stage} failed", report.error, report.cause)
         raise typer.Exit(FAILED)
 
 
