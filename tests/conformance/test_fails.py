@@ -32,6 +32,26 @@ PIPELINE = Pipeline.parse(
         },
     }
 )
+BESIDE = Pipeline.parse(
+    {
+        "name": "beside",
+        "region": "us-east-1",
+        "workspace": "s3://bucket/runs",
+        "parameters": {"queue": {}, "rows": {"type": "number"}},
+        "stages": {
+            "first": {**SEND, "request": REQUEST},
+            "few": {
+                "kind": "fail",
+                "after": ["first"],
+                "when": {"less": [{"parameter": "rows"}, 10]},
+                "error": "TooFewRows",
+                "cause": "too few rows",
+            },
+            "beside": {**SEND, "request": REQUEST},
+            "last": {**SEND, "after": ["few", "beside"], "request": REQUEST},
+        },
+    }
+)
 UNIT = "rows {% 'of' %} {{ text }}"
 
 
@@ -49,3 +69,16 @@ def test_a_run_fails_with_the_words_of_the_stage(rows: int, on: On, airflow: Loc
     else:
         assert (report.state, report.error, report.cause) == ("succeeded", None, None)
     assert len(sent) == (rows >= 10)
+
+
+@pytest.mark.parametrize("on", ["direct", "step-functions"])
+def test_only_the_stage_that_failed_is_told_as_failed(on: On) -> None:
+    with EmbeddedAws(time_scale=0.01) as aws:
+        queue = aws.client("sqs").create_queue(QueueName="later")["QueueUrl"]
+        report = run(BESIDE, on=on, aws=aws, parameters={"queue": queue, "rows": 3})
+    assert {stage.name: stage.state for stage in report.stages} == {
+        "first": "succeeded",
+        "few": "failed",
+        "beside": "succeeded",
+        "last": "not reached",
+    }

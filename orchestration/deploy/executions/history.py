@@ -15,6 +15,8 @@ from orchestration.direct.progress import StepRun, StepState
 from orchestration.graph import Graph, all_steps
 
 _HELPER: Final = re.compile(r"-[A-Z].*$")
+_OF_MANY: Final = re.compile(r"-Together\d*(-|$)")
+"""Named after the first of the steps that run side by side, and of none of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,4 +101,6 @@ def _state(at: _Visits, *, failed: bool) -> StepState:
 
 
 def _step_of(state: str, names: Mapping[str, str]) -> str | None:
+    if _OF_MANY.search(state):
+        return None
     return names.get(state) or names.get(_HELPER.sub("", state, count=1))
