@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         parameter,
         run_id,
         run_outcome,
+        time_text,
     )
     from orchestration.pipeline import (
         EventValue,
@@ -224,6 +225,7 @@ _MODULES = {
     "run": "orchestration.direct",
     "run_id": "orchestration.expressions",
     "run_outcome": "orchestration.expressions",
+    "time_text": "orchestration.expressions",
 }
 """The module of each public name, loaded on first use."""
 
@@ -343,4 +345,5 @@ __all__ = [
     "run",
     "run_id",
     "run_outcome",
+    "time_text",
 ]

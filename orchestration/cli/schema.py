@@ -37,6 +37,7 @@ _FORMS = {
     "parameter": "A parameter of the pipeline, by its name.",
     "first_of": "The first of these values that exists, for stages that may not have run.",
     "arn_name": "The name at the end of an ARN.",
+    "time_text": "A time of the run, or one before it, as text.",
     "run": "The id of the run.",
     "each": "A value of the element that a stage with `for_each` runs for.",
     "outcome": "The way in which the run ended, for stages that run afterwards.",
@@ -94,6 +95,8 @@ def _reference(schema: Schema) -> Schema:
             form["properties"]["first_of"]["items"] = _OPERAND
         elif "arn_name" in form["properties"]:
             form["properties"]["arn_name"] = _REFERENCE
+        elif "time_text" in form["properties"]:
+            form["properties"]["time_text"]["properties"]["of"] = _REFERENCE
     whole["description"] = "A value that is known only during a run."
     return whole
 

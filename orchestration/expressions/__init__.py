@@ -35,6 +35,7 @@ from orchestration.refs import (
     Run,
     RunAttempt,
     RunOutcome,
+    TimeText,
     arn_name,
     each_item,
     first_of,
@@ -43,6 +44,7 @@ from orchestration.refs import (
     run_attempt,
     run_id,
     run_outcome,
+    time_text,
 )
 
 __all__ = [
@@ -68,6 +70,7 @@ __all__ = [
     "Run",
     "RunAttempt",
     "RunOutcome",
+    "TimeText",
     "Tree",
     "apply",
     "arn_name",
@@ -83,5 +86,6 @@ __all__ = [
     "run_id",
     "run_outcome",
     "substitute",
+    "time_text",
     "walk",
 ]

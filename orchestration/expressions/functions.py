@@ -13,6 +13,7 @@ from orchestration.errors import ExpressionError
 from orchestration.expressions.elements import misfits
 from orchestration.expressions.nodes import SCALARS, Function, Json
 from orchestration.expressions.scalars import text
+from orchestration.refs import times
 
 _MOST_NAMED: Final = 3
 CHECKSUM: Final = re.compile("^Check.*[A-Z0-9]$")
@@ -128,6 +129,14 @@ def _texts(value: Json) -> Mapping[str, str]:
 
 def _url_path(value: Json) -> str:
     return quote(plain_text(value), safe="/-_.!~*'()")
+
+
+def _time_text(value: Json, minus_s: Json, format: Json) -> str:
+    given = plain_text(value)
+    written = times.text(given, int(number(minus_s)), plain_text(format))
+    if written is None:
+        raise ExpressionError(f"expected a time such as 2027-03-01T06:00:00Z, got {given!r}")
+    return written
 
 
 def _s3_parts(value: Json) -> tuple[str, str]:
@@ -247,6 +256,7 @@ FUNCTIONS: Final[Mapping[Function, Callable[..., Json]]] = {
     Function.REMOVE_PREFIX: _remove_prefix,
     Function.SAME_CONTENT: _same_content,
     Function.URL_PATH: _url_path,
+    Function.TIME_TEXT: _time_text,
     Function.DIRECTORY: lambda value: plain_text(value).removesuffix("/") + "/",
     Function.S3_BUCKET: lambda uri: _s3_parts(uri)[0],
     Function.S3_KEY: lambda uri: _s3_parts(uri)[1],

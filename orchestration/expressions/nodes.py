@@ -20,6 +20,7 @@ from orchestration.refs import (
     Run,
     RunAttempt,
     RunOutcome,
+    TimeText,
     join,
 )
 
@@ -91,6 +92,9 @@ class Function(StrEnum):
     """``"s3://bucket/key" -> "key"``, empty where there is none."""
     ARN_NAME = "arn_name"
     """``text -> text``: all behind the last slash or colon."""
+    TIME_TEXT = "time_text"
+    """``time, seconds, format -> text``: the time so many seconds earlier, in UTC; an error where
+    the text is no time. See :mod:`orchestration.refs.times`."""
     DIRECTORY = "directory"
     """``text -> text``: with a slash at its end, one added where there is none."""
     TEXT = "text"
@@ -195,7 +199,7 @@ def children(node: Expression[object]) -> tuple[Tree, ...]:
             return ()
         case Join(parts) | FirstOf(parts):
             return parts
-        case Field(of, _) | ArnName(of):
+        case Field(of, _) | ArnName(of) | TimeText(of, _, _):
             return (of,)
         case Compare(_, left, right):
             return (left, right)
@@ -270,6 +274,8 @@ def _substitute_node(  # noqa: C901 - one arm for each kind of node
             return field(substitute(of, replace), key)
         case ArnName(of):
             return Apply(Function.ARN_NAME, (substitute(of, replace),))
+        case TimeText(of, minus_s, format):
+            return Apply(Function.TIME_TEXT, (substitute(of, replace), minus_s, format))
         case Compare(op, left, right):
             return Compare(op, substitute(left, replace), substitute(right, replace))
         case All(conditions):

@@ -20,7 +20,7 @@ from orchestration.expressions import (
     walk,
 )
 from orchestration.expressions.evaluate import Values, evaluate
-from orchestration.refs import Each, Expression, FirstOf, Ref, RunOutcome
+from orchestration.refs import Each, Expression, FirstOf, Ref, RunOutcome, TimeText
 from orchestration.stages.stage import Stage
 from orchestration.stages.values import Model
 
@@ -66,7 +66,9 @@ def _value(value: Anything, replace: Callable[[Expression[Anything]], Anything])
 
 def _is_known(expression: Expression[Anything], values: Values) -> bool:
     return not any(
-        isinstance(node, Ref | FirstOf | ArnName | Each | RunOutcome | Result | Item | Run)
+        isinstance(
+            node, Ref | FirstOf | ArnName | TimeText | Each | RunOutcome | Result | Item | Run
+        )
         or (isinstance(node, Parameter) and node.name not in values.parameters)
         for node in walk(expression)
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ from orchestration.expressions import (
     nodes,
 )
 from orchestration.expressions.evaluate import Values
+from orchestration.refs import times
 
 STEPS = ("train", "v", "count", "stage.copy")
 OUTPUTS = ("text", "number", "truth", "rows", "anything", "in")
@@ -47,6 +49,17 @@ SCALARS = st.none() | st.booleans() | NUMBERS | TEXT | URIS
 INNER = st.none() | NUMBERS | TEXT
 ROWS = st.lists(st.dictionaries(st.sampled_from(KEYS), st.integers(-9, 9), max_size=3), max_size=3)
 OBJECTS = st.fixed_dictionaries({"Key": TEXT, "Size": st.integers(0, 5 * 10**13), "ETag": TEXT})
+TIMES = st.one_of(
+    st.datetimes(datetime(1000, 1, 1)).map(lambda at: f"{at:%Y-%m-%dT%H:%M:%SZ}"),
+    st.dates(date(1000, 1, 1)).map(date.isoformat),
+)
+IMPOSSIBLE = (
+    *("2027-02-29", "2027-04-31T06:00:00Z", "2027-00-01", "2027-13-01", "2027-03-01T24:00:00Z"),
+    *("2027-03-01T23:59:60Z", "2027-03-01T06:00:00", "2027-03-01T06:00Z", "2027-3-1", "noon", ""),
+    *("2027-03-01T06:00:00+01:00", "0999-03-01", "2027-03-01\n", "٢٠٢٧-03-01", " 2027-03-01"),
+)
+SECONDS = st.sampled_from([0, 3600, 7 * 86_400, 36_600 * 86_400])
+FORMATS = st.sampled_from([times.ISO, "%Y/%m/%d", "at %H o'clock, 100 %%", "{%M}$S \n \\ é"])
 ENCRYPTIONS = st.sampled_from(["", "AES256", "aws:kms"])
 SUMS = st.sampled_from(["x=", "y=", "x-2"])
 DESCRIBED = st.fixed_dictionaries(
@@ -146,6 +159,12 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             TAGS | inner,
         ),
         st.builds(lambda f, a, p: Apply(f, (a, p)), texts_only, texts, texts),
+        st.builds(
+            lambda time, minus_s, format: Apply(Function.TIME_TEXT, (time, minus_s, format)),
+            TIMES | texts,
+            SECONDS,
+            FORMATS,
+        ),
         st.builds(
             lambda arn: Apply(Function.ARN_NAME, (arn,)),
             texts | st.text(alphabet="a:/", max_size=6),

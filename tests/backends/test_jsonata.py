@@ -24,8 +24,19 @@ from orchestration.expressions import (
 from orchestration.expressions.evaluate import Values
 from orchestration.expressions.nodes import Function
 from orchestration.local.engine import jsonata as engine
-from orchestration.refs import Ref
-from tests.backends.jsonata_cases import EXPRESSIONS, RUNS, TEXT, VALUES, OneRun, plain
+from orchestration.refs import Ref, times
+from tests.backends.jsonata_cases import (
+    EXPRESSIONS,
+    FORMATS,
+    IMPOSSIBLE,
+    RUNS,
+    SECONDS,
+    TEXT,
+    TIMES,
+    VALUES,
+    OneRun,
+    plain,
+)
 from tests.oracles import JsonataError, JsonataReference
 
 MODERATE = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -186,3 +197,26 @@ def test_an_unresolved_reference_is_refused() -> None:
 def test_a_number_that_json_lacks_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="not a JSON number"):
         jsonata.literal(float("inf"))
+
+
+@given(TIMES, SECONDS, FORMATS)
+@MODERATE
+def test_times_are_written_alike(
+    jsonata_reference: JsonataReference, time: str, minus_s: int, format: str
+) -> None:
+    expression = apply(Function.TIME_TEXT, Parameter("bucket"), minus_s, format)
+    run = OneRun(Values({}, {"bucket": time}, "0123456789ab"), known=False)
+    text = jsonata.render(expression, run.scope)
+    expected = in_python(expression, run)
+    assert in_the_reference(jsonata_reference, text, run.bindings) == expected, text
+    assert in_the_engine(text, run.bindings) == expected, text
+
+
+@pytest.mark.parametrize("time", IMPOSSIBLE)
+def test_what_is_no_time_is_refused(jsonata_reference: JsonataReference, time: str) -> None:
+    expression = apply(Function.TIME_TEXT, Parameter("bucket"), 0, times.ISO)
+    run = OneRun(Values({}, {"bucket": time}, "0123456789ab"), known=False)
+    text = jsonata.render(expression, run.scope)
+    assert in_python(expression, run) == FAILED
+    assert in_the_reference(jsonata_reference, text, run.bindings) == FAILED
+    assert in_the_engine(text, run.bindings) == FAILED

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from orchestration.backends.jsonata.writing import checked, quote
+from orchestration.expressions import Tree
 
 Kind: TypeAlias = Literal["string", "number", "boolean", "array", "object", "any"]
 """The type of a value as far as it is known before the run, in the names of JSONata's ``$type``."""
@@ -86,3 +87,16 @@ def let(bindings: dict[str, str], result: str) -> str:
 def refused(message: str) -> str:
     """Return JSONata that fails with a message."""
     return f"$error({quote(message)})"
+
+
+class Writer(Protocol):
+    """Writes the arguments of functions."""
+
+    def code(self, tree: Tree) -> Code:
+        """Write a tree."""
+
+    def asked(self, tree: Tree, demand: Demand) -> Code:
+        """Write a tree that must be what is asked for."""
+
+    def harmless(self, tree: Tree) -> bool:
+        """Return whether leaving a tree out of a text leaves no error out."""

@@ -7,28 +7,15 @@ run, and is written as the literal it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, assert_never
+from typing import assert_never
 
-from orchestration.backends.jsonata.code import OPERATORS, Code, Demand, Kind, let, refused
-from orchestration.backends.jsonata.locations import SCHEME, after_scheme, key_of, split
-from orchestration.backends.jsonata.writing import checked, field, quote
+from orchestration.backends.jsonata import texts
+from orchestration.backends.jsonata.code import OPERATORS, Code, Kind, Writer, let, refused
+from orchestration.backends.jsonata.writing import field, quote
 from orchestration.errors import UnsupportedError
-from orchestration.expressions import Apply, Function, Join, Tree, apply, elements, join
+from orchestration.expressions import Apply, Function, Join, Tree, elements
 from orchestration.expressions.functions import CHECKSUM, LAST_NUMBER, OF_PARTS, OTHER_KEYS
 from orchestration.refs import Expression
-
-
-class Writer(Protocol):
-    """Writes the arguments of functions."""
-
-    def code(self, tree: Tree) -> Code:
-        """Write a tree."""
-
-    def asked(self, tree: Tree, demand: Demand) -> Code:
-        """Write a tree that must be what is asked for."""
-
-    def harmless(self, tree: Tree) -> bool:
-        """Return whether leaving a tree out of a text leaves no error out."""
 
 
 def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each function
@@ -65,17 +52,19 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
         case Function.DIFFERENCE:
             return _difference(*(writer.asked(a, "array") for a in arguments))
         case Function.REMOVE_PREFIX:
-            return _remove_prefix(*(writer.asked(a, "string") for a in arguments))
+            return texts.remove_prefix(*(writer.asked(a, "string") for a in arguments))
         case Function.SAME_CONTENT:
             return _same_content(arguments, writer)
         case Function.URL_PATH:
             # encodeURIComponent leaves alone what evaluate() does, but for slashes.
             value = writer.asked(arguments[0], "string").text
             return Code(f"$replace($encodeUrlComponent({value}), '%2F', '/')", "string", "a path")
+        case Function.TIME_TEXT:
+            return texts.time_text(writer.asked(arguments[0], "string"), *arguments[1:])
         case Function.DIRECTORY:
-            return _directory(arguments[0], writer)
+            return texts.directory(arguments[0], writer)
         case Function.S3_BUCKET | Function.S3_KEY | Function.ARN_NAME:
-            return _PARTS[node.function](arguments[0], writer)
+            return texts.PARTS[node.function](arguments[0], writer)
         case Function.TEXT:
             return writer.code(Join((arguments[0],)))  # type: ignore[arg-type]  # a join of any tree renders
         case Function.COLUMN:
@@ -305,74 +294,3 @@ def _sized(items: Code) -> str:
         row = f"$type($) = 'object' and $type(Key) = 'string' and $type(Size) = 'number' ? {row}"
         row = f"{row} : {error}"
     return f"[{items.operand}.({row})]"
-
-
-def _remove_prefix(value: Code, prefix: Code) -> Code:
-    error = refused(f"{value.label} does not start with {prefix.label}")
-    kept = f"$substring($v, 0, $length($p)) = $p ? $substring($v, $length($p)) : {error}"
-    return Code(let({"v": value.text, "p": prefix.text}, kept), "string", value.label)
-
-
-def _directory(uri: Tree, writer: Writer) -> Code:
-    last = uri.parts[-1] if isinstance(uri, Join) and uri.parts else uri
-    if isinstance(last, str) and (last or not isinstance(uri, Join)):
-        slash = "" if last.endswith("/") else "/"
-        return writer.code(join(*uri.parts, slash) if isinstance(uri, Join) else last + slash)
-    value = writer.asked(uri, "string")
-    text = let({"v": value.text}, "$substring($v, -1) = '/' ? $v : $v & '/'")
-    return Code(text, "string", value.label)
-
-
-def _bucket(uri: Tree, writer: Writer) -> Code:
-    rest = after_scheme(uri)
-    if rest is None:
-        return _part(uri, "$substringBefore($substring($v, 5), '/')", writer)
-    if isinstance(rest, str):
-        return writer.code(rest.partition("/")[0])
-    place = split(rest)
-    if place is not None and all(writer.harmless(part) for part in place.path):
-        if isinstance(place.head, str):
-            return writer.code(place.head.partition("/")[0])
-        if place.path:
-            return writer.code(apply(Function.S3_BUCKET, join(SCHEME, place.head)))
-    return Code(f"$substringBefore({writer.code(rest).text}, '/')", "string", "a bucket")
-
-
-def _key(uri: Tree, writer: Writer) -> Code:
-    rest = after_scheme(uri)
-    if rest is None:
-        return _key_of_text(uri, writer)
-    if isinstance(rest, str):
-        return writer.code(rest.partition("/")[2])
-    place = split(rest)
-    if place is None:
-        return Code(let({"k": writer.code(rest).text}, _KEY_OF_REST), "string", "a key")
-    if place.path or isinstance(place.head, str):
-        return writer.code(key_of(place))
-    return Code(f"$substringAfter({writer.code(rest).text}, '/')", "string", "a key")
-
-
-_KEY_OF_REST = "$contains($k, '/') ? $substringAfter($k, '/') : ''"
-
-
-def _key_of_text(uri: Tree, writer: Writer) -> Code:
-    if isinstance(uri, Apply) and uri.function is Function.DIRECTORY:
-        # What ends in a slash has one behind the scheme, or nothing there.
-        return _part(uri, "$substringAfter($substring($v, 5), '/')", writer)
-    return _part(uri, let({"k": "$substring($v, 5)"}, _KEY_OF_REST), writer)
-
-
-def _part(uri: Tree, part: str, writer: Writer) -> Code:
-    value = writer.asked(uri, "string")
-    test = f"$substring($v, 0, 5) = '{SCHEME}'"
-    text = checked(value.text, test, part, f"{value.label} is not an S3 URI")
-    return Code(text, "string", value.label)
-
-
-def _arn_name(arn: Tree, writer: Writer) -> Code:
-    value = writer.asked(arn, "string").text
-    return Code(f"$split($split({value}, '/')[-1], ':')[-1]", "string", "a name")
-
-
-_PARTS = {Function.S3_BUCKET: _bucket, Function.S3_KEY: _key, Function.ARN_NAME: _arn_name}
-"""The functions that take a part out of a text."""

@@ -26,7 +26,9 @@ TYPED: Final = {
 _RESULT: Final = re.compile(
     r"ProcessingOutputConfig\.Outputs\[['\"]([^'\"]+)['\"]\]\.S3Output\.S3Uri"
 )
-_WORDS: Final = frozenset({"ref", "parameter", "join", "run", "first_of", "arn_name", "each"})
+_WORDS: Final = frozenset(
+    {"ref", "parameter", "join", "run", "first_of", "arn_name", "time_text", "each"}
+)
 """Keys that make a mapping a reference here, and are plain data in a definition."""
 _PLAIN: Final = re.compile(r"\w+([.]\w+|\[\d+\])*")
 _OUTPUT: Final = re.compile(r"OutputParameters\[['\"]([^'\"]+)['\"]\]")

@@ -24,7 +24,7 @@ from orchestration.pipeline import looping
 from orchestration.pipeline.afterwards import reading
 from orchestration.pipeline.conditions.inheriting import Conditions, needed
 from orchestration.pipeline.conditions.logic import always_holds
-from orchestration.refs import Expression, Ref, Run, RunOutcome
+from orchestration.refs import Expression, Ref, Run, RunOutcome, TimeText
 
 if TYPE_CHECKING:
     from orchestration.pipeline.draft import Draft, Written
@@ -111,7 +111,7 @@ class _Checks:
                 return "boolean"
             case int() | float():
                 return "number"
-            case str() | Join() | ArnName() | Run() | RunOutcome():
+            case str() | Join() | ArnName() | TimeText() | Run() | RunOutcome():
                 return "string"
             case Parameter(name):
                 declared = self.draft.parameters.get(name)

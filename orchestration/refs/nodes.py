@@ -5,7 +5,8 @@ stage (:class:`Ref`), a parameter, the run's identity, text joined with any of t
 several that is there (:class:`FirstOf`), and the name in an ARN (:class:`ArnName`). In YAML each is
 a mapping with one key: ``{ref: train.checkpoints}``, ``{parameter: bucket}``, ``{run: id}``,
 ``{join: ["s3://", {parameter: bucket}, "/digits"]}``, ``{first_of: [{ref: full.model}, …]}``,
-``{arn_name: {ref: ask.topic}}``. Text is never searched for references.
+``{arn_name: {ref: ask.topic}}``, ``{time_text: {of: {parameter: until}, format: "%Y"}}``. Text is
+never searched for references.
 
 No expression pretends to be its value: ``str()``, ``format()``, ``bool()``, ordering and iteration
 are refused with the way out in the message.
@@ -13,23 +14,29 @@ are refused with the way out in the message.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import (
     TYPE_CHECKING,
     Any,
-    Final,
     Generic,
-    Literal,
     NoReturn,
-    TypeAlias,
     TypeVar,
     cast,
 )
 
 from orchestration.errors import ExpressionError, ReferenceUseError, near
+from orchestration.refs import times
+from orchestration.refs.forms import (
+    EXAMPLES,
+    FORMS,
+    OUTCOME_FIELDS,
+    STAGE_NAME,
+    WHOLE,
+    OutcomeField,
+    json_schema,
+)
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -37,17 +44,6 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 T_co = TypeVar("T_co", covariant=True)
-
-WHOLE: Final = "item"
-"""The word for an element itself, where it is no object: ``{each: item}``."""
-STAGE_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-"""Names of stages, steps, outputs and parameters: snake case, no double underscore, so that they
-can be joined without collisions in Step Functions states, JSONata variables and Airflow task
-ids."""
-
-
-OutcomeField: TypeAlias = Literal["state", "error", "cause"]
-OUTCOME_FIELDS: Final[tuple[OutcomeField, ...]] = ("state", "error", "cause")
 
 
 class Expression(Generic[T_co]):
@@ -187,6 +183,15 @@ class ArnName(Expression[str]):
 
 
 @dataclass(frozen=True, slots=True)
+class TimeText(Expression[str]):
+    """A time, or one before it, as text: ``{time_text: {of: …, minus_days: 7, format: "%Y"}}``."""
+
+    of: Expression[object]
+    minus_s: int
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
 class Each(Expression[Any]):
     """The element that a stage with ``for_each`` is at, or a field of it: ``{each: market}``."""
 
@@ -245,6 +250,23 @@ def arn_name(of: Expression[Any]) -> Expression[str]:
     return ArnName(of)
 
 
+def time_text(
+    of: Expression[Any], *, minus_days: int = 0, minus_hours: int = 0, format: str = times.ISO
+) -> Expression[str]:
+    """Write a time, or one before it, in UTC: ``time_text(parameter("until"), format="%Y/%m/%d")``.
+
+    The time is a text like ``2027-03-01T06:00:00Z`` or ``2027-03-01``, as a schedule gives it to
+    its ``time_parameter``. ``format`` has ``%Y``, ``%m``, ``%d``, ``%H``, ``%M`` and ``%S`` as
+    :meth:`datetime.datetime.strftime` does, and any other text.
+    """
+    if not isinstance(of, Expression):
+        raise ExpressionError(f"time_text takes a reference; write the text itself for {of!r}")
+    wrong = times.problem(minus_days=minus_days, minus_hours=minus_hours, format=format)
+    if wrong:
+        raise ExpressionError(f"time_text: {wrong}")
+    return TimeText(of, times.seconds(minus_days, minus_hours), format)
+
+
 def parameter(name: str) -> Expression[str]:
     """A parameter of the pipeline, by name; in YAML ``{parameter: bucket}``."""
     return cast("Expression[str]", Parameter(name))
@@ -263,20 +285,12 @@ def run_attempt() -> Expression[str]:
     return RunAttempt()
 
 
-FORMS: Final = ("ref", "parameter", "run", "join", "first_of", "arn_name", "each", "outcome")
-"""The keys of references in YAML."""
-_FORMS = (
-    "{ref: <stage>.<output>}, {parameter: <name>}, {run: id}, {join: [<text or reference>, …]}, "
-    "{first_of: [<reference>, …]}, {arn_name: <reference>} or, where for_each is, {each: item}"
-)
-
-
 def parse(value: object) -> Expression[object]:
     """An expression from its written form; a ``ValueError`` says what is wrong."""
     if isinstance(value, Expression):
         return value
     if not isinstance(value, Mapping) or len(value) != 1:
-        raise ValueError(f"expected a reference, got {value!r}; write one of {_FORMS}")
+        raise ValueError(f"expected a reference, got {value!r}; write one of {EXAMPLES}")
     [(form, argument)] = value.items()
     match form, argument:
         case "ref", str():
@@ -288,6 +302,7 @@ def parse(value: object) -> Expression[object]:
             | ("each", str())
             | ("outcome", "state" | "error" | "cause")
             | ("arn_name", Mapping() | Expression())
+            | ("time_text", Mapping())
         ):
             return _of_run(form, argument)
         case "join", list() | tuple():
@@ -299,7 +314,7 @@ def parse(value: object) -> Expression[object]:
         raise ValueError(f"{unlike}; a run's outcome has {', '.join(OUTCOME_FIELDS)}")
     if form not in FORMS and get_close_matches(str(form), FORMS, n=1):
         raise ValueError(f"{unlike}{near(str(form), FORMS)}")
-    raise ValueError(f"{unlike}; write one of {_FORMS}")
+    raise ValueError(f"{unlike}; write one of {EXAMPLES}")
 
 
 def _of_run(form: object, argument: Any) -> Expression[object]:
@@ -310,8 +325,24 @@ def _of_run(form: object, argument: Any) -> Expression[object]:
             return each_item(argument)
         case "arn_name":
             return arn_name(parse(argument))
+        case "time_text":
+            return _time_text(argument)
         case _:
             return run_outcome(argument)
+
+
+def _time_text(argument: Mapping[str, Any]) -> Expression[str]:
+    given = dict(argument)
+    unknown = [name for name in given if name not in times.FIELDS]
+    if unknown:
+        name = str(unknown[0])
+        raise ValueError(f"time_text has no {name!r}{near(name, times.FIELDS)}")
+    if "of" not in given:
+        raise ValueError("time_text: of: is required: the parameter or output that holds the time")
+    try:
+        return time_text(parse(given.pop("of")), **given)
+    except ExpressionError as error:
+        raise ValueError(str(error)) from None
 
 
 def _ref(text: str) -> Ref[object]:
@@ -338,34 +369,9 @@ def written(node: Expression[object]) -> object:
             return {"join": [p if isinstance(p, str) else written(p) for p in parts]}
         case ArnName(of):
             return {"arn_name": written(of)}
+        case TimeText(of, minus_s, format):
+            return {"time_text": {"of": written(of), **times.written(minus_s, format)}}
         case FirstOf(parts):
             return {"first_of": [written(p) if isinstance(p, Expression) else p for p in parts]}
         case _:
             raise ValueError(f"{node!r} has no written form")
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema of the written forms."""
-
-    def form(key: str, schema: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "type": "object",
-            "properties": {key: schema},
-            "required": [key],
-            "additionalProperties": False,
-        }
-
-    name = STAGE_NAME.pattern
-    return {
-        "title": "Reference",
-        "oneOf": [
-            form("ref", {"type": "string", "pattern": rf"^{name}\.{name}$"}),
-            form("parameter", {"type": "string", "pattern": f"^{name}$"}),
-            form("run", {"const": "id"}),
-            form("each", {"type": "string", "pattern": f"^{name}$"}),
-            form("outcome", {"enum": list(OUTCOME_FIELDS)}),
-            form("join", {"type": "array", "items": {"type": ["string", "object"]}}),
-            form("first_of", {"type": "array", "minItems": 2}),
-            form("arn_name", {"type": "object"}),
-        ],
-    }
