@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from orchestration import Ref, ReferenceUseError, join, parameter, run_id
+from orchestration import (
+    ExpressionError,
+    Ref,
+    ReferenceUseError,
+    join,
+    parameter,
+    run_id,
+    time_text,
+)
+from orchestration.refs import parse, written
 
 REF: Any = Ref[str]("train", "checkpoints")
 
@@ -69,3 +79,42 @@ def test_repr_names_the_output() -> None:
 def test_a_reference_is_frozen() -> None:
     with pytest.raises(AttributeError):
         REF.stage = "other"
+
+
+OF: dict[str, Any] = {"of": {"parameter": "until"}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        OF,
+        {**OF, "minus_days": 7},
+        {**OF, "minus_days": 1, "minus_hours": 6, "format": "%Y/%m/%d %% at %H:%M:%S"},
+    ],
+)
+def test_times_are_read_as_they_are_written(fields: dict[str, Any]) -> None:
+    assert written(parse({"time_text": fields})) == {"time_text": fields}
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "time_text: of: is required"),
+        ({"of": "2027-03-01"}, "expected a reference, got '2027-03-01'"),
+        ({**OF, "minus_day": 7}, "time_text has no 'minus_day'; did you mean 'minus_days'?"),
+        ({**OF, "minus_days": -1}, "minus_days is a whole number from 0 to 36,600, not -1"),
+        ({**OF, "minus_hours": True}, "minus_hours is a whole number from 0 to 36,600, not True"),
+        ({**OF, "format": "%Y-%j"}, "format has %j; there is %Y, %m, %d, %H, %M, %S, and %% for"),
+        ({**OF, "format": "100 %"}, "format has %; there is"),
+        ({**OF, "format": ""}, "format is a text such as %Y-%m-%dT%H:%M:%SZ, not ''"),
+    ],
+)
+def test_times_that_are_written_wrong_are_refused(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)):
+        parse({"time_text": fields})
+
+
+def test_a_time_that_is_known_is_no_reference() -> None:
+    known: Any = "2027-03-01"
+    with pytest.raises(ExpressionError, match="write the text itself for '2027-03-01'"):
+        time_text(known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
@@ -16,6 +17,7 @@ from orchestration.errors import ExpressionError
 from orchestration.execution.places import Attempt
 from orchestration.expressions import Environment, Json
 from orchestration.expressions.evaluate import run_token
+from orchestration.refs.times import ISO
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -27,6 +29,7 @@ once get each other's answers."""
 DECIDED = frozenset({"failed", "success", "skipped", "upstream_failed", "removed", "restarting"})
 """States of a task that a person has marked or cleared, or that has no attempt left."""
 _EVENT_TRIGGERED = "asset_triggered"
+_AT_TIMES = ("scheduled", "backfill")
 ERROR_KEY = "error"
 """The XCom in which a failed task leaves its error and cause."""
 
@@ -95,13 +98,20 @@ class TaskEnvironment(Environment):
         return cast("Sequence[Json]", items)[self._index]
 
     def _given(self) -> Mapping[str, Json]:
-        if self.group is None and not event_triggered(self.context):
+        told = event_triggered(self.context) or self._is_timed()
+        if self.group is None and not told:
             return cast("Mapping[str, Json]", self.context["params"])
-        # A DAG's params are its author's, and no event's: the first task returns the parameters.
+        # A DAG's params are its author's, and of no event or time: the first task returns them all.
         values = self._of_inputs()
         if not values:
             raise ExpressionError(f"task {self._first!r} left no parameters")
         return values
+
+    def _is_timed(self) -> bool:
+        """Return whether a parameter holds the time of this run."""
+        first = self.context["dag"].task_dict.get(INPUTS)
+        timed = getattr(first, "time_parameter", None) is not None
+        return timed and scheduled_time(self.context) is not None
 
     def _of_inputs(self) -> Mapping[str, Json]:
         """Return what the first task left; that of the same element where the group is mapped."""
@@ -127,6 +137,16 @@ def event_triggered(context: Context) -> bool:
     """Return whether events of assets started the run."""
     run = context.get("dag_run")
     return bool(run is not None and run.run_type == _EVENT_TRIGGERED)
+
+
+def scheduled_time(context: Context) -> str | None:
+    """Return the time for which a schedule or a back-fill started the run, as EventBridge does."""
+    run = context.get("dag_run")
+    if run is None or run.run_type not in _AT_TIMES:
+        return None
+    # A timetable of somebody's own may have intervals: such a run is due at the end of its own.
+    moment = run.data_interval_end or run.logical_date
+    return None if moment is None else f"{moment.astimezone(UTC):{ISO}}"
 
 
 def attempt(context: Context) -> Attempt:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.common.compat.sdk import BaseBranchOperator, BaseOperator
 
-from orchestration.airflow.context import TaskEnvironment, event_triggered, fail
+from orchestration.airflow.context import TaskEnvironment, event_triggered, fail, scheduled_time
 from orchestration.airflow.dags.parameters import resolved
 from orchestration.airflow.dags.triggering import values_told
 from orchestration.backends.airflow.triggers import RUN
@@ -18,7 +18,15 @@ from orchestration.execution import wording
 from orchestration.execution.clients import mismatch
 from orchestration.execution.parameters import problems
 from orchestration.expressions import Json, evaluate
-from orchestration.graph import Call, Graph, ParameterSpec, TriggerSpec, all_steps, operations
+from orchestration.graph import (
+    Call,
+    Graph,
+    ParameterSpec,
+    ScheduleSpec,
+    TriggerSpec,
+    all_steps,
+    operations,
+)
 from orchestration.graph.codec import decode
 
 if TYPE_CHECKING:
@@ -45,6 +53,7 @@ class InputsOperator(BaseOperator):
         values: Mapping[str, Any] | None = None,
         tasks: Mapping[str, Mapping[str, Any]] | None = None,
         trigger: TriggerSpec | None = None,
+        schedule: ScheduleSpec | None = None,
         pipeline: str = "",
         region: str | None = None,
         aws_conn_id: str | None = None,
@@ -57,6 +66,7 @@ class InputsOperator(BaseOperator):
         self.parameters = parameters
         self.tasks = tasks or {}
         self.trigger = trigger
+        self.time_parameter = None if schedule is None else schedule.time_parameter
         self.values = values
 
     def _do_render_template_fields(
@@ -80,7 +90,7 @@ class InputsOperator(BaseOperator):
             known = {spec.name for spec in specs}
             values = {name: v for name, v in context["params"].items() if name in known}
             told = self._told(context)
-            values |= {name: v for name, v in told.items() if name in known}
+            values |= {name: v for name, v in told.items() if name in known} | self._timed(context)
             wrong = problems(specs, {**(context["dag_run"].conf or {}), **values})
             values = {**told, **values}
         else:
@@ -109,6 +119,13 @@ class InputsOperator(BaseOperator):
         if self.trigger is None or not event_triggered(context):
             return {}
         return values_told(self.trigger, self.parameters, context)
+
+    def _timed(self, context: Context) -> dict[str, str]:
+        """Return the time of a scheduled run, unless who started a back-fill gave it another."""
+        name, time = self.time_parameter, scheduled_time(context)
+        if name is None or time is None or name in (context["dag_run"].conf or {}):
+            return {}
+        return {name: time}
 
     def _contradiction(self) -> str | None:
         """Return how the connection contradicts the pipeline's region; ``None``: it does not."""

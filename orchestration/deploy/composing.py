@@ -125,15 +125,18 @@ def _check(
     known = {spec.name for spec in specs}
     told = triggers.run_values(workflow)
     values = with_defaults(specs, chosen).keys()
+    timed = _timed(workflow).keys()
     why: dict[str, list[str]] = {}
-    for name in permissions.needed(workflow, account) - values - set(unrestricted) - told.keys():
+    for name in (
+        permissions.needed(workflow, account) - values - {*unrestricted, *timed} - told.keys()
+    ):
         why.setdefault(name, []).append("the role's permissions depend on it")
     if any(source.uri is None for stage in pipeline.every_stage for _, source in stage.sources()):
         for node in walk(pipeline.workspace):
             if isinstance(node, Parameter) and node.name not in values:
                 why.setdefault(node.name, []).append("code is uploaded to the workspace")
     if workflow.schedule is not None:
-        for name in set(required(specs)) - values - workflow.schedule.parameters.keys():
+        for name in set(required(specs)) - values - workflow.schedule.told:
             why.setdefault(name, []).append("scheduled runs need it")
     if workflow.trigger is not None:
         for name in set(required(specs)) - values - told.keys():
@@ -155,7 +158,7 @@ def runs_of(
     workflow: Workflow, chosen: Mapping[str, Json], unrestricted: Collection[str]
 ) -> list[Mapping[str, Json]]:
     """List the parameters of each kind of run: started by a person, a schedule or an event."""
-    anything: dict[str, Json] = dict.fromkeys(unrestricted)
+    anything: dict[str, Json] = {**dict.fromkeys(unrestricted), **_timed(workflow)}
     told = triggers.run_values(workflow)
     runs = [{**told, **with_defaults(workflow.parameters, chosen), **anything}]
     if workflow.schedule is not None:
@@ -164,3 +167,9 @@ def runs_of(
     if told:
         runs.append({**with_defaults(workflow.parameters, chosen), **told, **anything})
     return list(runs)
+
+
+def _timed(workflow: Workflow) -> dict[str, None]:
+    """Return the parameter that has another value in each scheduled run, if there is one."""
+    name = None if workflow.schedule is None else workflow.schedule.time_parameter
+    return {} if name is None else {name: None}

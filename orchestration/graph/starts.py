@@ -46,7 +46,15 @@ class ScheduleSpec:
     """The time within which EventBridge Scheduler chooses when to start a run."""
     catchup: bool = False
     """True if Airflow runs all times since ``start`` that were missed."""
+    time_parameter: str | None = None
+    """The parameter that holds the time for which a run is started: ``2027-01-01T05:00:00Z``."""
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
+
+    @property
+    def told(self) -> frozenset[str]:
+        """The parameters that scheduled runs have a value for."""
+        own = set() if self.time_parameter is None else {self.time_parameter}
+        return frozenset(self.parameters) | own
 
     @property
     def is_plain_cron(self) -> bool:

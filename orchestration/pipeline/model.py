@@ -161,7 +161,7 @@ class Pipeline(Description):
         return tuple(
             spec.name
             for spec in self.parameter_specs()
-            if spec.default is None and spec.name not in schedule.parameters
+            if spec.default is None and spec.name not in schedule.told
         )
 
     def untriggered(self) -> tuple[str, ...]:

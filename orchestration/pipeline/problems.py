@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -250,12 +250,26 @@ def _schedule(draft: Draft) -> Iterator[Problem]:
         return
     for problem in checking.problems(draft.schedule):
         yield problem.within("schedule")
+    if (timed := draft.schedule.time_parameter) is not None:
+        yield from _timed(timed, draft.schedule.parameters, draft)
     for name, value in draft.schedule.parameters.items():
         path = f"schedule.parameters.{name}"
         if name not in draft.parameters:
             yield Problem(path, f"there is no such parameter{near(name, draft.parameters)}")
         else:
             yield from _typed(path, value, draft, name)
+
+
+def _timed(name: str, given: Container[str], draft: Draft) -> Iterator[Problem]:
+    path = "schedule.time_parameter"
+    if name not in draft.parameters:
+        yield Problem(path, f"there is no parameter {name!r}{near(name, draft.parameters)}")
+        return
+    declared = draft.parameters[name]
+    if declared is not None and declared.type != "string":
+        yield Problem(path, f"{name} is a {declared.type}; a time is a text, so type: string")
+    if name in given:
+        yield Problem(path, f"schedule.parameters gives {name} a value as well; remove one of them")
 
 
 def _typed(path: str, value: Scalar | list[Element], draft: Draft, name: str) -> Iterator[Problem]:

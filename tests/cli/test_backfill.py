@@ -20,9 +20,9 @@ from tests.cli.conftest import Command
 JANUARY = ("--from", "2026-01-01", "--to", "2026-01-04")
 WORDS = """\
 name: NAME
-parameters: {words: {}, more: {default: none}}
+parameters: {words: {}, until: {}, more: {default: none}}
 workspace: s3://workspace/NAME
-schedule: {cron: 0 6 * * *, parameters: {words: nightly}}
+schedule: {cron: 0 6 * * *, parameters: {words: nightly}, time_parameter: until}
 stages:
   rest: {kind: pause, duration_s: 1}
   look: {kind: aws_call, service: sns, operation: ListTopics, request: {}, after: [rest]}
@@ -61,7 +61,9 @@ def test_each_time_is_run_once_with_what_the_schedule_gives(
     # The schedule itself has started the second, under a name of its own.
     account.client("stepfunctions").start_execution(
         stateMachineArn=machine,
-        input=json.dumps({"words": "nightly", "orchestration:run": f"filled/{RUNS[1]}"}),
+        input=json.dumps(
+            {"words": "nightly", "until": RUNS[1], "orchestration:run": f"filled/{RUNS[1]}"}
+        ),
     )
     shown = orchestrate("backfill", path, *JANUARY, "--dry-run")
     assert [line[:13] for line in shown.out.splitlines()] == [
@@ -74,8 +76,8 @@ def test_each_time_is_run_once_with_what_the_schedule_gives(
     done = orchestrate("backfill", path, *JANUARY, "--at-most", "2", "--yes", "--json").document
     assert [each["run"] for each in done["started"]] == [f"filled/{RUNS[0]}", f"filled/{RUNS[2]}"]
     assert inputs(account, [each["execution_arn"] for each in done["started"]]) == [
-        {"words": "nightly", "orchestration:run": f"filled/{RUNS[0]}"},
-        {"words": "nightly", "orchestration:run": f"filled/{RUNS[2]}"},
+        {"words": "nightly", "until": RUNS[0], "orchestration:run": f"filled/{RUNS[0]}"},
+        {"words": "nightly", "until": RUNS[2], "orchestration:run": f"filled/{RUNS[2]}"},
     ]
     again = orchestrate("backfill", path, *JANUARY, "--yes")
     assert (again.status, again.err.splitlines()[-1]) == (0, "nothing to start")

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from orchestration import Pipeline
 from orchestration.deploy import step_functions
 from orchestration.local import EmbeddedAws
+from orchestration.local.airflow import LocalAirflow
+from orchestration.local.run import On, run
 from tests.guides import TRIGGERS, shown
 from tests.local.conftest import ROLE, wait
 
@@ -130,3 +134,35 @@ def test_time_starts_a_deployed_schedule(aws: EmbeddedAws, tmp_path: Path) -> No
     time = started.removeprefix("timed at ")
     assert json.loads(run["input"])["orchestration:run"] == f"timed/{time}"
     assert time.endswith("T06:00:00Z")
+
+
+def test_scheduled_runs_know_their_time(
+    aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
+) -> None:
+    [text] = [block for block in shown(TRIGGERS, "yaml") if "time_parameter" in block]
+    text = text.replace("topic: {}", f"topic: {{default: {TOPIC!r}}}")
+    pipeline = Pipeline.parse(yaml.safe_load(text))
+    machine = deployed(aws, tmp_path, text)
+    [started] = [each for each in aws.pass_time(hours=7 * 24) if each.startswith("weekly at ")]
+    [execution] = ended(aws, machine, 1)
+    assert execution["status"] == "SUCCEEDED", execution
+    time = started.removeprefix("weekly at ")
+    moment = datetime.fromisoformat(time)
+    begun = airflow.run(pipeline, aws=aws, scheduled=moment)
+    assert begun.state == "success", begun.log
+    by_hand = {"until": f"{moment:%Y-%m-%d}"}
+    assert run(pipeline, on="direct", aws=aws, parameters=by_hand).state == "succeeded"
+    messages = [call.request["Message"] for call in aws.calls(service="sns")]
+    published = [each for each in messages if "/events/" in each]
+    week = moment - timedelta(days=7)
+    assert published == [f"s3://my-data/events/{week:year=%Y/month=%m/day=%d}"] * 3
+
+
+@pytest.mark.parametrize("on", ["step-functions", "direct"])
+def test_a_text_that_is_no_time_ends_the_run_before_it_calls(aws: EmbeddedAws, on: On) -> None:
+    [text] = [block for block in shown(TRIGGERS, "yaml") if "time_parameter" in block]
+    before = len(aws.calls(service="sns"))
+    given = {"topic": TOPIC, "until": "2027-02-30"}
+    report = run(Pipeline.parse(yaml.safe_load(text)), on=on, aws=aws, parameters=given)
+    assert report.state == "failed"
+    assert len(aws.calls(service="sns")) == before

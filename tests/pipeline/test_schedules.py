@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from orchestration import Pipeline, PipelineError
 from orchestration.graph import ScheduleSpec
 from orchestration.pipeline import Schedule
 from orchestration.pipeline.schedules import checking, cron
@@ -169,3 +170,40 @@ def test_a_time_is_written_in_one_way(written: Any, words: str) -> None:
 def test_yaml_may_read_a_time_as_one() -> None:
     assert Schedule(at=date(2027, 3, 1)) == Schedule(at="2027-03-01T00:00")  # type: ignore[arg-type]  # as YAML has it
     assert Schedule(at=datetime(2027, 3, 1, 6)).at == "2027-03-01T06:00"  # type: ignore[arg-type]  # as YAML has it
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        ({"time_parameter": "untl"}, "there is no parameter 'untl'; did you mean 'until'?"),
+        ({"time_parameter": "rows"}, "rows is a number; a time is a text, so type: string"),
+        (
+            {"time_parameter": "until", "parameters": {"until": "2027-03-01"}},
+            "schedule.parameters gives until a value as well; remove one of them",
+        ),
+    ],
+)
+def test_the_time_of_a_run_needs_a_parameter_of_its_own(
+    schedule: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(PipelineError) as error:
+        timed({"cron": "0 6 * * *", **schedule})
+    assert f"schedule.time_parameter: {words}" in str(error.value)
+
+
+def test_a_parameter_that_gets_the_time_needs_no_default() -> None:
+    assert timed({"cron": "0 6 * * *", "time_parameter": "until"}).unscheduled() == ()
+    assert timed({"cron": "0 6 * * *"}).unscheduled() == ("until",)
+
+
+def timed(schedule: dict[str, Any]) -> Pipeline:
+    return Pipeline.parse(
+        {
+            "name": "timed",
+            "region": "us-east-1",
+            "workspace": "s3://bucket/runs",
+            "parameters": {"until": {}, "rows": {"type": "number", "default": 1}},
+            "schedule": schedule,
+            "stages": {"rest": {"kind": "pause", "duration_s": 60}},
+        }
+    )

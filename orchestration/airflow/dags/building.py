@@ -86,6 +86,8 @@ def build(
         arguments[name] = [*_several(arguments.get(name)), *notifiers]
     trigger = spec.trigger
     told = () if trigger is None else (*trigger.values, *trigger.parameters)
+    timed = None if schedule is None else schedule.time_parameter
+    told = told if timed is None else (*told, timed)
     made = {**params(spec.parameters, values, told), **given}
     made |= arguments.pop("params", None) or {}
     if arguments["schedule"] is not None:
@@ -163,7 +165,8 @@ def _check_scheduled(
     # A run at a time has no event, whoever says the time.
     at_times = trigger is None or spec.schedule is not None or "schedule" in dag_kwargs
     told = {} if trigger is None or at_times else {**trigger.values, **trigger.parameters}
-    missing = [p.name for p in spec.parameters if values[p.name] is None and p.name not in told]
+    known = told.keys() if spec.schedule is None else {*told, *spec.schedule.told}
+    missing = [p.name for p in spec.parameters if values[p.name] is None and p.name not in known]
     if missing:
         raise PipelineError(
             [
@@ -240,7 +243,9 @@ class _Builder:
             arguments["parameters"] = self.spec.parameters
             arguments["values"] = self.values
             arguments["tasks"] = {task.task_id: task.arguments for task in self.spec.tasks}
-            arguments["trigger"] = self.spec.trigger if self.group is None else None
+            if self.group is None:
+                arguments["trigger"] = self.spec.trigger
+                arguments["schedule"] = self.spec.schedule
             arguments |= self._region()
         elif self.group is not None and task.operator != "JoinOperator":
             arguments["group"] = self.group

@@ -36,7 +36,9 @@ class FireTimes(Timetable):
     @classmethod
     def of(cls, schedule: ScheduleSpec) -> FireTimes:
         """Return the timetable of a schedule."""
-        return cls({**asdict(schedule), "parameters": None, "catchup": None})
+        return cls(
+            {**asdict(schedule), "parameters": None, "catchup": None, "time_parameter": None}
+        )
 
     @classmethod
     def deserialize(cls, data: dict[str, Any]) -> FireTimes:

@@ -34,7 +34,7 @@ def time_text(value: Code, minus_s: Tree, format: Tree) -> Code:
         "m": f"$contains($v, /{times.READ}/) ? $toMillis($z) : {error}",
         "t": f"{exists} ? $fromMillis($m - {minus_s * 1000}) : {error}",
     }
-    return Code(let(named, " & ".join(["''", *parts])), "string", "a time")
+    return Code(let(named, " & ".join(parts)), "string", "a time")
 
 
 def directory(uri: Tree, writer: Writer) -> Code:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from orchestration.expressions import Json
     from orchestration.graph import ScheduleSpec, Workflow
 
-_SCHEDULED_TIME: Final = "<aws.scheduler.scheduled-time>"
+SCHEDULED_TIME: Final = "<aws.scheduler.scheduled-time>"
 """The text that the scheduler replaces by the time it starts a run for. It starts some runs twice;
 both executions are then one run, and the second adopts the jobs of the first."""
 _OLDEST_START: Final = timedelta(minutes=5)
@@ -48,7 +48,7 @@ def desired(
         starter,
         expression(spec),
         timezone=spec.timezone,
-        input={**chosen, **spec.parameters, RUN: f"{workflow.name}/{_SCHEDULED_TIME}"},
+        input={**chosen, **values(spec), RUN: f"{workflow.name}/{SCHEDULED_TIME}"},
     )
     bounded = replace(
         made,
@@ -58,6 +58,12 @@ def desired(
         window_minutes=spec.flexible_window_minutes,
     )
     return starter, bounded
+
+
+def values(spec: ScheduleSpec) -> dict[str, Json]:
+    """Return the values that a schedule gives its runs, the time as the scheduler is told it."""
+    timed = {} if spec.time_parameter is None else {spec.time_parameter: SCHEDULED_TIME}
+    return {**spec.parameters, **timed}
 
 
 def settled(

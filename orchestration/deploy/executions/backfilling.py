@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.deploy.account import Account, Clients, in_its_region
+from orchestration.deploy.events.schedules import SCHEDULED_TIME
+from orchestration.deploy.events.schedules import values as scheduled_values
 from orchestration.deploy.executions.cleaning import Sleep
 from orchestration.deploy.executions.operating import start
 from orchestration.deploy.executions.runs import described
@@ -20,6 +22,7 @@ from orchestration.errors import StartError
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
 from orchestration.pipeline.schedules.firing import fires
+from orchestration.refs.times import ISO
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
@@ -63,7 +66,12 @@ def fires_between(pipeline: Pipeline, begin: datetime, end: datetime) -> tuple[F
 
 def run_of(pipeline: str, moment: datetime) -> str:
     """Return the name of a scheduled run, with the time as EventBridge Scheduler writes it."""
-    return f"{pipeline}/{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"{pipeline}/{written(moment)}"
+
+
+def written(moment: datetime) -> str:
+    """Return a time as EventBridge Scheduler writes it."""
+    return f"{moment.astimezone(UTC):{ISO}}"
 
 
 def looked_up(pipeline: Pipeline, wanted: Sequence[Fire], *, session: Clients) -> tuple[Fire, ...]:
@@ -106,15 +114,20 @@ def _known(states: Any, machine: str, since: datetime) -> dict[str, tuple[str, s
 
 
 def values_of(pipeline: Pipeline, session: Clients) -> Mapping[str, Json]:
-    """Return the values that the deployed schedule gives its runs; without one, those written."""
+    """Return the values that the deployed schedule gives its runs; without one, those written.
+
+    The time of a run stands in them as EventBridge Scheduler is told it; :func:`backfill` puts it
+    in.
+    """
     from botocore.exceptions import BotoCoreError, ClientError
 
-    written = {} if pipeline.schedule is None else pipeline.schedule.parameters
+    spec = pipeline.schedule_spec()
+    given_here = {} if spec is None else scheduled_values(spec)
     client = session.client("scheduler")
     try:
         there = client.get_schedule(Name=pipeline.name, GroupName=GROUP)
     except client.exceptions.ResourceNotFoundException:
-        return dict(written)
+        return dict(given_here)
     except (BotoCoreError, ClientError) as error:
         raise StartError(f"schedule {pipeline.name} can't be read: {error}") from error
     given: dict[str, Json] = json.loads(there["Target"].get("Input", "{}"))
@@ -144,12 +157,20 @@ def backfill(
             running = list(_still(states, running))
             if len(running) >= at_most:
                 sleep(_LOOKS_EVERY_S)
-        arn = start(pipeline, values, session=session, run=each.run).arn
+        arn = start(pipeline, _at(each.time, values), session=session, run=each.run).arn
         begun = Fire(time=each.time, run=each.run, execution=arn, status="RUNNING")
         running.append(begun)
         started.append(begun)
         on_start(begun)
     return tuple(started)
+
+
+def _at(moment: datetime, values: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the values of the run for a moment."""
+    return {
+        name: written(moment) if value == SCHEDULED_TIME else value
+        for name, value in values.items()
+    }
 
 
 def _still(states: Any, running: Sequence[Fire]) -> Iterator[Fire]:

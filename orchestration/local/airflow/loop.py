@@ -10,6 +10,8 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
@@ -33,8 +35,8 @@ from sqlalchemy import select
 from sqlalchemy.orm.attributes import set_committed_value
 
 from orchestration.execution.parameters import problems
-from orchestration.local.airflow.asset_events import start_by
 from orchestration.local.airflow.callbacks import call_back
+from orchestration.local.airflow.starting import start_at, start_by
 from orchestration.local.airflow.waiting import Following, Triggers
 
 if TYPE_CHECKING:
@@ -50,21 +52,31 @@ _accounts: dict[tuple[str, str], str] = {}
 _IN_FLIGHT = frozenset({TaskInstanceState.DEFERRED, TaskInstanceState.RUNNING})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Began:
+    """What started a run; with neither, a person did."""
+
+    event: Mapping[str, Any] | None = None
+    """What the event of an asset tells."""
+    scheduled: datetime | None = None
+    """The moment of the timetable."""
+
+
 def run(
     dag: DAG,
     run_id: str,
     conf: Mapping[str, Any],
     emit: Emit,
-    event: Mapping[str, Any] | None = None,
+    began: Began,
 ) -> dict[str, Any]:
     """Run a DAG to its end and return the ``end`` event."""
-    return _Run(dag, emit, event).run(run_id, conf)
+    return _Run(dag, emit, began).run(run_id, conf)
 
 
 class _Run:
-    def __init__(self, dag: DAG, emit: Emit, event: Mapping[str, Any] | None) -> None:
+    def __init__(self, dag: DAG, emit: Emit, began: Began) -> None:
         self._dag = dag
-        self._event = event
+        self._began = began
         self._emit = emit
         self._triggers = Triggers()
         self._seen: dict[tuple[str, int], tuple[str, int]] = {}
@@ -110,8 +122,10 @@ class _Run:
             triggering_user_name=None,
             session=session,
         )
-        if self._event is not None:
-            start_by(run, self._event, session)
+        if self._began.event is not None:
+            start_by(run, self._began.event, session)
+        elif self._began.scheduled is not None:
+            start_at(run, self._began.scheduled)
         session.commit()
         return run
 

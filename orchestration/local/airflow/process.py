@@ -19,6 +19,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -170,7 +171,7 @@ def _read(requests: queue.Queue[str]) -> None:
 
 
 def _serve(request: Mapping[str, Any], emit: Emit) -> None:
-    from orchestration.local.airflow.loop import run
+    from orchestration.local.airflow.loop import Began, run
 
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         del os.environ[name]
@@ -180,8 +181,9 @@ def _serve(request: Mapping[str, Any], emit: Emit) -> None:
         dag = _load(Path(request["dag_file"]))
         _check_region(dag, request["environment"]["AWS_REGION"])
         _reach_by_environment(dag)
-        run_id, conf, event = request["run_id"], request["conf"], request["event"]
-        emit({"end": run(dag, run_id, conf, emit, event)})
+        moment = request["scheduled"] and datetime.fromisoformat(request["scheduled"])
+        began = Began(event=request["event"], scheduled=moment)
+        emit({"end": run(dag, request["run_id"], request["conf"], emit, began)})
     except OrchestrationError as error:
         emit({"refused": str(error)})
     except Exception as error:  # must not stop later requests

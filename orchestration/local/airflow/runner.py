@@ -7,6 +7,7 @@ in a temporary folder that goes with it. A user's own Airflow is neither read no
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import os
 import signal
@@ -160,6 +161,7 @@ class LocalAirflow:
         on_progress: OnProgress | None = None,
         time_scale: float | None = None,
         event: Mapping[str, Json] | None = None,
+        scheduled: datetime.datetime | None = None,
     ) -> AirflowRun:
         """Run a DAG to its end: a pipeline, or the only DAG of a file.
 
@@ -167,9 +169,9 @@ class LocalAirflow:
         with every change of a task's state. ``time_scale`` is real seconds per
         second of AWS; the default is that of the embedded AWS. With an ``event``, the run is one
         that an event of the DAG's asset has started: what its watcher has found, or what made the
-        event has left as ``extra``. A run of this id that has failed in
-        this account with these parameters is cleared and goes on: what failed, what follows it, and
-        what both need.
+        event has left as ``extra``. With ``scheduled``, it is one that the timetable of the DAG has
+        started for that moment. A run of this id that has failed in this account with these
+        parameters is cleared and goes on: what failed, what follows it, and what both need.
 
         Raises :class:`LocalError` if a call could reach the real AWS or the DAG cannot be
         loaded. A failed run is returned.
@@ -185,6 +187,7 @@ class LocalAirflow:
             "run_id": run_id,
             "conf": dict(parameters or {}),
             "event": None if event is None else dict(event),
+            "scheduled": None if scheduled is None else scheduled.isoformat(),
             "environment": {k: v for k, v in variables.items() if not k.startswith("AIRFLOW")},
         }
         self._wait_for(process)

@@ -59,6 +59,9 @@ class Schedule(Model):
     """True: Airflow runs each time since ``start`` that it has missed, and not only the last.
     EventBridge Scheduler misses none after the deployment; for those before, there is
     ``orchestrate backfill``."""
+    time_parameter: Name | None = None
+    """The parameter, a string, that holds the time for which a run is started, in UTC:
+    ``2027-03-01T06:00:00Z``. ``time_text`` writes it, or a time before it, as runs need it."""
     parameters: dict[Name, Scalar | list[Element]] = {}
     """Values of parameters for scheduled runs."""
 
@@ -73,6 +76,7 @@ class Schedule(Model):
             end=_universal(self.end, self.timezone),
             flexible_window_minutes=self.flexible_window_minutes,
             catchup=self.catchup,
+            time_parameter=self.time_parameter,
             parameters=self.parameters,
         )
 

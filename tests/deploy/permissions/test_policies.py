@@ -12,6 +12,7 @@ import pytest
 
 from orchestration import DataStaging, Pipeline, S3Destination
 from orchestration.deploy import permissions
+from orchestration.deploy.composing import desired
 from orchestration.deploy.permissions import derived as reference
 from orchestration.deploy.permissions import operations
 from orchestration.deploy.permissions.statements import Statement, merged
@@ -473,3 +474,35 @@ def test_every_row_has_its_source() -> None:
     rows = [*operations.OPERATIONS.values(), *operations.SYNCHRONOUS.values()]
     pages = {grant.source for row in rows for grant in row}
     assert all(page.startswith("https://docs.aws.amazon.com/") for page in pages)
+
+
+def test_a_role_may_read_what_belongs_to_any_time() -> None:
+    made = Pipeline.parse(
+        {
+            "name": "weekly",
+            "region": ACCOUNT.region,
+            "workspace": "s3://bucket/runs",
+            "parameters": {"until": {}},
+            "schedule": {"cron": "0 6 * * MON", "time_parameter": "until"},
+            "stages": {
+                "look": {
+                    "kind": "aws_call",
+                    "service": "s3",
+                    "operation": "GetObject",
+                    "request": {
+                        "Bucket": "data",
+                        "Key": {
+                            "join": [
+                                "week/",
+                                {"time_text": {"of": {"parameter": "until"}, "format": "%Y/%m"}},
+                                "/rows.csv",
+                            ]
+                        },
+                    },
+                }
+            },
+        }
+    )
+    role = desired(made, ACCOUNT).role
+    assert role is not None
+    assert resources(role.policy, "s3:GetObject") == ["arn:aws:s3:::data/week/*/rows.csv"]

@@ -1,8 +1,9 @@
-"""Runs that events of assets start, as the scheduler makes them."""
+"""Runs that events of assets or a timetable start, as the scheduler makes them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.models.asset import AssetEvent, DagScheduleAssetReference
@@ -13,6 +14,12 @@ from sqlalchemy import select
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
     from sqlalchemy.orm import Session
+
+
+def start_at(run: DagRun, moment: datetime) -> None:
+    """Make a run one that a timetable has started for a moment."""
+    run.run_type = DagRunType.SCHEDULED
+    run.logical_date = run.data_interval_start = run.data_interval_end = moment
 
 
 def start_by(run: DagRun, extra: Mapping[str, Any], session: Session) -> None:
