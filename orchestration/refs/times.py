@@ -22,7 +22,7 @@ PARTS: Final[Mapping[str, tuple[int, int]]] = {
     "%M": (14, 2),
     "%S": (17, 2),
 }
-"""Where a part of a format stands in ``2027-03-01T06:00:00Z``: its place and its length."""
+"""The parts of a format, and their places and lengths in ``2027-03-01T06:00:00Z``."""
 READ: Final = "^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?$"
 """The texts that are read as times; of these, those that exist."""
 MIDNIGHT: Final = "T00:00:00Z"

@@ -99,7 +99,7 @@ def _apply(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         *(Function.WHERE, Function.MISFITS, Function.LISTED, Function.PICKED),
         Function.TOP,
         *(Function.REMOVE_PREFIX, Function.CONTAINS, Function.FINGERPRINT, Function.DIFFERENCE),
-        Function.SAME_CONTENT,
+        *(Function.SAME_CONTENT, Function.TIME_TEXT),
     )
     one = st.sampled_from([f for f in Function if f not in two])
     return st.one_of(

@@ -51,20 +51,8 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return _tag(writer.asked(arguments[0], "array"), arguments[1], writer)
         case Function.DIFFERENCE:
             return _difference(*(writer.asked(a, "array") for a in arguments))
-        case Function.REMOVE_PREFIX:
-            return texts.remove_prefix(*(writer.asked(a, "string") for a in arguments))
         case Function.SAME_CONTENT:
             return _same_content(arguments, writer)
-        case Function.URL_PATH:
-            # encodeURIComponent leaves alone what evaluate() does, but for slashes.
-            value = writer.asked(arguments[0], "string").text
-            return Code(f"$replace($encodeUrlComponent({value}), '%2F', '/')", "string", "a path")
-        case Function.TIME_TEXT:
-            return texts.time_text(writer.asked(arguments[0], "string"), *arguments[1:])
-        case Function.DIRECTORY:
-            return texts.directory(arguments[0], writer)
-        case Function.S3_BUCKET | Function.S3_KEY | Function.ARN_NAME:
-            return texts.PARTS[node.function](arguments[0], writer)
         case Function.TEXT:
             return writer.code(Join((arguments[0],)))  # type: ignore[arg-type]  # a join of any tree renders
         case Function.COLUMN:
@@ -77,6 +65,10 @@ def call(node: Apply, writer: Writer) -> Code:  # noqa: C901 - one arm for each 
             return _misfits(writer.asked(arguments[0], "array"), arguments[1:])
         case Function.FIRST_OF:
             return _first_of([writer.asked(argument, "value") for argument in arguments])
+        case Function.REMOVE_PREFIX | Function.TIME_TEXT | Function.DIRECTORY | Function.URL_PATH:
+            return texts.TEXTS[node.function](arguments, writer)
+        case Function.S3_BUCKET | Function.S3_KEY | Function.ARN_NAME:
+            return texts.TEXTS[node.function](arguments, writer)
         case _:
             assert_never(node.function)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
 from orchestration.backends.jsonata.code import Code, Writer, let, refused
 from orchestration.backends.jsonata.locations import SCHEME, after_scheme, key_of, split
 from orchestration.backends.jsonata.writing import checked, quote
@@ -10,15 +13,15 @@ from orchestration.expressions import Apply, Function, Join, Tree, apply, join
 from orchestration.refs import times
 
 
-def remove_prefix(value: Code, prefix: Code) -> Code:
-    """Write a text without its beginning."""
+def _remove_prefix(arguments: Sequence[Tree], writer: Writer) -> Code:
+    value, prefix = (writer.asked(each, "string") for each in arguments)
     error = refused(f"{value.label} does not start with {prefix.label}")
     kept = f"$substring($v, 0, $length($p)) = $p ? $substring($v, $length($p)) : {error}"
     return Code(let({"v": value.text, "p": prefix.text}, kept), "string", value.label)
 
 
-def time_text(value: Code, minus_s: Tree, format: Tree) -> Code:
-    """Write a time, so many seconds earlier, in a format."""
+def _time_text(arguments: Sequence[Tree], writer: Writer) -> Code:
+    value, (minus_s, format) = writer.asked(arguments[0], "string"), arguments[1:]
     if not isinstance(minus_s, int) or not isinstance(format, str):
         raise UnsupportedError(["the seconds and the format of a time must be known before"])
     parts = [
@@ -37,8 +40,14 @@ def time_text(value: Code, minus_s: Tree, format: Tree) -> Code:
     return Code(let(named, " & ".join(parts)), "string", "a time")
 
 
-def directory(uri: Tree, writer: Writer) -> Code:
-    """Write a text with a slash at its end."""
+def _url_path(arguments: Sequence[Tree], writer: Writer) -> Code:
+    # encodeURIComponent leaves alone what evaluate() does, but for slashes.
+    value = writer.asked(arguments[0], "string").text
+    return Code(f"$replace($encodeUrlComponent({value}), '%2F', '/')", "string", "a path")
+
+
+def _directory(arguments: Sequence[Tree], writer: Writer) -> Code:
+    uri = arguments[0]
     last = uri.parts[-1] if isinstance(uri, Join) and uri.parts else uri
     if isinstance(last, str) and (last or not isinstance(uri, Join)):
         slash = "" if last.endswith("/") else "/"
@@ -48,7 +57,8 @@ def directory(uri: Tree, writer: Writer) -> Code:
     return Code(text, "string", value.label)
 
 
-def _bucket(uri: Tree, writer: Writer) -> Code:
+def _bucket(arguments: Sequence[Tree], writer: Writer) -> Code:
+    uri = arguments[0]
     rest = after_scheme(uri)
     if rest is None:
         return _part(uri, "$substringBefore($substring($v, 5), '/')", writer)
@@ -63,7 +73,8 @@ def _bucket(uri: Tree, writer: Writer) -> Code:
     return Code(f"$substringBefore({writer.code(rest).text}, '/')", "string", "a bucket")
 
 
-def _key(uri: Tree, writer: Writer) -> Code:
+def _key(arguments: Sequence[Tree], writer: Writer) -> Code:
+    uri = arguments[0]
     rest = after_scheme(uri)
     if rest is None:
         return _key_of_text(uri, writer)
@@ -94,10 +105,18 @@ def _part(uri: Tree, part: str, writer: Writer) -> Code:
     return Code(text, "string", value.label)
 
 
-def _arn_name(arn: Tree, writer: Writer) -> Code:
-    value = writer.asked(arn, "string").text
+def _arn_name(arguments: Sequence[Tree], writer: Writer) -> Code:
+    value = writer.asked(arguments[0], "string").text
     return Code(f"$split($split({value}, '/')[-1], ':')[-1]", "string", "a name")
 
 
-PARTS = {Function.S3_BUCKET: _bucket, Function.S3_KEY: _key, Function.ARN_NAME: _arn_name}
-"""The functions that take a part out of a text."""
+TEXTS: Final[Mapping[Function, Callable[[Sequence[Tree], Writer], Code]]] = {
+    Function.REMOVE_PREFIX: _remove_prefix,
+    Function.TIME_TEXT: _time_text,
+    Function.DIRECTORY: _directory,
+    Function.URL_PATH: _url_path,
+    Function.S3_BUCKET: _bucket,
+    Function.S3_KEY: _key,
+    Function.ARN_NAME: _arn_name,
+}
+"""The functions, by their names."""

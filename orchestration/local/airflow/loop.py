@@ -54,10 +54,10 @@ _IN_FLIGHT = frozenset({TaskInstanceState.DEFERRED, TaskInstanceState.RUNNING})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Began:
-    """What started a run; with neither, a person did."""
+    """The reason for a run; with neither, a person started it."""
 
     event: Mapping[str, Any] | None = None
-    """What the event of an asset tells."""
+    """The fields that the event of an asset tells."""
     scheduled: datetime | None = None
     """The moment of the timetable."""
 
