@@ -150,6 +150,9 @@ def backfill(
     :class:`~orchestration.errors.StartError`.
     """
     states = session.client("stepfunctions")
+    spec = pipeline.schedule_spec()
+    timed = None if spec is None else spec.time_parameter
+    values = values if timed is None else {timed: SCHEDULED_TIME, **values}
     running: list[Fire] = []
     started: list[Fire] = []
     for each in wanted:
