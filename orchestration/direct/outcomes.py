@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from orchestration import notebook
 from orchestration.direct.progress import StepRun
 from orchestration.expressions import Json
 
@@ -26,6 +28,20 @@ class Outcome:
     """The outputs of the pipeline, by stage; ``None`` if it failed."""
     steps: tuple[StepRun, ...] = ()
     """The steps that were reached by the process that ended the run."""
+
+    def _repr_html_(self) -> str:
+        shown = [
+            (stage, name, json.dumps(value, ensure_ascii=False))
+            for stage, outputs in (self.outputs or {}).items()
+            for name, value in (outputs.items() if isinstance(outputs, Mapping) else ())
+        ]
+        steps = [(each.step, each.state, notebook.seconds(each.duration_s)) for each in self.steps]
+        return notebook.block(
+            f"{self.workflow}, run {self.run_id}: {self.state}",
+            notebook.line(f"{self.error}: {self.cause}") if self.error is not None else "",
+            notebook.table(("step", "state", "time"), steps),
+            notebook.table(("stage", "output", "value"), shown),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON."""

@@ -117,6 +117,11 @@ class Pipeline(Description):
         place = None if folder is None else Path(folder)
         return written(self, place, type(self).parse)
 
+    def _repr_html_(self) -> str:
+        from orchestration.pipeline.showing.summary import html
+
+        return html(self, self.facts())
+
     def lower(self) -> Workflow:
         """The pipeline as a checked workflow, lowered once."""
         try:

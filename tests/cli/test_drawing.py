@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from orchestration.backends.drawing import Box, svg
+from orchestration.pipeline.showing.drawing import Box, svg
 from tests.cli.conftest import ROOT, Command
 
 SVG = "{http://www.w3.org/2000/svg}"

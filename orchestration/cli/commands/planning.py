@@ -259,7 +259,7 @@ def _facts(facts: Iterable[tuple[str, str]]) -> Table:
 
 
 def _plans(title: str, plans: Iterable[Plan]) -> Table:
-    from orchestration.planning.telling.summary import HEADINGS, row
+    from orchestration.planning.search.answers.plans import HEADINGS, row
 
     return _table(title, HEADINGS, [row(each) for each in plans])
 

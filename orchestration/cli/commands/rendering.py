@@ -123,7 +123,8 @@ def _companion(workflow: Workflow) -> str:
 
 def graph(pipeline: str, form: Format, output: Path | None, *, check: bool) -> None:
     """Draw a pipeline: its steps, or as SVG its stages."""
-    from orchestration.backends import drawing, picture
+    from orchestration.backends import picture
+    from orchestration.pipeline.showing import drawing
 
     loaded = named(pipeline).load()
     if form is Format.SVG:

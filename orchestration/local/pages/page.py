@@ -8,10 +8,10 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestration.backends.drawing import boxes, svg
 from orchestration.explanations import explained
 from orchestration.local.pages.curves import curves, drawn
 from orchestration.local.pages.page_style import STYLE
+from orchestration.pipeline.showing.drawing import boxes, svg
 from orchestration.runtime.verdict.drawing import dots
 
 if TYPE_CHECKING:

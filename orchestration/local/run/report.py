@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botocore import xform_name
 
+from orchestration import notebook
 from orchestration.direct.progress import StepRun
 from orchestration.direct.stages import StageState, own_steps, stage_state
 from orchestration.expressions import Json
@@ -87,6 +88,26 @@ class RunReport:
     def duration_s(self) -> float:
         """The real seconds from start to end."""
         return (self.ended - self.started).total_seconds()
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                each.name,
+                each.state,
+                notebook.seconds(each.duration_s),
+                "\n".join(f"{name} = {value:.6g}" for name, value in each.metrics.items()),
+                "\n".join(each.job_names),
+            )
+            for each in self.stages
+        ]
+        failed = [] if self.error is None else [f"{self.error}: {self.cause}"]
+        logs = ["\n".join(each.log) for each in self.stages if each.log]
+        ended = f"{self.state}, {self.duration_s:.1f} s"
+        return notebook.block(
+            f"{self.pipeline} on {self.on}, run {self.run_id}: {ended}",
+            notebook.table(("stage", "state", "time", "metrics", "jobs"), rows),
+            *map(notebook.line, [*failed, *logs]),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but the calls' requests and the log as a JSON object."""

@@ -10,13 +10,13 @@ from html import escape
 from typing import Final
 
 from orchestration.planning.search.amounts import duration, money
-from orchestration.planning.search.answers.plans import Plan, Plans
+from orchestration.planning.search.answers.plans import HEADINGS, Plan, Plans, row
 from orchestration.planning.search.answers.rejections import rejected
 from orchestration.planning.telling.axes import axis
 from orchestration.planning.telling.charts import Bar, Line, Point, bars, plot
 from orchestration.planning.telling.page_style import STYLE
 from orchestration.planning.telling.screen import entries
-from orchestration.planning.telling.summary import HEADINGS, memory_parts, row, time_parts
+from orchestration.planning.telling.summary import memory_parts, time_parts
 
 _MOST_BARS: Final = 5
 _Row = tuple[str, ...]

@@ -4,30 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields
-from typing import Final
 
 from orchestration.catalog import instance, is_scarce
 from orchestration.planning.search.amounts import duration, hourly, money
 from orchestration.planning.search.answers.plans import Plan, Plans, Range
 from orchestration.planning.search.preference import why_doubtful
 from orchestration.planning.telling.changes import short
-
-HEADINGS: Final = ("instances", "layout", "strategy", "batch", "memory", "MFU", "time", "cost")
-
-
-def row(plan: Plan) -> tuple[str, ...]:
-    """Return a plan as one line under `HEADINGS`."""
-    c = plan.configuration
-    return (
-        f"{plan.instance_count} x {plan.instance_type}",
-        str(plan.layout),
-        plan.strategy.kind,
-        f"{c.global_batch} = {c.micro_batch} x {c.micro_batches} x {c.data}",
-        f"{plan.prediction.memory.need:,.1f} of {c.machine.device_memory_gib:,.0f} GiB",
-        "" if plan.mfu is None else f"{plan.mfu:.0%}",
-        duration(plan.time_s.expected),
-        money(plan.cost_usd.expected) if plan.cost_usd is not None else "?",
-    )
 
 
 def answer(plans: Plans) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from orchestration.planning.search.answers.plans import HEADINGS, row
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.layouts import Layout
 from orchestration.planning.search.objective import (
@@ -12,7 +13,7 @@ from orchestration.planning.search.objective import (
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import KnownRate
 from orchestration.planning.telling.summary import answer as answer_lines
-from orchestration.planning.telling.summary import facts, row
+from orchestration.planning.telling.summary import facts
 from orchestration.strategies import TorchDistributed
 from tests.planning.search.questions import chosen, plans, task
 
@@ -25,8 +26,6 @@ def test_an_estimated_price_is_called_one() -> None:
 
 
 def test_a_row_has_a_cell_per_heading() -> None:
-    from orchestration.planning.telling.summary import HEADINGS
-
     assert len(row(chosen(plans()))) == len(HEADINGS)
 
 

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final, Literal
 
+from orchestration import notebook
 from orchestration.catalog import Price
 from orchestration.planning.cost.estimates import memory_room
 from orchestration.planning.cost.prediction import Prediction
 from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.search.amounts import duration, money
 from orchestration.planning.search.answers.learning_rates import Advice
 from orchestration.planning.search.layouts import Layout
 from orchestration.planning.search.objective import Objective
@@ -22,6 +24,9 @@ Reason = Literal[
     "budget", "not the best",
 ]  # fmt: skip
 """Reasons for a rejection."""
+
+
+HEADINGS: Final = ("instances", "layout", "strategy", "batch", "memory", "MFU", "time", "cost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,9 @@ class Plan:
     def instance_hours(self) -> float:
         """Instances times hours, as AWS bills them."""
         return self.instance_count * self.time_s.expected / 3600
+
+    def _repr_html_(self) -> str:
+        return notebook.table(HEADINGS, [row(self)])
 
     def data(self) -> dict[str, object]:
         """Return the plan as JSON."""
@@ -124,6 +132,21 @@ class Plan:
             "device": self.configuration.machine.device_memory_gib,
             "headroom": self.headroom_gib,
         }
+
+
+def row(plan: Plan) -> tuple[str, ...]:
+    """Return a plan as one line under `HEADINGS`."""
+    c = plan.configuration
+    return (
+        f"{plan.instance_count} x {plan.instance_type}",
+        str(plan.layout),
+        plan.strategy.kind,
+        f"{c.global_batch} = {c.micro_batch} x {c.micro_batches} x {c.data}",
+        f"{plan.prediction.memory.need:,.1f} of {c.machine.device_memory_gib:,.0f} GiB",
+        "" if plan.mfu is None else f"{plan.mfu:.0%}",
+        duration(plan.time_s.expected),
+        money(plan.cost_usd.expected) if plan.cost_usd is not None else "?",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +211,14 @@ class Plans:
             if plan.layout.rank < chosen.layout.rank and plan.time_s.expected <= longest
         )
         return min(near, key=lambda plan: plan.layout.rank, default=None)
+
+    def _repr_html_(self) -> str:
+        chosen = [] if self.chosen is None else [("chosen", self.chosen)]
+        others = [("as good", plan) for plan in self.front if plan is not self.chosen]
+        lines = [(role, *row(plan)) for role, plan in [*chosen, *others]]
+        title = f"{self.task.model.name}: {self.objective}"
+        told = notebook.table(("", *HEADINGS), lines)
+        return notebook.block(title, told, *map(notebook.line, self.missing))
 
     def data(self) -> dict[str, object]:
         """Return the answer as JSON."""
