@@ -177,10 +177,10 @@ def rollback(
 ) -> None:
     """Take a deployed state machine back to the version before.
 
-    Its definition, role and logging become those of that version, in one call; executions that
-    are running go on as they began. Schedule, triggers and the permissions of roles stay as
-    deployed. Shows account, region and what differs, and asks first; without a terminal it needs
-    `--yes`.
+    Its definition, role and logging become those of that version, in one call; where an alias
+    starts runs, it leads to that version instead. Executions that are running go on as they began.
+    Schedule, triggers and the permissions of roles stay as deployed. Shows account, region and
+    what differs, and asks first; without a terminal it needs `--yes`.
 
     Example: `orchestrate rollback digits --dry-run`
     """
@@ -193,6 +193,38 @@ def rollback(
         region=region,
         profile=profile,
         full=full,
+        consent=Consent(yes=yes, dry_run=dry_run, as_json=as_json),
+    )
+
+
+def promote(
+    pipeline: Deployed,
+    force: Annotated[
+        bool, typer.Option("--force", help="Before its time is over, or with an alarm.")
+    ] = False,
+    dry_run: DryRun = False,
+    yes: Agreed = False,
+    region: Region = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Give the version that was deployed last all runs, after a trial with some of them.
+
+    With `step_functions.alias.canary`, a new version gets a part of the runs at first. It is
+    refused before the minutes of the trial are over, and while an alarm of the pipeline tells of
+    failed runs; `orchestrate rollback` ends the trial with the version before instead. Shows
+    account, region and what differs, and asks first; without a terminal it needs `--yes`.
+
+    Example: `orchestrate promote digits --dry-run`
+    """
+    from orchestration.cli.commands.changing import Consent
+    from orchestration.cli.commands.deployed import promoting
+
+    promoting.promote(
+        pipeline,
+        force=force,
+        region=region,
+        profile=profile,
         consent=Consent(yes=yes, dry_run=dry_run, as_json=as_json),
     )
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from orchestration.deploy import other_accounts, own_role
 from orchestration.deploy.account import Account, Clients, refusal
+from orchestration.deploy.aliases.promoting import Promotion, promotion
 from orchestration.deploy.applying import Sleep, apply
 from orchestration.deploy.comparing import difference
 from orchestration.deploy.composing import desired, names_of
@@ -59,6 +60,7 @@ __all__ = [
     "Destruction",
     "Names",
     "Plan",
+    "Promotion",
     "Rerun",
     "Resource",
     "Role",
@@ -76,6 +78,7 @@ __all__ = [
     "difference",
     "names_of",
     "plan",
+    "promotion",
     "readable",
     "rerun",
     "rollback",

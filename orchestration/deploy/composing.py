@@ -15,7 +15,7 @@ from orchestration.deploy import (
     transfers,
 )
 from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
-from orchestration.deploy.aliases.model import ALIAS, Alias
+from orchestration.deploy.aliases.model import ALIAS, Alias, Canary
 from orchestration.deploy.events import notices, schedules, triggers
 from orchestration.deploy.monitoring import composing as monitoring
 from orchestration.deploy.monitoring.alarms import alarm_names
@@ -89,8 +89,17 @@ def desired(
         transfer_role=transfers.desired(workflow, maker, runs),
         batch_role=batch_copies.desired(workflow, maker, runs),
         foreign=other_accounts.sources(workflow, account, runs),
-        alias=Alias(name=names.alias, machine_arn=machine.arn) if names.alias else None,
+        alias=_alias(pipeline, machine.arn),
     )
+
+
+def _alias(pipeline: Pipeline, machine_arn: str) -> Alias | None:
+    options = pipeline.step_functions
+    if options is None or options.alias is None:
+        return None
+    asked = options.alias.canary
+    canary = None if asked is None else Canary(percent=asked.percent, minutes=asked.minutes)
+    return Alias.wanted(options.alias.name, machine_arn, canary)
 
 
 def names_of(

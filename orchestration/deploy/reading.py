@@ -129,11 +129,20 @@ def aliases(client: Any, machine: StateMachine, wanted: str = "") -> Iterator[Al
     for arn in arns:
         found = _found(client.describe_state_machine_alias, "", stateMachineAliasArn=arn)
         alias = Alias(
-            name=found["name"], machine_arn=machine.arn, description=found.get("description", "")
+            name=found["name"],
+            machine_arn=machine.arn,
+            description=found.get("description", ""),
+            updated=found.get("updateDate"),
         )
         if alias.made or alias.name == wanted:
             routes = (_route(client, each, machine) for each in found["routingConfiguration"])
             yield replace(alias, routes=tuple(sorted(routes, key=lambda each: each.version or 0)))
+
+
+def starting_alias(client: Any, machine: StateMachine) -> Alias | None:
+    """Return the alias that starts runs of a deployed pipeline, if one does."""
+    name = machine.tags.get(ALIAS)
+    return next((a for a in aliases(client, machine) if a.name == name and a.routes), None)
 
 
 def _route(client: Any, found: Mapping[str, Any], machine: StateMachine) -> Route:

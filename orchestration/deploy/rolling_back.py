@@ -15,12 +15,12 @@ from datetime import UTC
 from typing import Any, Final
 
 from orchestration.deploy.account import Account, Clients
-from orchestration.deploy.aliases.model import ALIAS, Alias, Route
+from orchestration.deploy.aliases.model import Alias, Route
 from orchestration.deploy.applying import versions
 from orchestration.deploy.applying.aliases import put_alias
 from orchestration.deploy.composing import names_of
-from orchestration.deploy.reading import aliases, machine_of, state_machine
-from orchestration.deploy.resources import Change, StateMachine, owned
+from orchestration.deploy.reading import machine_of, starting_alias, state_machine
+from orchestration.deploy.resources import Change, owned
 from orchestration.errors import DeployError
 
 _AGAIN: Final = re.compile(r"version (\d+) again")
@@ -85,7 +85,7 @@ def rollback(pipeline: str, *, session: Clients, version: int | None = None) -> 
             f"pipeline {pipeline} is not deployed to {account.id} in {account.region}"
         )
     try:
-        alias = _alias(states, machine)
+        alias = starting_alias(states, machine)
         chosen = _chosen(states, machine.arn, alias, version)
         then = states.describe_state_machine(stateMachineArn=f"{machine.arn}:{chosen}")
         pages = states.get_paginator("list_executions").paginate(
@@ -108,12 +108,6 @@ def rollback(pipeline: str, *, session: Clients, version: int | None = None) -> 
         published=f"{then['creationDate'].astimezone(UTC):%Y-%m-%d %H:%M %Z}",
         running=running,
     )
-
-
-def _alias(states: Any, machine: StateMachine) -> Alias | None:
-    """Return the alias that starts runs of a deployed pipeline, if one does."""
-    name = machine.tags.get(ALIAS)
-    return next((a for a in aliases(states, machine) if a.name == name and a.routes), None)
 
 
 def _chosen(states: Any, machine_arn: str, alias: Alias | None, wanted: int | None) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -14,6 +15,7 @@ from orchestration.cleanup import MACHINE as OF_MACHINE
 from orchestration.deploy import (
     Deployment,
     destruction,
+    promotion,
     readable,
     rerun,
     rollback,
@@ -21,7 +23,7 @@ from orchestration.deploy import (
 )
 from orchestration.deploy.aliases.model import ALIAS
 from orchestration.deploy.executions import start, stop
-from orchestration.errors import DeployError, StartError
+from orchestration.errors import DeployError, PipelineError, StartError
 from orchestration.local import EmbeddedAws
 from tests.deploy import pipelines
 from tests.deploy.pipelines import ACCOUNT, SLEEPING
@@ -32,6 +34,8 @@ pytestmark = pytest.mark.slow  # starts the embedded AWS
 
 MACHINE = ACCOUNT.arn("states", "stateMachine:copying")
 PARAMETERS = {"bucket": "workspace", "role": ROLE}
+Asked: TypeAlias = str | dict[str, Any] | None
+CANARY = {"name": "live", "canary": {"percent": 10, "minutes": 30}}
 NIGHTLY = {"cron": "30 6 * * *"}
 OBJECTS = {"s3": {"bucket": "incoming"}, "parameters": {"data": {"event": "object_uri"}}}
 
@@ -55,12 +59,13 @@ def aws(embedded: EmbeddedAws) -> Iterator[EmbeddedAws]:
     destruction("copying", session=embedded).apply(stop=True, sleep=lambda _: None)
 
 
-def pipeline(description: str, alias: str | None = "live", **fields: Any) -> Pipeline:
-    options = {} if alias is None else {"step_functions": {"alias": {"name": alias}}}
+def pipeline(description: str, alias: Asked = "live", **fields: Any) -> Pipeline:
+    asked = {"name": alias} if isinstance(alias, str) else alias
+    options = {} if asked is None else {"step_functions": {"alias": asked}}
     return pipelines.copying(description=description, **options, **fields)
 
 
-def deploy(session: Any, description: str, alias: str | None = "live", **fields: Any) -> Deployment:
+def deploy(session: Any, description: str, alias: Asked = "live", **fields: Any) -> Deployment:
     made = pipeline(description, alias, **fields)
     given = {**PARAMETERS, "data": "s3://incoming/set"}
     return step_functions(made, session=session, parameters=given, sleep=lambda _: None)
@@ -138,12 +143,13 @@ def test_an_alias_that_is_cut_off_at_each_call_is_finished_by_the_next_deploymen
     aws: EmbeddedAws,
 ) -> None:
     cutting = Cutting(aws)
-    for description, alias, expected in (
+    rows: tuple[tuple[str, Asked, dict[str, dict[int, int]]], ...] = (
         ("First.", "live", {"live": {1: 100}}),
-        ("Second.", "live", {"live": {2: 100}}),
+        ("Second.", CANARY, {"live": {1: 90, 2: 10}}),
         ("Third.", "prod", {"prod": {3: 100}}),
         ("Third.", None, {}),
-    ):
+    )
+    for description, alias, expected in rows:
         for _ in range(30):
             try:
                 deploy(cutting, description, alias, schedule=NIGHTLY)
@@ -151,7 +157,7 @@ def test_an_alias_that_is_cut_off_at_each_call_is_finished_by_the_next_deploymen
                 continue
             break
         assert routes(aws) == expected
-        assert target(aws) == ":".join([MACHINE, *([alias] if alias else [])])
+        assert target(aws) == ":".join([MACHINE, *expected])
     cutting.release()
     assert ALIAS not in tags(aws)
     aliased = [call for call in cutting.made if call.endswith("Alias")]
@@ -180,6 +186,81 @@ def test_a_rollback_leads_the_alias_back_until_the_next_deployment(aws: Embedded
     assert routes(aws) == {"live": {3: 100}}
     rollback("copying", session=aws, version=1).apply()
     assert routes(aws) == {"live": {1: 100}}
+
+
+def test_a_new_version_gets_some_of_the_runs_until_it_is_promoted(aws: EmbeddedAws) -> None:
+    assert summaries(deploy(aws, "First.", CANARY))[-1] == "create alias live"
+    assert routes(aws) == {"live": {1: 100}}
+    tried = deploy(aws, "Second.", CANARY)
+    assert readable(tried.changes[-1]) == [
+        "~ weights.version 1: 100 -> 90",
+        "+ weights.the new version: 10",
+    ]
+    assert routes(aws) == {"live": {1: 90, 2: 10}}
+    assert deploy(aws, "Second.", CANARY).changes == ()
+    found = promotion("copying", session=aws)
+    assert found.obstacles == (
+        "its trial takes 30 minutes, of which 30 are left; wait, or pass --force",
+    )
+    with pytest.raises(DeployError, match="version 2 can't get all runs yet: its trial takes 30"):
+        found.apply()
+    promotion("copying", session=aws, now=datetime.now(tz=UTC) + timedelta(minutes=31)).apply()
+    assert routes(aws) == {"live": {2: 100}}
+    assert promotion("copying", session=aws).change.aspects == ()
+    assert deploy(aws, "Second.", CANARY).changes == ()
+
+
+def test_a_trial_ends_with_the_version_before_or_with_the_next_one(aws: EmbeddedAws) -> None:
+    for description in ("First.", "Second."):
+        deploy(aws, description, CANARY)
+    rollback("copying", session=aws).apply()
+    assert routes(aws) == {"live": {1: 100}}
+    # What is deployed again is tried again, and another version beside the one that is known.
+    assert summaries(deploy(aws, "Second.", CANARY)) == ["update alias live: weights"]
+    assert routes(aws) == {"live": {1: 90, 2: 10}}
+    deploy(aws, "Third.", CANARY)
+    assert routes(aws) == {"live": {1: 90, 3: 10}}
+    deploy(aws, "Third.")
+    assert routes(aws) == {"live": {3: 100}}
+    deploy(aws, "Third.", None)
+    with pytest.raises(DeployError, match="no alias starts runs of copying"):
+        promotion("copying", session=aws)
+
+
+def test_an_alarm_is_in_the_way_of_a_promotion(aws: EmbeddedAws) -> None:
+    for description in ("First.", "Second."):
+        deploy(aws, description, {**CANARY, "canary": {"percent": 99, "minutes": 1}})
+    cloudwatch = aws.client("cloudwatch")
+    cloudwatch.put_metric_alarm(
+        AlarmName="copying-executions-failed",
+        ComparisonOperator="GreaterThanThreshold",
+        EvaluationPeriods=1,
+    )
+    cloudwatch.set_alarm_state(
+        AlarmName="copying-executions-failed", StateValue="ALARM", StateReason="a run failed"
+    )
+    found = promotion("copying", session=aws, now=datetime.now(tz=UTC) + timedelta(minutes=2))
+    [reason] = found.obstacles
+    assert reason.startswith("alarm copying-executions-failed is in the state ALARM; ")
+    with pytest.raises(DeployError, match="copying-executions-failed"):
+        found.apply()
+    found.apply(force=True)
+    assert routes(aws) == {"live": {2: 100}}
+    cloudwatch.delete_alarms(AlarmNames=["copying-executions-failed"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "where"),
+    [
+        ({"name": "7"}, "step_functions.alias.name"),
+        ({"name": "live", "canary": {"percent": 100, "minutes": 5}}, "alias.canary.percent"),
+        ({"name": "live", "canary": {"percent": 5, "minutes": 0}}, "alias.canary.minutes"),
+        ({"name": "live", "canary": {"percent": 5}}, "alias.canary.minutes"),
+    ],
+)
+def test_an_alias_that_aws_would_refuse_is_told(asked: dict[str, Any], where: str) -> None:
+    with pytest.raises(PipelineError, match=where):
+        pipeline("First.", asked)
 
 
 def comment(aws: EmbeddedAws, execution: str) -> str:

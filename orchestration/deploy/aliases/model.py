@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, Final
 
 ALIAS: Final = "orchestration:alias"
 """The tag of a state machine with the name of the alias that starts its pipeline's runs."""
 _MADE: Final = "Made by orchestration"
 """The beginning of the description of an alias that a deployment made; it can't be tagged."""
+_TRIAL: Final = re.compile(r"for (\d+) minutes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """The part of the runs that a new version gets at first, beside the version before."""
+
+    percent: int
+    minutes: int
+    """The least time before it gets all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +43,24 @@ class Alias:
     routes: tuple[Route, ...] = (Route(weight=100),)
     """Empty: it is gone, and only the tag of its state machine remains."""
     description: str = f"{_MADE}: runs of the pipeline start here."
+    canary: Canary | None = field(default=None, compare=False)
+    """Asked for; of an alias that was read, its description tells the minutes."""
+    updated: datetime | None = field(default=None, compare=False)
+
+    @classmethod
+    def wanted(cls, name: str, machine_arn: str, canary: Canary | None) -> Alias:
+        """Return the alias that a deployment makes."""
+        made = cls(name=name, machine_arn=machine_arn, canary=canary)
+        if canary is None:
+            return made
+        trial = f" New versions get {canary.percent}% of them for {canary.minutes} minutes first."
+        return replace(made, description=made.description + trial)
+
+    @property
+    def minutes(self) -> int | None:
+        """The least time of a trial, if the deployment that made the alias asked for one."""
+        match = _TRIAL.search(self.description) if self.made else None
+        return None if match is None else int(match[1])
 
     @property
     def arn(self) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from orchestration.deploy.aliases.model import Alias
+from orchestration.deploy.aliases.model import Alias, Route
 from orchestration.deploy.resources import Change
 
 
@@ -17,12 +18,25 @@ def made(wanted: Alias | None, current: Iterable[Alias], *, published: bool) -> 
     if wanted is None:
         return
     there = next((a for a in current if a.name == wanted.name and a.routes), None)
-    if there is None or published or not _leads(there) or there.description != wanted.description:
-        yield Change(there, wanted)
+    after = replace(wanted, routes=_routes(wanted, there, published=published))
+    if there is None or there.aspects() != after.aspects():
+        yield Change(there, after)
 
 
-def _leads(alias: Alias) -> bool:
-    return [route.newest for route in alias.routes] == [True]
+def _routes(wanted: Alias, there: Alias | None, *, published: bool) -> tuple[Route, ...]:
+    """Return what an alias leads to: a new version, at first perhaps beside the one before."""
+    everything = (Route(weight=100),)
+    if there is None:
+        return everything
+    tried = not published and any(route.newest for route in there.routes)
+    if tried and (wanted.canary is not None or len(there.routes) == 1):
+        return there.routes
+    if tried or wanted.canary is None:
+        return everything
+    # While another version is tried, the older one is the one that is known to work.
+    stable = there.routes[0].version
+    percent = wanted.canary.percent
+    return (Route(weight=100 - percent, version=stable), Route(weight=percent))
 
 
 def left(wanted: Alias | None, current: Iterable[Alias]) -> Iterator[Change]:

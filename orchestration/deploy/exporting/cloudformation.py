@@ -143,6 +143,22 @@ class _Writer:
             "Properties": {"StateMachineArn": machine, "StateMachineRevisionId": revision},
         }
 
+    def _routing(self, alias: Alias) -> dict[str, Any]:
+        version = {"StateMachineVersionArn": {"Ref": VERSION}}
+        if alias.canary is None:
+            return {"RoutingConfiguration": [{**version, "Weight": 100}]}
+        alarms = [
+            {"Ref": self.id(each)} for each in self._export.resources if isinstance(each, Alarm)
+        ]
+        preference = {
+            **version,
+            "Type": "CANARY",
+            "Percentage": alias.canary.percent,
+            "Interval": alias.canary.minutes,
+            **({"Alarms": alarms} if alarms else {}),
+        }
+        return {"DeploymentPreference": preference}
+
     def _properties(self, resource: Resource) -> dict[str, Any]:
         match resource:
             case Role():
@@ -161,9 +177,7 @@ class _Writer:
                 return {
                     "Name": resource.name,
                     "Description": resource.description,
-                    "RoutingConfiguration": [
-                        {"StateMachineVersionArn": {"Ref": VERSION}, "Weight": 100}
-                    ],
+                    **self._routing(resource),
                 }
             case Schedule():
                 request = schedule_request(resource)

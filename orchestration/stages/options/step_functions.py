@@ -53,11 +53,23 @@ class LoggingOptions(Model):
     """Days after which records expire; ``null``: never."""
 
 
+class CanaryOptions(Model):
+    """The trial of a new version beside the one before."""
+
+    percent: int = Field(ge=1, le=99, strict=True)
+    """The runs of 100 that the new version gets until it is promoted."""
+    minutes: int = Field(ge=1, le=2100, strict=True)
+    """The least time of the trial. Then `orchestrate promote` gives the version all runs, and
+    CloudFormation does so by itself."""
+
+
 class AliasOptions(Model):
     """The alias of the state machine that starts runs."""
 
     name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,79}$")
     """Its name: ``live``, say."""
+    canary: CanaryOptions | None = None
+    """Lets a new version get some of the runs first; by default it gets all of them at once."""
 
 
 class AlarmOptions(Model):

@@ -1,0 +1,46 @@
+"""``orchestrate promote``: the new version of a deployed pipeline gets all runs."""
+
+from __future__ import annotations
+
+from orchestration.cli.commands.changing import Consent, difference, show, show_place
+from orchestration.cli.commands.deployment import MODULES, session_of
+from orchestration.cli.naming import deployed
+from orchestration.cli.output import document, note, require
+
+
+def promote(
+    pipeline: str, *, force: bool, region: str | None, profile: str | None, consent: Consent
+) -> None:
+    """End the trial of a version, or show what that would change."""
+    name, own_region = deployed(pipeline)
+    require(MODULES, what="promoting")
+    from orchestration.deploy import promotion
+
+    found = promotion(name, session=session_of(region or own_region, profile))
+    differs = bool(found.change.aspects)
+    if not consent.as_json:
+        show_place(found.account)
+        if differs:
+            show(found.change, full=False)
+        else:
+            note("nothing to change")
+        for text in found.obstacles:
+            note(f"warning: {text}")
+    if differs and not consent.dry_run:
+        if force or not found.obstacles:
+            consent.ask(f"Give version {found.version} all runs")
+        found.apply(force=force)
+        consent.report(f"did {found.change.summary}")
+    if consent.as_json:
+        document(
+            {
+                "account": found.account.id,
+                "region": found.account.region,
+                "pipeline": found.pipeline,
+                "dry_run": consent.dry_run,
+                "version": found.version,
+                "changes": [found.change.summary] if differs else [],
+                "differences": [difference(found.change)] if differs else [],
+                "obstacles": list(found.obstacles),
+            }
+        )
