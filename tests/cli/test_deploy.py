@@ -138,6 +138,30 @@ def test_a_deployment_is_taken_back_after_a_yes(
     assert (again.status, "nothing to change" in again.err) == (0, True)
 
 
+def test_a_version_is_tried_and_promoted(
+    account: EmbeddedAws, orchestrate: Command, training: Path
+) -> None:
+    text = training.read_text().replace("name: training", "name: tried")
+    canary = "step_functions: {alias: {name: live, canary: {percent: 10, minutes: 30}}}\n"
+    command = ("deploy", "step-functions", training, *PARAMETERS, "--yes")
+    for instance in ("ml.c5.xlarge", "ml.c5.2xlarge"):
+        training.write_text(text.replace("ml.c5.xlarge", instance) + canary)
+        assert orchestrate(*command).status == 0
+    shown = orchestrate("promote", "tried", "--dry-run")
+    assert shown.status == 0
+    assert "would update alias live: weights\n" in shown.out
+    assert "- weights.version 1: 90\n" in shown.out
+    assert "warning: its trial takes 30 minutes" in shown.err
+    early = orchestrate("promote", training, "--yes")
+    assert (early.status, "version 2 can't get all runs yet" in early.err) == (1, True)
+    unasked = orchestrate("promote", "tried", "--force")
+    assert (unasked.status, "pass --yes" in unasked.err) == (2, True)
+    done = orchestrate("promote", "tried", "--force", "--yes", "--json").document
+    assert (done["version"], done["changes"]) == (2, ["update alias live: weights"])
+    again = orchestrate("promote", "tried")
+    assert (again.status, "nothing to change" in again.err) == (0, True)
+
+
 def test_a_machine_without_an_owner_is_adopted_on_request_only(
     account: EmbeddedAws, orchestrate: Command, training: Path
 ) -> None:

@@ -68,6 +68,16 @@ def text(export: Export) -> str:
     return json.dumps(configuration(export), indent=2, ensure_ascii=False) + "\n"
 
 
+def warnings(export: Export) -> tuple[str, ...]:
+    """Return what a configuration does otherwise than a deployment: it knows one version only."""
+    return tuple(
+        f"alias {each.name} gives a new version all runs at once: a configuration does not know "
+        "the version before, which step_functions.alias.canary leaves the rest"
+        for each in export.resources
+        if isinstance(each, Alias) and each.canary is not None
+    )
+
+
 class _Writer:
     """Writes resources, which refer to each other."""
 

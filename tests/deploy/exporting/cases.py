@@ -81,7 +81,7 @@ def events(_: Path) -> Case:
 
 
 def following(_: Path) -> Case:
-    """A pipeline that starts after another one, in its own region, and is watched."""
+    """A pipeline that starts after another one in its own region, watched; it tries versions."""
     pipeline = pipelines.copying(
         name="following",
         trigger={"pipeline": "digits"},
@@ -90,6 +90,7 @@ def following(_: Path) -> Case:
             "logging": {"level": "ERROR"},
             "tracing": True,
             "alarms": {"sns_topic": TOPIC},
+            "alias": {"name": "live", "canary": {"percent": 10, "minutes": 30}},
         },
     )
     return Case(pipeline=pipeline)

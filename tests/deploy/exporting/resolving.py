@@ -27,6 +27,7 @@ def cloudformation(template: Mapping[str, Any], values: Mapping[str, str]) -> li
             "StateMachineName",
             f"arn:aws:states:{values['AWS::Region']}:{values['AWS::AccountId']}:stateMachine:",
         ),
+        "AWS::CloudWatch::Alarm": ("AlarmName", ""),
         "AWS::Logs::LogGroup": (
             "LogGroupName",
             f"arn:aws:logs:{values['AWS::Region']}:{values['AWS::AccountId']}:log-group:",
@@ -99,11 +100,11 @@ def _from_cloudformation(kind: str, found: Mapping[str, Any], arn: Any, id: str)
                 tracing=found.get("TracingConfiguration", {"Enabled": False})["Enabled"],
             )
         case "AWS::StepFunctions::StateMachineAlias":
-            return _alias(
-                found["Name"],
-                found["Description"],
-                [(e["StateMachineVersionArn"], e["Weight"]) for e in found["RoutingConfiguration"]],
-            )
+            # A preference leads the alias of a new stack to the one version that there is.
+            tried = found.get("DeploymentPreference", {})
+            routes = found.get("RoutingConfiguration", [{**tried, "Weight": 100}])
+            weights = [(each["StateMachineVersionArn"], each["Weight"]) for each in routes]
+            return _alias(found["Name"], found["Description"], weights)
         case "AWS::CloudWatch::Alarm":
             return Alarm.of({**found, "AlarmArn": ""}, tags)
         case "AWS::Logs::LogGroup":

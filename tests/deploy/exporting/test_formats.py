@@ -99,7 +99,12 @@ def lint(text: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "make",
-    [digits, events, *(pytest.param(m, marks=pytest.mark.thorough) for m in (batch, llm_fsx))],
+    [
+        digits,
+        events,
+        following,
+        *(pytest.param(m, marks=pytest.mark.thorough) for m in (batch, llm_fsx)),
+    ],
 )
 def test_cfn_lint_finds_nothing(make: Make, made: Made) -> None:
     assert lint(cloudformation.template(made(make)[1]).text()) == []
@@ -118,6 +123,26 @@ def test_records_outlive_a_stack_and_are_not_in_the_way_of_one_that_never_was(ma
     group = cloudformation.template(made(following)[1]).document["Resources"]["LogGroup"]
     assert group["DeletionPolicy"] == "RetainExceptOnCreate"
     assert group["UpdateReplacePolicy"] == "Retain"
+
+
+def test_a_stack_tries_a_new_version_and_watches_the_alarms(made: Made) -> None:
+    _, exported = made(following)
+    resources = cloudformation.template(exported).document["Resources"]
+    assert resources["LiveAlias"]["Properties"]["DeploymentPreference"] == {
+        "StateMachineVersionArn": {"Ref": "StateMachineVersion"},
+        "Type": "CANARY",
+        "Percentage": 10,
+        "Interval": 30,
+        "Alarms": [
+            {"Ref": id} for id, each in resources.items() if each["Type"].endswith("::Alarm")
+        ],
+    }
+    assert "RoutingConfiguration" not in resources["LiveAlias"]["Properties"]
+    # What an update replaces stays, to lead the alias back to.
+    assert resources["StateMachineVersion"]["UpdateReplacePolicy"] == "Retain"
+    [said] = terraform.warnings(exported)
+    assert said.startswith("alias live gives a new version all runs at once")
+    assert terraform.warnings(made(events)[1]) == ()
 
 
 def test_yaml_and_json_are_the_same_template(made: Made) -> None:

@@ -89,7 +89,7 @@ def export(
     if destination.as_json:
         document(_as_json(made, form, written, destination.file))
     else:
-        _advise(made, pipeline)
+        _advise(made, form, pipeline)
 
 
 def _check(form: Format, account: str | None, destination: Destination) -> None:
@@ -120,11 +120,17 @@ def _written(made: Export, form: Format, destination: Destination) -> _Written:
     return _Written(text=template.text(as_json=as_json), beside=beside)
 
 
-def _advise(made: Export, pipeline: str) -> None:
+def _warnings(made: Export, form: Format) -> tuple[str, ...]:
+    from orchestration.deploy.exporting import terraform
+
+    return (*made.warnings, *(terraform.warnings(made) if form is Format.TERRAFORM else ()))
+
+
+def _advise(made: Export, form: Format, pipeline: str) -> None:
     """Say what must be done besides."""
     for uri in made.code_uris:
         note(f"code belongs at {uri}: orchestrate upload {pipeline}")
-    for text in made.warnings:
+    for text in _warnings(made, form):
         note(f"warning: {text}")
 
 
@@ -138,6 +144,6 @@ def _as_json(made: Export, form: Format, written: _Written, file: Path | None) -
         "parameters": list(made.parameters),
         "code": list(made.code_uris),
         "definitions": list(written.beside),
-        "warnings": list(made.warnings),
+        "warnings": list(_warnings(made, form)),
         **({"template": json.loads(written.text)} if file is None else {}),
     }
