@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from orchestration.catalog import rate
-from orchestration.expressions import Tree
+from orchestration.expressions import Tree, join
 from orchestration.graph import Call, Guarded, all_steps, stage_of
 from orchestration.graph.steps import Graph
 from orchestration.pricing.jobs import instance_rate
@@ -50,6 +50,9 @@ class Endpoints:
             if (_is(call, "CreateEndpoint") or _is(call, "UpdateEndpoint"))
             and call.name not in tried
         ]
+        self._names: dict[str, Any] = {
+            stage_of(call.name): call.operation.request.get("EndpointName") for call in standing
+        }
         self._standing = [
             config
             for config in self._configs
@@ -65,17 +68,20 @@ class Endpoints:
             if "ServerlessConfig" in variant:
                 lines = _serverless(stage, variant["ServerlessConfig"], known)
             else:
-                lines = iter((self._instances(stage, variant, known),))
+                alone = len(_variants(config)) == 1
+                lines = iter((self._instances(stage, variant, known, alone=alone),))
             for line in lines:
                 quantity = often * Times(line.expected, line.most)
                 yield replace(line, expected=quantity.expected, most=quantity.most)
 
-    def _instances(self, stage: str, variant: Mapping[str, Any], known: Known) -> Line:
+    def _instances(
+        self, stage: str, variant: Mapping[str, Any], known: Known, *, alone: bool
+    ) -> Line:
         kind = known.text(variant.get("InstanceType"))
         count = known.number(variant.get("InitialInstanceCount"))
         often, notes = Times(count, count), ["each hour of the month"]
         target = self._targets.get(stage)
-        if target is not None:
+        if target is not None and (alone or self._is_scaled(stage, variant, target)):
             often = self._scaled(stage, target, known)
             notes.append("expected the fewest, at most the most instances of its scaling")
         return Line(
@@ -88,6 +94,10 @@ class Endpoints:
             lacks=_lacks(kind, known),
             notes=tuple(notes),
         )
+
+    def _is_scaled(self, stage: str, variant: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
+        endpoint, name = self._names.get(stage, ""), str(variant.get("VariantName"))
+        return bool(target.get("ResourceId") == join("endpoint/", endpoint, "/variant/", name))
 
     def _scaled(self, stage: str, target: Mapping[str, Any], known: Known) -> Times:
         """Return the fewest and the most instances of a scaling, whatever the time of day."""

@@ -15,7 +15,7 @@ from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import Result, Tree
 from orchestration.graph import Call, Operation, Output, Step
 from orchestration.refs import Expression, Ref
-from orchestration.stages.endpoints import code
+from orchestration.stages.endpoints import code, variants
 from orchestration.stages.endpoints.alarms import Watch
 from orchestration.stages.endpoints.applying import Applying
 from orchestration.stages.endpoints.cases import SmokeTest
@@ -120,7 +120,7 @@ class Deployment(DeploymentFields):
         values: dict[str, Tree] = {
             "endpoint_name": made.endpoint,
             "endpoint_config_name": made.name,
-            "model_name": made.name,
+            "model_name": made.model_name,
             **packages.outputs(self),
         }
         permissions = (*packages.needs(self), *(() if watch is None else watch.permissions))
@@ -156,7 +156,9 @@ class Deployment(DeploymentFields):
         if self.update.while_busy == "refuse":
             steps += states.free(_last(steps))
         look = states.look(_last(steps))
-        steps += [look, made.model((look.name,)), config]
+        steps.append(look)
+        steps += variants.steps(made, (look.name,))
+        steps += [made.model((steps[-1].name,)), config]
         if self.update.trial:
             steps.append(Trying(made, self.update.trial.cases).choice((config.name,)))
         if watch is not None:
@@ -192,6 +194,7 @@ class Deployment(DeploymentFields):
                     "ContentType": test.content_type,
                     "Accept": "application/json",
                     "Body": cast(Tree, test.body),
+                    **({} if self.variant is None else {"TargetVariant": self.variant}),
                 },
             ),
             outputs={"answer": Output(("Body",), parse=True)},

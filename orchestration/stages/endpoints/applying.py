@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from orchestration.expressions import Compare, Function, Result, Tree, apply, join
+from orchestration.expressions import Compare, Result, Tree, join
 from orchestration.graph import (
     Adopt,
     Call,
@@ -19,6 +19,7 @@ from orchestration.graph import (
     Step,
 )
 from orchestration.refs import Expression
+from orchestration.stages.endpoints import sharing, variants
 from orchestration.stages.endpoints.alarms import Watch
 from orchestration.stages.endpoints.making import Made
 from orchestration.stages.serving.model import EXISTS, QUOTA
@@ -86,13 +87,12 @@ class Applying:
         stage = self.made.stage
         steps: list[Step] = []
         request = self._request()
-        if stage.update is not None and stage.serverless is None:
+        if stage.update is not None and stage.serverless is None and sharing.guarded(stage):
             alarms = [] if self.watch is None else self.watch.names
             request["DeploymentConfig"] = stage.update.request(alarms, stage.update_s)
         if stage.serverless is None and (stage.update or stage.autoscaling):
-            targets = apply(Function.COUNT, Result(f"{stage.name}.scaled", "targets"))
             # Instances that autoscaling has added since serve on.
-            request["RetainAllVariantProperties"] = Compare("gt", targets, 0)
+            request |= variants.retaining(self.made, Result(f"{stage.name}.scaled", "targets"))
             asked = scaled(self.made, f"{stage.name}.scaled", f"{stage.name}.serving")
             steps += [asked, *(() if self.watch is None else self.watch.reset())]
         update = Call(
@@ -107,12 +107,13 @@ class Applying:
 
 
 def scaled(made: Made, name: str, *after: str) -> Call:
-    """Ask whether the variant's instances are scaled by their load: the output ``targets``."""
-    variant = made.variant
-    part: Any = variant if isinstance(variant, Expression) else str(variant)
+    """Ask whether the variants' instances are scaled by their load: the output ``targets``."""
+    parts: list[Any] = [
+        name if isinstance(name, Expression) else str(name) for name in variants.names(made)
+    ]
     request: dict[str, Tree] = {
         "ServiceNamespace": "sagemaker",
-        "ResourceIds": [join("endpoint/", made.endpoint, "/variant/", part)],
+        "ResourceIds": [join("endpoint/", made.endpoint, "/variant/", part) for part in parts],
         "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
     }
     targets = Output(("ScalableTargets",), kind="list", columns=("ResourceId",), default=())

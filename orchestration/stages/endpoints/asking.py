@@ -37,6 +37,8 @@ class Asking:
     """The error of a case that is not answered as expected."""
     remedy: str | Expression[object]
     """Words behind its cause: what becomes of the endpoint."""
+    variant: str | None = None
+    """The variant that is asked, where there are several."""
 
     def steps(self, cases: tuple[Case, ...], after: tuple[str, ...]) -> tuple[Step, ...]:
         """Return the requests, each with what its answer must be."""
@@ -55,6 +57,7 @@ class Asking:
             "ContentType": case.content_type,
             **({"Accept": _JSON} if case.expected or "json" in case.content_type else {}),
             "Body": cast(Tree, case.body),
+            **({} if self.variant is None else {"TargetVariant": self.variant}),
         }
         outputs: dict[str, Output] = {
             f"value_{count}": Output(("Body",), parse=True, inside=place_of(place), default=None)

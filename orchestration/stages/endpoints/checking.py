@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from orchestration.expressions import All, Compare, Function, Result, Tree, apply, join
+from orchestration.expressions import All, Compare, Result, Tree, join
 from orchestration.graph import (
     Adopt,
     Call,
@@ -25,6 +25,7 @@ from orchestration.graph import (
     Until,
 )
 from orchestration.refs import Expression
+from orchestration.stages.endpoints import variants
 from orchestration.stages.endpoints.applying import CONFIG_VISIBLE_LATER, UPDATING, scaled
 from orchestration.stages.endpoints.asking import Asking
 from orchestration.stages.endpoints.cases import Case
@@ -75,7 +76,8 @@ class Checking:
     def _body(self) -> tuple[Step, ...]:
         before = Result(self._name("look"), "config")
         remedy = join("the endpoint goes back to what it served before: [", before, "]")
-        asking = Asking(self._name("check"), self.made.endpoint, ERROR, remedy)
+        named = self.made.stage.variant
+        asking = Asking(self._name("check"), self.made.endpoint, ERROR, remedy, named)
         asked = asking.steps(self.cases, ())
         described = Operation("sagemaker", "DescribeEndpoint", {"EndpointName": self.made.endpoint})
         serves = Call(
@@ -142,9 +144,7 @@ class Checking:
         request: dict[str, Tree] = {
             "EndpointName": self.made.endpoint,
             _CONFIG: before,
-            "RetainAllVariantProperties": Compare(
-                "gt", apply(Function.COUNT, Result(asked.name, "targets")), 0
-            ),
+            **variants.retaining(self.made, Result(asked.name, "targets")),
         }
         update = Call(
             name=self._name("check_undone"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from orchestration.errors import Problem
+from orchestration.stages.endpoints import sharing
 from orchestration.stages.endpoints.fields import DeploymentFields
 from orchestration.stages.serving.containers import of_code, of_image
 
@@ -19,6 +20,7 @@ _NOT_SERVERLESS: Final = {
     "data_capture": "captures nothing",
     "vpc": "has no network of its own",
     "enable_network_isolation": "has a network",
+    "variants": "has one variant",
     "preprocessing": "has one container",
     "postprocessing": "has one container",
 }
@@ -39,6 +41,7 @@ def combined(stage: DeploymentFields) -> Iterator[Problem]:
         for problem in stage.autoscaling.problems():
             yield problem.within("autoscaling")
     yield from _queued(stage)
+    yield from sharing.problems(stage)
     if stage.serverless is None:
         if stage.instance_type is None:
             yield Problem("instance_type", "is needed; or serverless: {memory_mb: 2048}")

@@ -11,6 +11,7 @@ from orchestration.stages.endpoints.cases import SmokeTest
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.hosting.autoscaling import Autoscaling
 from orchestration.stages.hosting.fields import Asynchronous, DataCapture, Serverless
+from orchestration.stages.hosting.variants import MOST, OtherVariant, VariantName
 from orchestration.stages.serving.containers import SequenceFields
 from orchestration.stages.stage import Context
 from orchestration.stages.training.container import Framework
@@ -94,6 +95,13 @@ class DeploymentFields(SequenceFields):
     """A request that the endpoint must answer; by default none is sent."""
     update: EndpointUpdate | None = None
     """The way traffic moves to the new model; by default all at once, with nothing to watch it."""
+    variant: VariantName | None = None
+    """With ``variants``: the name of the one that the new model goes to."""
+    weight: float | None = Field(default=None, ge=0)
+    """With ``variants``: its share of the requests, in proportion to the others; by default 1."""
+    variants: dict[VariantName, OtherVariant] = Field(default={}, max_length=MOST - 1)
+    """Further variants, by their names: ``{champion: {weight: 9}}`` keeps what the endpoint serves
+    there, for 9 of 10 requests beside a ``weight`` of 1."""
     poll_interval_s: Seconds = 30
     """Seconds between two questions about the endpoint's status."""
     vpc: Vpc | None = None

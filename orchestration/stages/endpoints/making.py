@@ -9,7 +9,7 @@ from typing import Any, Final
 from orchestration.expressions import Result, Tree, join, run_id
 from orchestration.graph import Adopt, Call, Operation, Step
 from orchestration.refs import Expression
-from orchestration.stages.endpoints import identity
+from orchestration.stages.endpoints import identity, sharing
 from orchestration.stages.endpoints.fields import DeploymentFields
 from orchestration.stages.registry import packages
 from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, ServedModel
@@ -34,11 +34,16 @@ class Made:
 
     @property
     def name(self) -> Expression[str]:
-        """The name of the model and of the configuration.
+        """The name of the configuration and, but for several variants, of the model.
 
         With an ``update`` it follows from what they are made of, otherwise from the run.
         """
-        stage, content = self.stage, self._content()
+        stage = self.stage
+        if stage.variants:
+            models = [self.model_name, *(sharing.model_of(stage, name) for name in stage.variants)]
+            content: Text = join(*(part for model in models for part in (" ", model)))
+            return identity.named_after(self.prefix, content, [self._config_request("").request])
+        content = self._content()
         if stage.update is None:
             if stage.package_group is None:
                 return self.context.resource_name(stage.name)
@@ -46,6 +51,17 @@ class Made:
             content = join(run_id(), " ", content)
         requests = [self._model_request("").request, self._config_request("").request]
         return identity.named_after(self.prefix, content, requests)
+
+    @property
+    def model_name(self) -> Expression[str]:
+        """The name of the model.
+
+        Beside other variants, which may serve it, too, it follows from what it is made of alone.
+        """
+        if not self.stage.variants:
+            return self.name
+        request = self._model_request("").request
+        return identity.named_after(self.prefix, self._content(), [request])
 
     @property
     def prefix(self) -> str:
@@ -60,6 +76,8 @@ class Made:
     def variant(self) -> Tree:
         """The variant's name: guardrails and scaling go by the one that the endpoint has."""
         update = self.stage.update
+        if self.stage.variant is not None:
+            return self.stage.variant
         if update is None:
             return VARIANT
         asked = "busy" if update.while_busy == "refuse" else "look"
@@ -81,7 +99,7 @@ class Made:
         """Return the call that makes the model."""
         return Call(
             name=f"{self.stage.name}.model",
-            operation=self._model_request(self.name),
+            operation=self._model_request(self.model_name),
             adopt=Adopt(exists=EXISTS),
             after=after,
         )
@@ -90,7 +108,7 @@ class Made:
         """Return the call that makes the configuration."""
         return Call(
             name=f"{self.stage.name}.config",
-            operation=self._config_request(self.name),
+            operation=self._config_request(self.name, self.model_name),
             adopt=Adopt(exists=EXISTS),
             retry=MODEL_VISIBLE_LATER,
             after=(f"{self.stage.name}.model",),
@@ -122,17 +140,17 @@ class Made:
         request = {**whole.request(stage.name, self.context), "ModelName": name}
         return stage.extra_request.merged("CreateModel", request)
 
-    def _config_request(self, name: Tree) -> Operation:
+    def _config_request(self, name: Tree, model: Tree = "") -> Operation:
         stage = self.stage
         variant: dict[str, Any] = {
             "VariantName": self.variant,
-            "ModelName": name,
+            "ModelName": model,
             **stage.machines(stage.instance_count),
-            "InitialVariantWeight": 1.0,
+            "InitialVariantWeight": sharing.own_weight(stage),
         }
         request: dict[str, Any] = {
             "EndpointConfigName": name,
-            "ProductionVariants": [variant],
+            "ProductionVariants": [*sharing.others(stage), variant],
             **stage.volume_key,
             "Tags": self.context.tag_list(stage.name),
         }

@@ -153,7 +153,7 @@ def temporary_configuration(made: Made, step: str, variant: Tree) -> Call:
     """Make a configuration for the new model on one machine, under a name of the run's own."""
     served: dict[str, Tree] = {
         "VariantName": variant,
-        "ModelName": made.name,
+        "ModelName": made.model_name,
         **made.stage.machines(1),
     }
     request: dict[str, Tree] = {

@@ -189,6 +189,20 @@ def _asked(*, is_queued: bool, **how: Any) -> Callable[[EmbeddedAws], Any]:
     return ask
 
 
+def _two(aws: EmbeddedAws) -> list[dict[str, Any]]:
+    return [variant(aws, VariantName=name, InitialInstanceCount=2) for name in ("a", "b")]
+
+
+def _unknown_variant(aws: EmbeddedAws) -> None:
+    name = endpoint(aws, served(aws), status="InService")
+    try:
+        aws.client("sagemaker-runtime").invoke_endpoint(
+            EndpointName=name, TargetVariant="other", Body=b"1"
+        )
+    finally:
+        aws.client("sagemaker").delete_endpoint(EndpointName=name)
+
+
 BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "model image's region": _model({"Image": FOREIGN}),
     "model data exists": _model({"ModelDataUrl": f"s3://{BUCKET}/no-such-model.tar.gz"}),
@@ -214,6 +228,12 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "serverless in sequence": lambda aws: configuration(
         aws, variant(aws, ModelName=in_sequence(aws, {}, {}), **serverless())
     ),
+    "rolling one variant": lambda aws: aws.client("sagemaker").create_endpoint(
+        EndpointName=f"breaking-{next(_numbers)}",
+        EndpointConfigName=configuration(aws, *_two(aws)),
+        DeploymentConfig=rolling(),
+    ),
+    "variants to invoke": _unknown_variant,
     "endpoints once": _twice_created,
     "endpoints exist": lambda aws: update(aws, "no-such-endpoint"),
     "no update in progress": lambda aws: update(aws, endpoint(aws)),

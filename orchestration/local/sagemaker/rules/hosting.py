@@ -104,6 +104,16 @@ HOSTING: Final[Mapping[str, Rule]] = {
     "serverless in isolation": Rule(
         _REFUSED, "Serverless variant {variant}: network isolation is not supported.", _SERVERLESS
     ),
+    "rolling one variant": Rule(
+        _REFUSED,
+        "A RollingUpdatePolicy does not support endpoints with several variants.",
+        f"{_GUIDE}/deployment-guardrails-exclusions.html; wording assumed",
+    ),
+    "variants to invoke": Rule(
+        _REFUSED,
+        "Variant {variant} of endpoint {name} was not found.",
+        "model: InvokeEndpointInput.TargetVariant; wording assumed",
+    ),
     "serverless in sequence": Rule(
         _REFUSED,
         "Serverless variant {variant}: inference pipelines are not supported.",

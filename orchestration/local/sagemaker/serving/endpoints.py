@@ -120,6 +120,8 @@ class Endpoints:
             if served is None:
                 raise refusal("endpoints to invoke serve", name=name, account=ACCOUNT_ID)
             fleet, member = served
+            if variant not in (None, member.name):
+                raise refusal("variants to invoke", variant=variant, name=name)
             began = time.monotonic()
             answer = member.host.invoke(body, headers)
             latency_s = time.monotonic() - began
@@ -212,6 +214,8 @@ class Endpoints:
         """Return what a request asks for, which must not break a rule."""
         config = self._configs.get(request["EndpointConfigName"])
         variants = config["ProductionVariants"]
+        if deployment.get("RollingUpdatePolicy") and len(variants) > 1:
+            raise refusal("rolling one variant")
         for variant in variants:
             check_deployment(deployment, variant)
         check_alarms(deployment, self._alarms.missing)

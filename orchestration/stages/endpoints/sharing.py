@@ -1,0 +1,87 @@
+"""Requests that the variants of a deployment share: what they serve, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from orchestration.errors import Problem
+from orchestration.expressions import Result
+from orchestration.stages.endpoints.fields import DeploymentFields
+from orchestration.stages.endpoints.updates import EndpointUpdate
+from orchestration.stages.values import Text
+
+
+def problems(stage: DeploymentFields) -> Iterator[Problem]:
+    """Yield what is missing beside variants, or does not go with them."""
+    if not stage.variants:
+        for field in ("variant", "weight"):
+            if getattr(stage, field) is not None:
+                yield Problem(field, "there are no other variants; remove it, or give variants")
+        return
+    if stage.variant is None:
+        yield Problem("variant", "is needed: the name of the variant that the new model goes to")
+    elif stage.variant in stage.variants:
+        yield Problem("variant", f"{stage.variant} is one of the other variants; choose another")
+    if not any((own_weight(stage), *(each.weight for each in stage.variants.values()))):
+        yield Problem("weight", "all variants have a weight of 0: none would get a request")
+    if stage.asynchronous is not None:
+        yield Problem("variants", "requests that wait name no variant; remove it")
+    if stage.update is None:
+        message = "is needed with variants, to keep what the others serve; give update: {}"
+        yield Problem("update", message)
+    else:
+        yield from _updated(stage.update)
+
+
+def _updated(update: EndpointUpdate) -> Iterator[Problem]:
+    """Yield what SageMaker does not combine with several variants, or could not be kept."""
+    if update.traffic == "rolling":
+        message = "SageMaker rolls no endpoint with several variants; choose canary or linear"
+        yield Problem("update.traffic", message)
+    if update.keep is not None:
+        yield Problem("update.keep", "another variant may serve one of the old models; remove it")
+
+
+def own_weight(stage: DeploymentFields) -> float:
+    """Return the weight of the new model's variant."""
+    return 1.0 if stage.weight is None else stage.weight
+
+
+def guarded(stage: DeploymentFields) -> bool:
+    """Return whether an update must find the same variants: SageMaker's guardrails ask for it."""
+    update = stage.update
+    if update is None or not stage.variants:
+        return update is not None
+    return bool(update.traffic != "all_at_once" or update.alarms or update.termination_wait_s)
+
+
+def model_of(stage: DeploymentFields, name: str) -> Text:
+    """Return the name of the model that another variant serves."""
+    given = stage.variants[name].model_name
+    if given is not None:
+        return given
+    [number] = [number for number, each in kept(stage) if each == name]
+    return Result(f"{stage.name}.kept_{number}", "model")
+
+
+def others(stage: DeploymentFields) -> list[dict[str, Any]]:
+    """Return the other variants of the configuration."""
+    return [
+        {
+            "VariantName": name,
+            "ModelName": model_of(stage, name),
+            **stage.machines(
+                stage.instance_count if each.instance_count is None else each.instance_count
+            ),
+            **({} if each.instance_type is None else {"InstanceType": each.instance_type}),
+            "InitialVariantWeight": each.weight,
+        }
+        for name, each in stage.variants.items()
+    ]
+
+
+def kept(stage: DeploymentFields) -> list[tuple[int, str]]:
+    """Return the variants whose models are those that the endpoint serves, with numbers."""
+    names = [name for name, each in stage.variants.items() if each.model_name is None]
+    return list(enumerate(names, start=1))

@@ -1,0 +1,57 @@
+"""Variants share requests by weight on every driver, and keep what they serve."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.conformance.test_updates import BACKENDS, CANARY, WATCHED, Shop, aws, count, shop
+
+pytestmark = pytest.mark.slow
+__all__ = ["aws", "shop"]
+
+AB: dict[str, Any] = {"variant": "new", "variants": {"main": {"weight": 3}}}
+
+
+def answers(shop: Shop, times: int, **asked: Any) -> Counter[str]:
+    runtime = shop.aws.client("sagemaker-runtime")
+    sent = [
+        runtime.invoke_endpoint(EndpointName=shop.name, Body=b"1", **asked) for _ in range(times)
+    ]
+    return Counter(json.loads(answer["Body"].read())["name"] for answer in sent)
+
+
+def test_a_new_model_gets_its_share_beside_the_one_that_serves(shop: Shop) -> None:
+    before = shop.serve("one")
+    refused = shop.deploy("two", CANARY, **AB)
+    assert (refused.state, refused.error) == ("failed", "VariantsDiffer")
+    assert "has the variants [main], and the stage main, new" in str(refused.cause)
+    assert (count(refused, "CreateModel"), shop.describe()["EndpointConfigName"]) == (0, before)
+    report = shop.deploy("two", {}, **AB, smoke_test={"request": 1})
+    assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+    outputs: Any = report.outputs
+    assert outputs["deploy"]["answer"] == {"name": "two"}
+    assert answers(shop, 8) == {"one": 6, "two": 2}
+    assert answers(shop, 2, TargetVariant="new") == {"two": 2}
+
+
+@pytest.mark.parametrize("shop", BACKENDS[:1], indirect=True)
+def test_the_others_keep_their_models_over_updates_and_rollbacks(shop: Shop) -> None:
+    first = shop.deploy("one", {}, **AB)
+    assert (first.state, first.cause) == ("succeeded", None)
+    # A new endpoint has the new model in each of its variants.
+    assert answers(shop, 4) == {"one": 4}
+    again = shop.deploy("one", {}, **AB)
+    assert (count(again, "UpdateEndpoint"), again.outputs) == (0, first.outputs)
+    second = shop.deploy("two", CANARY, **AB)
+    assert (second.state, second.cause) == ("succeeded", None)
+    assert answers(shop, 4) == {"one": 3, "two": 1}
+    with shop.asked():
+        rolled_back = shop.deploy("bad", WATCHED, **AB)
+    assert (rolled_back.state, rolled_back.error) == ("failed", "EndpointRolledBack")
+    assert answers(shop, 4) == {"one": 3, "two": 1}
+    even = shop.deploy("two", {}, **{**AB, "weight": 3})
+    assert (even.state, answers(shop, 4)) == ("succeeded", {"one": 2, "two": 2})

@@ -1,0 +1,120 @@
+"""Several variants of an endpoint: the requests, and what is refused beforehand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestration import Pipeline, join
+from orchestration.graph import Require, all_steps
+from orchestration.pricing import Assumptions, estimate
+from tests.stages.test_endpoint_updates import calls, deployment, problems
+from tests.stages.test_registration import allowed
+
+AB: dict[str, Any] = {"variant": "new", "variants": {"old": {"weight": 9.0}}, "update": {}}
+
+
+def config(**fields: Any) -> dict[str, Any]:
+    request: Any = calls(deployment(**{**AB, **fields}))["deploy.config"].operation.request
+    return dict(request)
+
+
+def test_the_new_model_has_its_share_beside_those_that_stay() -> None:
+    old, new = config(weight=3.0)["ProductionVariants"]
+    assert [old["VariantName"], new["VariantName"]] == ["old", "new"]
+    assert [old["InitialVariantWeight"], new["InitialVariantWeight"]] == [9.0, 3.0]
+    assert old["ModelName"] != new["ModelName"]
+    assert old["InstanceType"] == new["InstanceType"] == "ml.m5.large"
+
+
+def test_a_variant_may_have_machines_and_a_model_of_its_own() -> None:
+    own = {"model_name": "mine", "instance_type": "ml.c5.large", "instance_count": 2}
+    other = config(variants={"old": own})["ProductionVariants"][0]
+    assert (other["ModelName"], other["InstanceType"]) == ("mine", "ml.c5.large")
+    assert other["InitialInstanceCount"] == 2
+    assert "deploy.configured" not in calls(deployment(**{**AB, "variants": {"old": own}}))
+
+
+def test_what_the_configuration_is_named_after() -> None:
+    def name(**fields: Any) -> Any:
+        return config(**fields)["EndpointConfigName"]
+
+    named = {"old": {"model_name": "one"}}
+    assert name() == name()
+    assert name(weight=1.0) == name() != name(weight=2.0)
+    assert name(variants=named) != name(variants={"old": {"model_name": "two"}})
+
+
+def test_guardrails_ask_for_equal_variants_and_a_plain_update_does_not() -> None:
+    def required(update: dict[str, Any]) -> tuple[bool, bool]:
+        stage = deployment(**{**AB, "update": update})
+        graph = Pipeline(name="p", workspace="s3://b", stages=[stage]).lower().graph
+        names = [step.name for step in all_steps(graph) if isinstance(step, Require)]
+        request = calls(stage)["deploy.update"].operation.request
+        return "deploy.same_variants" in names, "DeploymentConfig" in request
+
+    assert required({}) == (False, False)
+    assert required({"traffic": "canary", "percent": 25}) == (True, True)
+    assert required({"alarms": {"errors_percent": 1}}) == (True, True)
+
+
+def test_weights_and_captures_follow_the_configuration_though_instances_are_scaled() -> None:
+    capture = {"uri": "s3://captured", "percent": 20}
+    request: Any = calls(deployment(**AB, data_capture=capture))["deploy.update"].operation.request
+    excluded = [each["VariantPropertyType"] for each in request["ExcludeRetainedVariantProperties"]]
+    assert excluded == ["DesiredWeight", "DataCaptureConfig"]
+    asked: Any = calls(deployment(**AB))["deploy.scaled"].operation.request
+    assert len(asked["ResourceIds"]) == 2
+
+
+def test_alarms_scaling_and_tests_are_those_of_the_new_model_s_variant() -> None:
+    steps = calls(
+        deployment(
+            **{**AB, "update": {"alarms": {"errors_percent": 1}}},
+            autoscaling={"max_instances": 8, "invocations_per_minute": 60.0},
+            smoke_test={"request": 1},
+        )
+    )
+    alarm: Any = steps["deploy.alarm_5xx"].operation.request
+    assert {"Name": "VariantName", "Value": "new"} in alarm["Dimensions"]
+    resource = join("endpoint/", "shop-deploy", "/variant/", "new")
+    assert steps["deploy.scaling"].operation.request["ResourceId"] == resource
+    assert steps["deploy.invoke"].operation.request["TargetVariant"] == "new"
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message"),
+    [
+        ({"variant": None}, "variant", "is needed: the name of the variant that the new model"),
+        ({"variant": "old"}, "variant", "old is one of the other variants; choose another"),
+        ({"variants": {}}, "variant", "there are no other variants; remove it"),
+        ({"variants": {"old": {"weight": 0.0}}, "weight": 0.0}, "weight", "all variants have a"),
+        ({"update": None}, "update", "is needed with variants"),
+        (
+            {"update": {"traffic": "rolling", "percent": 25}},
+            "update.traffic",
+            "SageMaker rolls no endpoint with several variants; choose canary or linear",
+        ),
+        ({"update": {"keep": 3}, "endpoint_name": "e"}, "update.keep", "another variant may serve"),
+        ({"serverless": {}, "instance_type": None}, "variants", "a serverless endpoint has one"),
+        ({"asynchronous": {"output_uri": "s3://b/o"}}, "variants", "requests that wait name no"),
+    ],
+)
+def test_what_does_not_go_with_several_variants_is_an_error(
+    fields: dict[str, Any], field: str, message: str
+) -> None:
+    assert problems(**{**AB, **fields})[field].startswith(message)
+
+
+def test_each_variant_costs_and_the_scaled_one_has_a_range() -> None:
+    stage = deployment(**AB, autoscaling={"max_instances": 8, "invocations_per_minute": 60.0})
+    made = Pipeline(name="p", workspace="s3://b", region="us-east-1", stages=[stage]).lower()
+    found = estimate(made, Assumptions(), region="us-east-1", parameters={})
+    lines = [each.what for each in found.lines if "endpoint" in each.what]
+    assert lines == ["endpoint, 4 x ml.m5.large", "endpoint, 1 to 8 x ml.m5.large"]
+
+
+def test_a_run_may_look_at_what_the_endpoint_is_configured_to_serve() -> None:
+    made = Pipeline(name="p", workspace="s3://b", region="us-east-1", stages=[deployment(**AB)])
+    assert "DescribeEndpointConfig" in allowed(made)
