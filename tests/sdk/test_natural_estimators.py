@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from orchestration import Pipeline, PipelineError
-from orchestration.sagemaker_sdk import from_estimator
+from orchestration import Pause, Pipeline, PipelineError
+from orchestration.sagemaker_sdk import from_estimator, pipeline_from_estimator
 from tests import guides
 from tests.sdk import v2
 from tests.sdk.capture import JOB, ROLE, S3, Recorder, generation
@@ -210,3 +210,45 @@ def test_the_guide_s_way_to_yaml_keeps_the_job(
     exec(compile(text, "sagemaker_sdk.md", "exec"), names)
     assert Pipeline.load("mine.yaml") == names["pipeline"]
     assert "directory: src}" in Path("mine.yaml").read_text("utf-8")
+
+
+def test_a_pipeline_knows_what_the_estimator_knows(sdk: Sdk) -> None:
+    estimator = sdk.made()
+    made = pipeline_from_estimator(
+        estimator, S3, name="mine", workspace="s3://b/mine", conversion={"include": []}
+    )
+    job = from_estimator(estimator, S3)
+    assert (made.stages, made.region, made.role) == ((job,), "us-west-2", ROLE)
+    assert made.lower().region == "us-west-2"
+    elsewhere = pipeline_from_estimator(
+        estimator, S3, name="mine", workspace="s3://b/mine", region="eu-west-1"
+    )
+    assert elsewhere.region == "eu-west-1"
+
+
+def test_mistakes_of_the_estimator_and_of_the_pipeline_are_told_together(sdk: Sdk) -> None:
+    pause = Pause(name="pause", duration_s=60, after=("trian",))
+    with pytest.raises(PipelineError) as error:
+        pipeline_from_estimator(
+            sdk.made(max_run=-1), S3, name="Mine", workspace="bucket", stages=[pause]
+        )
+    assert [problem.path for problem in error.value.problems] == [
+        *("estimator.max_run", "name", "workspace", "stages.pause.after"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [
+        ({"enabled": True, "custom_mpi_option": "x"}, ".custom_mpi_option"),
+        ({"enabled": True, "custom_mpi_options": 5}, ".custom_mpi_options"),
+        ({"enabled": "yes"}, ".enabled"),
+        ({}, ""),
+    ],
+)
+def test_mistakes_in_pytorchddp_are_told_under_that_name(
+    sdk: Sdk, options: dict[str, Any], place: str
+) -> None:
+    refused = _refused(sdk.made(distribution={"pytorchddp": options}))
+    path = "estimator.distribution.pytorchddp (smdistributed.dataparallel)"
+    assert list(refused) == [path + place]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from orchestration import strategies
@@ -16,6 +16,7 @@ from orchestration.sagemaker_sdk.v2 import attributes
 from orchestration.strategies import NoStrategy, Strategy
 from orchestration.strategies.distribution import from_distribution
 
+_SMDDP: Final = "dataparallel"
 _METHODS: Final = (
     "_pytorch_distribution_configuration",
     "_huggingface_distribution_configuration",
@@ -89,8 +90,26 @@ def strategy_of(estimator: Any, findings: Findings) -> Strategy | None:
             return from_distribution(distribution, framework=framework)
         except PipelineError as error:
             problems = problems or error.problems
-    findings.under("", problems)
+    renamed = own == "pytorch" and _SMDDP in _mapping(distribution.get("smdistributed"))
+    findings.under("", map(_under_both_names, problems) if renamed else problems)
     return None
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _under_both_names(problem: Problem) -> Problem:
+    """Return a problem with the name that may have been written for SMDDP.
+
+    V2's ``PyTorch`` keeps ``pytorchddp`` as ``smdistributed.dataparallel``, and nothing tells which
+    one it was given.
+    """
+    field = problem.field.replace(f"smdistributed.{_SMDDP}", f"pytorchddp (smdistributed.{_SMDDP})")
+    message = problem.message.replace(
+        f"enables {_SMDDP} ", f"enables pytorchddp (smdistributed.{_SMDDP}) "
+    )
+    return replace(problem, field=field, message=message)
 
 
 def _distribution(estimator: Any) -> dict[str, Any]:
