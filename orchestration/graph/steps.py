@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from orchestration.expressions import Json, Tree
 from orchestration.graph.calls import (
@@ -263,3 +263,5 @@ class Workflow:
     """S3 URIs of the data and models that stages write, as ``stage.output``."""
     permissions: Mapping[str, tuple[Permission, ...]] = field(default_factory=dict)
     """Needs of the role that runs it beyond calling the steps' operations, by stage."""
+    origin: Sequence[Mapping[str, Any]] = field(default=(), compare=False, repr=False)
+    """The data of the file that it was read from, and that of its lock file, where it was."""

@@ -4,7 +4,7 @@ Pure: data becomes the description of a pipeline and notes on what differs. The 
 of what somebody thought of: the pipeline is lowered again, and its requests compared.
 """
 
-from orchestration.importing.dags import from_dag
+from orchestration.importing.dags import described, from_dag
 from orchestration.importing.imported import Imported, Note
 from orchestration.importing.kinds import from_data
 from orchestration.importing.sagemaker_pipelines import from_definition
@@ -14,6 +14,7 @@ from orchestration.importing.training_jobs import from_request
 __all__ = [
     "Imported",
     "Note",
+    "described",
     "from_dag",
     "from_data",
     "from_definition",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from orchestration.errors import OrchestrationError, PipelineError, Problem
 from orchestration.importing.imported import Imported
+from orchestration.importing.renderings import from_rendering
 from orchestration.importing.sagemaker_pipelines import from_definition, is_definition
 from orchestration.importing.state_machines import from_state_machine
 from orchestration.importing.training_jobs import from_request
@@ -33,5 +36,16 @@ def _imported(data: Mapping[str, Any], name: str | None, file: str) -> Imported:
     if is_definition(data):
         return from_definition(data, name=name, file=file)
     if "StartAt" in data:
-        return from_state_machine(data, name=name, file=file)
+        return _machine(data, name, file)
+    if isinstance(data.get("definition"), str) and "stateMachineArn" in data:
+        return _machine(json.loads(data["definition"]), name, str(data.get("name", file)))
     return from_request(data, name=name)
+
+
+def _machine(data: Mapping[str, Any], name: str | None, file: str) -> Imported:
+    """Return the pipeline that a state machine carries, or one that does the same."""
+    own = from_rendering(data)
+    if isinstance(own, Imported):
+        return own if name is None else replace(own, description={**own.description, "name": name})
+    read = from_state_machine(data, name=name, file=file)
+    return read if own is None else replace(read, notes=(own, *read.notes))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from orchestration.errors import PipelineError, Problem, near
 from orchestration.pipeline import plans
@@ -23,22 +23,34 @@ if TYPE_CHECKING:
     from orchestration.planning.search.asked.account import AccountLimits
 
 
-def read(path: Path, content: Mapping[str, Any] | None = None) -> tuple[Whole, list[Problem]]:
-    """The data of a YAML file with the digests of its folders filled in, and what is wrong there.
+class Read(NamedTuple):
+    """A YAML file with the digests of its folders filled in."""
+
+    document: Whole
+    problems: list[Problem]
+    origin: tuple[dict[str, Any], ...]
+    """The data as the file has it, and the content of a lock file that makes the same of it."""
+
+
+def read(path: Path, content: Mapping[str, Any] | None = None) -> Read:
+    """Read a YAML file, and find what is wrong with the folders and plans that it names.
 
     A digest comes from the lock file where there is one, so that reading needs no folder; else from
     the folder itself. ``content`` is what the lock file will hold, where that is not written yet.
     """
-    document = whole(path)
-    data, defaults = document.data, document.defaults
+    file = whole(path)
+    data, defaults = file.data, file.defaults
     if wrong := unusable(data):
         raise PipelineError(defaults.placed(wrong))
+    unsaid = {code.key for code in _codes(data) if "sha256" not in code.source}
     _place_stand_ins(data, path.parent)
     locked = _lock(path) if content is None else _locked(content)
     found = plans.settle(data, path.parent, locked.plans)
     found += [problem for trial in _trials(data) for problem in trial.read(path.parent)]
     found += _fill(data, path.parent, locked.sources)
-    return document, [*defaults.problems, *found]
+    known = {c.key: str(c.source.get("sha256")) for c in _codes(data) if c.key in unsaid}
+    lock_file = document(known, locked.plans)
+    return Read(file, [*defaults.problems, *found], (file.given, lock_file))
 
 
 def with_code(data: dict[str, Any], directory: Path) -> dict[str, Any]:

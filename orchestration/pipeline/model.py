@@ -75,9 +75,11 @@ class Pipeline(Description):
         from orchestration.pipeline.files import read
 
         kinds = Kinds.of(stages)
-        document, found = read(Path(path), lock)
+        document, found, origin = read(Path(path), lock)
         data = document.data
-        return cls._with(document.defaults, data, kinds, placed(found, data))
+        pipeline = cls._with(document.defaults, data, kinds, placed(found, data))
+        object.__setattr__(pipeline, "_workflow", replace(pipeline.lower(), origin=origin))
+        return pipeline
 
     @classmethod
     def parse(cls, data: Mapping[str, Any], *, stages: Iterable[StageSource] = ()) -> Self:

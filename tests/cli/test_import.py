@@ -40,3 +40,10 @@ def test_what_is_no_request_is_an_error(orchestrate: Command, tmp_path: Path) ->
         said = orchestrate("import", str(tmp_path / name))
         assert (said.status, said.out) == (1, "")
         assert name in said.err
+
+
+def test_a_dag_file_of_ours_is_the_yaml_beside_it(orchestrate: Command) -> None:
+    of_dag = orchestrate("import", str(ROOT / "dags/digits.py"), "--json").document
+    of_machine = orchestrate("import", str(ROOT / "statemachines/digits.asl.json"), "--json")
+    assert of_dag == of_machine.document
+    assert (of_dag["pipeline"]["name"], of_dag["notes"]) == ("digits", [])

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from orchestration.backends.jsonata import tree
 from orchestration.backends.layout import indented
+from orchestration.backends.origins import with_origin
 from orchestration.backends.stepfunctions import control, events, limits, parameters
 from orchestration.backends.stepfunctions.facts import facts
 from orchestration.backends.stepfunctions.integrations import doubts
@@ -43,7 +44,10 @@ def render(workflow: Workflow, *, place: str = "") -> dict[str, Json]:
     exceeded = [*limits.exceeded(definition), *events.exceeded(count)]
     if exceeded:
         raise UnsupportedError(exceeded)
-    return definition
+    if not workflow.origin or place:
+        return definition
+    told = {**definition, "Comment": with_origin(str(definition["Comment"]), workflow.origin)}
+    return definition if any(limits.exceeded(told)) else told
 
 
 def dumps(definition: Mapping[str, Json]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from orchestration.backends.origins import parts
 from orchestration.deploy.differences.fields import differing
 
 _INNER: Final = ("Branches", "ItemProcessor", "Iterator")
@@ -17,6 +18,8 @@ def by_state(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[st
         yield f"+ {len(new)} states, from {after.get('StartAt')}"
         return
     yield from differing(_outside(before), _outside(after))
+    if parts(before)[1:] != parts(after)[1:]:
+        yield "~ Comment: the pipeline that it was made of"
     for name in dict.fromkeys([*old, *new]):
         if name not in old:
             yield f"+ state {name} ({new[name].get('Type')})"
@@ -28,7 +31,8 @@ def by_state(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[st
 
 
 def _outside(machine: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in machine.items() if key != "States"}
+    outside = {key: value for key, value in machine.items() if key != "States"}
+    return {**outside, **({"Comment": parts(machine)[0]} if "Comment" in machine else {})}
 
 
 def _states(machine: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -7,5 +7,6 @@ https://airflow.apache.org/docs/apache-airflow-providers-amazon/stable/operators
 """
 
 from orchestration.importing.dags.importing import from_dag
+from orchestration.importing.dags.own import described
 
-__all__ = ["from_dag"]
+__all__ = ["described", "from_dag"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +30,8 @@ class Whole:
     data: Data
     defaults: Merged
     """The file's own data, its defaults in its stages."""
+    given: Data
+    """The file's own data as it is; where it names other files, that of all."""
     problems: tuple[Problem, ...] = ()
     files: tuple[Path, ...] = ()
     """The other files that it was read from."""
@@ -48,7 +51,8 @@ def whole(path: Path) -> Whole:
 
 def _whole(path: Path, around: tuple[Path, ...]) -> Whole:
     """Read a file that others ``around`` it have named."""
-    defaults = merged(load(path))
+    given = load(path)
+    defaults = merged(given)
     data = defaults.data
     nested = [
         (section, str(name), stage)
@@ -57,7 +61,7 @@ def _whole(path: Path, around: tuple[Path, ...]) -> Whole:
         if isinstance(stage, dict) and stage.get("kind") == _KIND
     ]
     if not nested:
-        return Whole(data, defaults)
+        return Whole(data, defaults, deepcopy(given))
     inlining = _Inlining(path, (*around, path.resolve()), data, defaults)
     for section, name, stage in nested:
         inlining.add(section, name, stage)
@@ -84,7 +88,8 @@ class _Inlining:
         for section in SECTIONS:
             if section in self.data:
                 self.data[section] = self._stages(section)
-        return Whole(self.data, self.defaults, tuple(self.problems), tuple(self.files))
+        given = deepcopy(self.data)
+        return Whole(self.data, self.defaults, given, tuple(self.problems), tuple(self.files))
 
     def add(self, section: str, name: str, stage: Data) -> None:
         """Read the pipeline that a stage names."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from orchestration.cli.output import document, note, say
 from orchestration.errors import PipelineError, Problem
-from orchestration.importing import Imported, from_dag, from_data
-from orchestration.pipeline.yaml import data_of
+from orchestration.importing import Imported, described, from_dag, from_data
+from orchestration.pipeline.yaml import data_of, load
 
 _YAML = (".yaml", ".yml")
 
@@ -36,6 +36,10 @@ def _imported(file: Path, name: str | None) -> Imported:
             source = file.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             raise PipelineError([Problem(str(file), f"cannot be read: {error}")]) from error
+        own = described(source)
+        if own is not None:
+            data = load(file.parent / own)
+            return Imported(data if name is None else {**data, "name": name}, ())
         return from_dag(source, name=name, file=file.stem)
     return from_data(_read(file), name=name, file=file.stem)
 

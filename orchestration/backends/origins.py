@@ -1,0 +1,27 @@
+"""The files that a definition was made of, in its comment: it can be read back when they are lost.
+
+A comment is free text that AWS keeps and never reads. It holds a stream of YAML: what the machine
+does, the pipeline, and its lock file without renderings, so that also a person finds the pipeline
+there (``jq -r .Comment``). It says nothing that the pipeline's file does not say, which holds no
+secrets, since what it says is in the requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from orchestration.pipeline.yaml import dumped
+
+_BETWEEN: Final = "\n---\n"
+
+
+def with_origin(comment: str, origin: Sequence[Mapping[str, Any]]) -> str:
+    """Return a comment with the data of the files behind it."""
+    return _BETWEEN.join([comment, *(dumped(each).strip() for each in origin)])
+
+
+def parts(definition: Mapping[str, Any]) -> list[str]:
+    """Return the comment of a definition, and the texts of the files that follow it."""
+    comment = definition.get("Comment", "")
+    return comment.rsplit(_BETWEEN, 2) if isinstance(comment, str) else [""]

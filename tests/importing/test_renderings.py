@@ -1,0 +1,103 @@
+"""State machines that this package rendered give back the files that they were made of."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from orchestration import Pipeline
+from orchestration.backends import stepfunctions
+from orchestration.importing import described, from_data
+from orchestration.pipeline.yaml import load, parsed
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "examples").glob("*/*.yaml"))
+
+
+@pytest.mark.parametrize("name", ["digits", "llm_fsx"])
+def test_a_definition_gives_back_the_file_that_it_was_made_of(name: str) -> None:
+    definition = json.loads((ROOT / f"statemachines/{name}.asl.json").read_text(encoding="utf-8"))
+    imported = from_data(definition)
+    again = parsed(imported.yaml(), Path("again.yaml"))
+    assert (again, imported.notes) == (load(ROOT / f"dags/{name}.yaml"), ())
+    assert yaml.safe_load(imported.yaml()) == again
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in FILES])
+def test_examples_are_given_back(path: Path) -> None:
+    definition = stepfunctions.render(Pipeline.load(path).lower())
+    imported = from_data(json.loads(json.dumps(definition)))
+    assert (dict(imported.description), imported.notes) == (load(path), ())
+
+
+@pytest.fixture(scope="module")
+def sweep() -> dict[str, Any]:
+    return stepfunctions.render(Pipeline.load(ROOT / "examples/tuning/sweep.yaml").lower())
+
+
+def test_the_comment_is_yaml_that_a_person_reads(sweep: dict[str, Any]) -> None:
+    comment, pipeline, lock = str(sweep["Comment"]).split("\n---\n")
+    data = load(ROOT / "examples/tuning/sweep.yaml")
+    assert comment == data.get("description", data["name"])
+    assert yaml.safe_load(pipeline) == data
+    assert set(yaml.safe_load(lock)) == {"sources"}
+    assert str(ROOT) not in sweep["Comment"]
+
+
+def test_what_was_changed_since_is_told(sweep: dict[str, Any]) -> None:
+    changed = copy.deepcopy(sweep)
+    first = changed["StartAt"]
+    changed["States"][first]["Comment"] = "by hand"
+    changed["TimeoutSeconds"] = 60
+    imported = from_data(changed)
+    assert imported.description["name"] == "rentals"
+    [note] = imported.notes
+    assert note.message.startswith(f"2 are not what is rendered here of the pipeline ({first}, the")
+
+
+@pytest.mark.parametrize("broken", ["name: [", "name: x\nstages: {a: {kind: unheard_of}}", "- 1"])
+def test_a_comment_that_holds_no_pipeline_is_told(broken: str) -> None:
+    arn = "arn:aws:sns:us-east-1:111122223333:t"
+    say = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::sns:publish",
+        "Parameters": {"TopicArn": arn, "Message": "m"},
+        "End": True,
+    }
+    machine = {"Comment": f"x\n---\n{broken}\n---\nsources: {{}}", "StartAt": "A"}
+    imported = from_data({**machine, "States": {"A": say}})
+    assert list(imported.description["stages"]) == ["a"]
+    assert imported.notes[0].path == "Comment"
+    assert "holds a pipeline that can't be read here" in imported.notes[0].message
+
+
+def test_what_describe_state_machine_says_is_read(sweep: dict[str, Any]) -> None:
+    arn = "arn:aws:states:us-east-1:111122223333:stateMachine:sweep"
+    told = {"stateMachineArn": arn, "name": "sweep", "definition": json.dumps(sweep)}
+    assert from_data(told) == from_data(sweep)
+
+
+def test_a_pipeline_that_was_built_in_python_leaves_no_file_behind() -> None:
+    pipeline = Pipeline.load(ROOT / "examples/tuning/sweep.yaml").model_copy(
+        update={"description": "Other."}
+    )
+    assert stepfunctions.render(pipeline.lower())["Comment"] == "Other."
+
+
+@pytest.mark.parametrize(
+    ("source", "file"),
+    [
+        ((ROOT / "dags/digits.py").read_text(encoding="utf-8"), "digits.yaml"),
+        ("from orchestration.airflow import dag\na = dag(name)", None),
+        ("from airflow.sdk import dag\n@dag('x')\ndef f(): ...", None),
+        ("(", None),
+    ],
+)
+def test_a_dag_file_of_ours_names_its_pipeline(source: str, file: str | None) -> None:
+    assert described(source) == file
