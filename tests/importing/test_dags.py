@@ -92,7 +92,7 @@ def test_operators_become_stages_for_both_backends(imported: Imported) -> None:
         "count": "aws_call",
         "train": "training_job",
         "score_model": "aws_call",
-        "score": "aws_call",
+        "score": "batch_transform",
     }
     assert [stages[name].get("after") for name in stages] == [
         None,
@@ -112,7 +112,7 @@ def test_names_texts_and_templates_are_followed(imported: Imported) -> None:
     }
     model = stages["score_model"]["request"]
     assert model["PrimaryContainer"]["ModelDataUrl"] == {"ref": "train.model_artifacts"}
-    assert model["ModelName"] == stages["score"]["request"]["ModelName"] == {"parameter": "model"}
+    assert model["ModelName"] == stages["score"]["model_name"] == {"parameter": "model"}
     assert stages["count"]["request"] == {
         "QueryString": "SELECT 1",
         "QueryExecutionContext": {"Database": "d"},
@@ -134,7 +134,8 @@ def test_all_that_is_otherwise_is_told(imported: Imported) -> None:
         f"begin (line {at['begin']})": "is left out: no stage does what this function does",
         f"count (line {at['count']}).retries": "is left out",
         f"score (line {at['score']})": (
-            "score is an aws_call that makes the step's request as it is; batch_transform does more"
+            "score takes its data for a folder, and fails if there are fewer predictions than "
+            "objects"
         ),
         f"train (line {at['train']}).wait_for_completion": "the stage waits for its end",
         f"train (line {at['train']}).config.InputDataConfig[0].DataSource.S3DataSource.S3Uri"

@@ -44,11 +44,11 @@ def test_what_the_sdk_writes_becomes_a_pipeline_for_both_backends(abalone: Impor
     assert kinds == {
         "abalone_process": "processing_job",
         "abalone_train": "training_job",
-        "abalone_tune": "aws_call",
+        "abalone_tune": "tuning_job",
         "abalone_eval": "processing_job",
         "abalone_model_create_model": "aws_call",
         "abalone_register_register_mode": "aws_call",
-        "abalone_score": "aws_call",
+        "abalone_score": "batch_transform",
         "tell": "aws_call",
         "abalone_fail": "fail",
         "again": "aws_call",
@@ -66,7 +66,7 @@ def test_properties_are_references_to_outputs(abalone: Imported) -> None:
     assert container["ModelDataUrl"] == {
         "join": [
             "s3://amzn-s3-demo-bucket/models/",
-            {"ref": "abalone_tune.best_training_job_training_job_name"},
+            {"ref": "abalone_tune.job_name"},
             "/output/model.tar.gz",
         ]
     }
@@ -79,7 +79,7 @@ def test_a_model_s_name_is_the_run_s_own_and_is_waited_for(abalone: Imported) ->
     stages = abalone.description["stages"]
     name = {"join": ["abalone-abalone-model-create-model-", {"run": "id"}]}
     assert stages["abalone_model_create_model"]["request"]["ModelName"] == name
-    assert stages["abalone_score"]["request"]["ModelName"] == name
+    assert stages["abalone_score"]["model_name"] == name
     assert stages["abalone_score"]["after"] == ["abalone_model_create_model"]
 
 
@@ -141,10 +141,6 @@ def test_all_that_is_otherwise_is_told(abalone: Imported) -> None:
         "Steps[0].CacheConfig": (
             "the stage does its work in every run; see unless_unchanged of data_staging"
         ),
-        "Steps[2]": (
-            "abalone_tune is an aws_call that makes the step's request as it is; tuning_job does "
-            "more"
-        ),
         "Steps[3].Arguments.StoppingCondition": (
             "is added by the pipeline: {'MaxRuntimeInSeconds': 86400}"
         ),
@@ -153,8 +149,8 @@ def test_all_that_is_otherwise_is_told(abalone: Imported) -> None:
             "model_registration does more"
         ),
         "Steps[4].Arguments.IfSteps[2]": (
-            "abalone_score is an aws_call that makes the step's request as it is; batch_transform "
-            "does more"
+            "abalone_score takes its data for a folder, and fails if there are fewer predictions "
+            "than objects"
         ),
         "Steps[4].Arguments.IfSteps[3].Arguments.when": (
             "nothing stands for Execution.StartDateTime; each run must be given the parameter "
@@ -360,3 +356,67 @@ def test_fields_of_conditions_are_told() -> None:
     }
     imported = from_definition(definition(decided, Parameters=[{"Name": "p"}]))
     assert {"Steps[0].DisplayName", "Steps[0].Odd"} <= told(imported).keys()
+
+
+def test_a_tuning_job_says_all_of_its_request() -> None:
+    changed = copy.deepcopy(ABALONE)
+    tune = changed["Steps"][2]["Arguments"]
+    tune["HyperParameterTuningJobConfig"] |= {
+        "Strategy": "Hyperband",
+        "StrategyConfig": {"HyperbandStrategyConfig": {"MinResource": 1, "MaxResource": 9}},
+        "RandomSeed": 0,
+        "TuningJobCompletionCriteria": {
+            "TargetObjectiveMetricValue": 0.5,
+            "ConvergenceDetected": {"CompleteOnConvergence": "Enabled"},
+        },
+    }
+    ranges = tune["HyperParameterTuningJobConfig"]["ParameterRanges"]
+    ranges["IntegerParameterRanges"] = [{"Name": "depth", "MinValue": "2", "MaxValue": "9"}]
+    ranges["CategoricalParameterRanges"] = [{"Name": "tree", "Values": ["exact", "hist"]}]
+    tune["WarmStartConfig"] = {
+        "ParentHyperParameterTuningJobs": [{"HyperParameterTuningJobName": "before"}],
+        "WarmStartType": "TransferLearning",
+    }
+    imported = from_definition(changed, file="abalone")
+    stage = imported.description["stages"]["abalone_tune"]
+    assert (stage["kind"], stage["search"], stage["seed"]) == ("tuning_job", "hyperband", 0)
+    assert stage["ranges"] == {
+        "eta": {"continuous": [0.01, 0.3], "scaling": "auto"},
+        "tree": {"categorical": ["exact", "hist"]},
+        "depth": {"integer": [2, 9]},
+    }
+    assert stage["end"] == {"objective": 0.5, "converged": True}
+    assert stage["warm_start"] == {"parents": ["before"], "type": "transfer"}
+    assert not [path for path in told(imported) if path.startswith("Steps[2]")]
+
+
+def test_a_tuning_job_of_several_definitions_is_sent_as_it_is() -> None:
+    changed = copy.deepcopy(ABALONE)
+    tune = changed["Steps"][2]["Arguments"]
+    tune["TrainingJobDefinitions"] = [{**tune.pop("TrainingJobDefinition"), "DefinitionName": "a"}]
+    stages = from_definition(changed, file="abalone").description["stages"]
+    assert stages["abalone_tune"]["kind"] == "aws_call"
+
+
+def test_a_transform_says_all_of_its_request() -> None:
+    changed = copy.deepcopy(ABALONE)
+    score = changed["Steps"][4]["Arguments"]["IfSteps"][2]["Arguments"]
+    score["TransformInput"]["DataSource"]["S3DataSource"]["S3Uri"] = "s3://bucket/batch.csv"
+    score["TransformOutput"] |= {"Accept": "text/csv", "AssembleWith": "Line"}
+    score |= {"BatchStrategy": "MultiRecord", "MaxPayloadInMB": 4, "Environment": {"A": "b"}}
+    score["DataProcessing"] = {"JoinSource": "Input", "OutputFilter": "$[0]"}
+    imported = from_definition(changed, file="abalone")
+    stage = imported.description["stages"]["abalone_score"]
+    assert (stage["kind"], stage["one_file"], stage["join_input"]) == (
+        "batch_transform",
+        True,
+        True,
+    )
+    assert stage["extra_request"] == {"CreateTransformJob": {"Environment": {"A": "b"}}}
+    assert list(stage) == [
+        *("kind", "when", "model_name", "data", "one_file", "content_type", "split", "output_uri"),
+        *("accept", "assemble", "instance_count", "instance_type", "join_input", "output_filter"),
+        *("strategy", "max_payload_mb", "extra_request", "after"),
+    ]
+    place = "Steps[4].Arguments.IfSteps[2]"
+    assert [path for path in told(imported) if path.startswith(place)] == [place]

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from orchestration.errors import PipelineError, Problem
-from orchestration.expressions import Parameter, walk
+from orchestration.expressions import Apply, Function, Parameter, walk
 from orchestration.graph import Call, Workflow, all_steps
 from orchestration.importing.imported import Imported, Note, differences
+from orchestration.importing.steps import jobs
 from orchestration.importing.steps.calls import JOBS
 from orchestration.importing.steps.stages import stage_of
 from orchestration.importing.steps.step import ORDER, Step
@@ -19,7 +20,7 @@ from orchestration.importing.steps.values import TYPED, Values
 from orchestration.pipeline import Pipeline
 from orchestration.refs import parse
 
-_NAMED: Final = ("TrainingJobName", "ProcessingJobName", "Tags")
+_NAMED: Final = (*(job.named for job in JOBS.values() if job.stop), "Tags")
 _REFERENCES: Final = ("ref", "parameter", "join", "run")
 _DROPPED: Final = (("AppManaged", False), ("S3CompressionType", "None"))
 """Fields that the SDK writes with what AWS takes by default."""
@@ -122,8 +123,9 @@ class _Made:
         for stage, step in self.stages.items():
             if self._is_typed(stage):
                 path = step.request_path
-                theirs = _kept(self.values.of(step.arguments, path, stage))
-                yield from differences(theirs, _aligned(theirs, _kept(sent[stage])), path)
+                theirs = _kept(_plain(self.values.of(step.arguments, path, stage)))
+                ours = _kept(_plain(sent[stage]))
+                yield from differences(theirs, _aligned(theirs, ours), path)
 
 
 def _made(source: Source, calls: frozenset[str], refused: Mapping[str, str]) -> _Made:
@@ -219,13 +221,14 @@ def _call_notes(steps: Iterable[Step], calls: Mapping[str, str]) -> Iterator[Not
                 f"{step.stage} is an aws_call that makes the step's request as it is, since the "
                 f"stage of its kind can't say it ({calls[step.stage]})",
             )
-        elif step.kind in ("Transform", "Tuning", "RegisterModel"):
-            kind = {"Transform": "batch_transform", "Tuning": "tuning_job"}.get(step.kind)
-            yield Note(
-                step.path,
-                f"{step.stage} is an aws_call that makes the step's request as it is; "
-                f"{kind or 'model_registration'} does more",
+        elif step.kind == "RegisterModel":
+            text = "is an aws_call that makes the step's request as it is; model_registration "
+            yield Note(step.path, f"{step.stage} {text}does more")
+        elif step.kind == "Transform":
+            text = (
+                "takes its data for a folder, and fails if there are fewer predictions than objects"
             )
+            yield Note(step.path, f"{step.stage} {text}")
 
 
 def _requests(workflow: Workflow) -> dict[str, Mapping[str, Any]]:
@@ -253,11 +256,21 @@ def _kept(value: Any) -> Any:
     return value
 
 
+def _plain(request: Any) -> Any:
+    """Return a request whose tuned jobs are described by the names that a stage uses."""
+    definition = request.get("TrainingJobDefinition")
+    if not isinstance(definition, Mapping):
+        return request
+    return {**request, "TrainingJobDefinition": jobs.training(definition)}
+
+
 def _aligned(theirs: Any, ours: Any) -> Any:
     """Return our request with the definition's references where ours say the same.
 
     References to stages are resolved while a pipeline is lowered; those to parameters stay.
     """
+    if isinstance(ours, Apply) and ours.function is Function.DIRECTORY:
+        return theirs
     if isinstance(theirs, Mapping):
         if len(theirs) == 1 and next(iter(theirs)) in _REFERENCES:
             text = json.dumps(theirs)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from orchestration.errors import ReferenceUseError
 from orchestration.importing import training_jobs
+from orchestration.importing.steps import jobs
 from orchestration.importing.steps.calls import JOBS
 from orchestration.importing.steps.conditions import Conditions
 from orchestration.importing.steps.step import Step, snake
@@ -73,6 +74,10 @@ def _typed(step: Step, request: Mapping[str, Any]) -> dict[str, Any] | None:
             return training_jobs.stage_of(own)
         case "Processing":
             return _processing(request)
+        case "Tuning":
+            return jobs.tuning(request)
+        case "Transform":
+            return jobs.transform(request)
         case _:
             return None
 

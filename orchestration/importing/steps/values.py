@@ -21,6 +21,17 @@ TYPED: Final = {
         "CheckpointConfig.S3Uri": "checkpoints",
     },
     "Processing": {"ProcessingJobName": "job_name"},
+    "Tuning": {
+        "HyperParameterTuningJobName": "tuning_job_name",
+        "BestTrainingJob.TrainingJobName": "job_name",
+        # The first of the summaries, sorted by their metric, is the best job.
+        "TrainingJobSummaries[0].TrainingJobName": "job_name",
+    },
+    "Transform": {
+        "TransformJobName": "job_name",
+        "ModelName": "model_name",
+        "TransformOutput.S3OutputPath": "location",
+    },
 }
 """The outputs of stages by what steps call them."""
 _RESULT: Final = re.compile(
