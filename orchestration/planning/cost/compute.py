@@ -94,7 +94,7 @@ def elementwise_bytes(c: Configuration, s: Sizes) -> float:
     4 and 22 bytes, gating 6 and 10.
     """
     eager = c.kernels == "eager"
-    norm = 4 if not eager else 36 if s.rotary else 12
+    norm = 4 if not eager or c.fused_norms else 36 if s.rotary else 12
     residual = 7 if c.dropout else 6
     split = c.tensor if c.sequence_parallel else 1
     position = (s.query + s.keys) * (22 if eager else 4) if s.rotary else 0

@@ -57,20 +57,42 @@ def optimizer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> flo
     return parameters * (sharing / (vcpus * _UPDATES_PER_VCPU) + copies / r.host)
 
 
-def _replicated(c: Configuration, s: Sizes, links: Links, forward: float, backward: float) -> float:
-    """Predict one all-reduce of gradients per step, or its two halves with ZeRO 1 and 2."""
-    groups = _trained(c, _groups(c, s, links))
+def accumulation_time(c: Configuration, s: Sizes, r: Rates) -> float:
+    """Predict adding the gradients of a micro-batch to those before it, per step.
+
+    Autograd reads both and writes the sum, of every micro-batch but the first. Fused kernels of
+    Megatron add to a sum in the precision of the reduction. FSDP and ZeRO 3 copy whole gradients
+    to the buffer that they reduce.
+    """
+    trained = local_parameters(c, s) if c.trainable is None else float(c.trainable)
     gradient = parameter_bytes(c).gradient
+    if c.zero >= 3:
+        return c.micro_batches * trained * (c.element_bytes + gradient) / r.memory
+    if c.kernels == "fused":
+        return c.micro_batches * trained * (2 * gradient - c.element_bytes) / r.memory
+    return (c.micro_batches - 1) * trained * 3 * gradient / r.memory
+
+
+def _replicated(c: Configuration, s: Sizes, links: Links, forward: float, backward: float) -> float:
+    """Predict one all-reduce of gradients per step, or its two halves with ZeRO 1 and 2.
+
+    ZeRO 2 of DeepSpeed reduces the gradients of every micro-batch, as it keeps only its part of them
+    (``reduce_ready_partitions_and_remove_grads`` in ``stage_1_and_2.py``).
+    """
+    groups = _trained(c, _groups(c, s, links))
+    gradient = c.reduced_bytes or parameter_bytes(c).gradient
     weight = c.element_bytes if c.zero else gradient
     share = sum(gather(gradient * n, ranks, near, links) for n, ranks, near in groups)
     fetch = sum(gather(weight * n, ranks, near, links) for n, ranks, near in groups)
-    if c.deepspeed:
-        share *= 2  # every rank receives whole gradients
+    if c.whole_reduction and c.zero:
+        share *= 2
     _, ranks, inside = groups[0]
     wait = 2 * s.layers / c.pipeline * latency(ranks, inside, links)
+    times = c.micro_batches if c.deepspeed and c.zero == 2 else 1
     if not c.overlap_data:
-        return share + fetch + wait
-    return exposed_time(backward, share, links) + exposed_time(forward, fetch, links) + wait
+        return times * share + fetch + wait
+    exposed = times * exposed_time(backward, share, links)
+    return exposed + exposed_time(forward, fetch, links) + wait
 
 
 def _sharded(c: Configuration, s: Sizes, links: Links, forward: float, backward: float) -> float:

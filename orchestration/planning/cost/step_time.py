@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from orchestration.planning.cost.coefficients import Coefficients
 from orchestration.planning.cost.collectives import cluster_links
 from orchestration.planning.cost.compute import LayerTime, head_time, layer_time
-from orchestration.planning.cost.data_parallel import data_time, optimizer_time
+from orchestration.planning.cost.data_parallel import accumulation_time, data_time, optimizer_time
 from orchestration.planning.cost.devices import device
 from orchestration.planning.cost.model_parallel import (
     context_time,
@@ -82,7 +82,7 @@ def step_time(c: Configuration, s: Sizes, k: Coefficients) -> StepTime:
     m = c.micro_batches
     return StepTime(
         forward=m * forward,
-        backward=m * backward,
+        backward=m * backward + accumulation_time(c, s, r),
         recompute=m * again,
         head=m * head / c.pipeline,
         tensor=m * tensor,

@@ -129,6 +129,14 @@ class Configuration:
     """Bits per parameter of the layers' frozen matrices, with their scales (QLoRA: about 4.5); 0:
     those of `precision`."""
     optimizer: Optimizer = "adamw"
+    separate_unpacking: bool = False
+    """Operators unpack frozen matrices of few bits one by one (GPTQ's without a kernel), rather than
+    one kernel (bitsandbytes)."""
+    reduced_bytes: int = 0
+    """Bytes of a gradient while it is reduced, if they are not those of the stored one; 0: they
+    are."""
+    whole_reduction: bool = False
+    """ZeRO 1 and 2 reduce whole gradients to every rank."""
     whole_logits: bool = False
     """Every tensor-parallel rank gathers the logits of the whole vocabulary."""
     update_bytes: int = 0

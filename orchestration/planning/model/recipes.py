@@ -36,6 +36,8 @@ class Recipe:
     """`overlap_data` for FSDP."""
     overlap_tensor: bool = False
     gradient_bytes: int = 0
+    reduced_bytes: int = 0
+    whole_reduction: bool = False
     whole_gradients: bool = False
     whole_logits: bool = False
     update_bytes: int = 0
@@ -83,9 +85,10 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         "fp32; torch.optim.AdamW without fused kernels takes two more arrays",
     ),
     "aa-scaling": Recipe(
-        loss="copied", whole_logits=True,
+        loss="copied", whole_logits=True, overlap_data=False, reduced_bytes=4, whole_reduction=True,
         source="Aleph-Alpha/scaling, transformer/model: the output layer gathers its logits, and "
-        "losses/cross_entropy.py casts them to fp32",
+        "losses/cross_entropy.py casts them to fp32; core/optimizer: optimizer.py reduces gradients "
+        "after the last backward pass, allreduce.py whole ones, as copies in fp32",
     ),
     "hf+peft": Recipe(
         wide_ends=True,
@@ -138,6 +141,8 @@ class EngineSettings(TypedDict):
     overlap_data: bool
     overlap_tensor: bool
     gradient_bytes: int
+    reduced_bytes: int
+    whole_reduction: bool
     whole_gradients: bool
     whole_logits: bool
     update_bytes: int
@@ -157,6 +162,8 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         overlap_data=recipe.overlap_sharded if zero >= 3 else recipe.overlap_data,
         overlap_tensor=recipe.overlap_tensor,
         gradient_bytes=2 if precision == "bf16_pure" else recipe.gradient_bytes,
+        reduced_bytes=recipe.reduced_bytes,
+        whole_reduction=recipe.whole_reduction or recipe.deepspeed,
         whole_gradients=recipe.whole_gradients,
         whole_logits=recipe.whole_logits,
         update_bytes=recipe.update_bytes,
