@@ -38,6 +38,7 @@ COLUMNS = (
     "optimizer", "tp", "sequence_parallel", "pp", "vpp",
     "cp", "ep", "dp", "zero_stage", "shard_degree", "cpu_offload", "global_batch_seqs",
     "micro_batch_seqs", "grad_accum", "act_ckpt", "flash_attn", "compile", "norm_kernel",
+    "unpacking",
     "tflops_per_gpu",
     "tflops_kind", "tokens_s_per_gpu", "step_time_s", "mfu_pct", "hfu_pct", "mem_gib_per_gpu",
     "mem_kind", "oom", "noise", "notes",
@@ -104,6 +105,7 @@ def configuration(row: Row) -> Configuration:
         fused_norms=row["norm_kernel"] == "fused",
         trainable=trainable(row, shape),
         frozen_bits=spellings.frozen_bits(row["precision"]),
+        separate_unpacking=row["unpacking"] == "operators",
         optimizer=spellings.optimizer(row["optimizer"]),
         **engine_settings(framework, zero=zero, precision=precision),
     )

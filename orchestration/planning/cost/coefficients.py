@@ -39,6 +39,7 @@ class Coefficients:
     elementwise_fused: float
     logit_bytes: float
     layer_overhead_us: float
+    launch_us: float
     interconnect_share: float
     interconnect_latency_us: float
     network_share: float

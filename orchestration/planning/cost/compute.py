@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from orchestration.planning.cost.coefficients import Coefficients
 from orchestration.planning.cost.rates import Rates
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.model.layer_sizes import Sizes
+
+_UNPACKED_SEPARATELY: Final = 25.5
+"""Bytes per weight of 4 bits that AutoGPTQ's ``QuantLinear`` moves without a kernel of its own
+(``auto_gptq/nn_modules/qlinear/qlinear_cuda.py``): shifting to 32 bits 4.5, to 8 bits 5, masking 2,
+zeros by group 2, subtracting them 3, scales by group 4, and scaling 5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTi
     if c.trainable is not None:
         backward /= 2  # frozen matrices have no gradients
     unpacked = _unpacking_time(c, s, r)
-    forward, backward = forward + unpacked, backward + unpacked
+    forward, backward = forward + unpacked, backward + (0 if c.separate_unpacking else unpacked)
     attention_forward, attention_backward = attention_time(c, s, tokens, r)
     factor = k.elementwise_eager if c.kernels == "eager" else k.elementwise_fused
     moved = elementwise_bytes(c, s) * factor * c.element_bytes / 2 + cast_bytes(c, s, k)
@@ -69,7 +75,8 @@ def head_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> float:
     tokens = c.micro_batch * c.sequence / c.context
     words = s.words / c.tensor
     forward, backward = product_time(tokens, s.hidden, words, r, r.matmul_16)
-    return forward + backward + tokens * words * k.logit_bytes / r.memory
+    read = float(s.words) if c.whole_logits else words
+    return forward + backward + tokens * read * k.logit_bytes / r.memory
 
 
 def attention_time(c: Configuration, s: Sizes, tokens: float, r: Rates) -> tuple[float, float]:
@@ -132,11 +139,15 @@ def product_time(
 
 
 def _unpacking_time(c: Configuration, s: Sizes, r: Rates) -> float:
-    """Predict turning an average layer's matrices of few bits into 16 bits, in every pass."""
+    """Predict turning an average layer's matrices of few bits into 16 bits, in one pass.
+
+    Operators one by one keep their result for the backward pass; a kernel does its work again.
+    """
     if not c.frozen_bits:
         return 0.0
     matrices = (s.common_parameters / c.tensor + s.expert_parameters / c.expert) / s.layers
-    return matrices * (c.frozen_bits / 8 + c.element_bytes) / r.memory
+    separate = _UNPACKED_SEPARATELY if c.separate_unpacking else 0.0
+    return matrices * (separate or c.frozen_bits / 8 + c.element_bytes) / r.memory
 
 
 def _expert_time(

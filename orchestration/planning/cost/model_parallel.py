@@ -29,6 +29,8 @@ def tensor_time(c: Configuration, s: Sizes, links: Links) -> float:
     # Attention and the feed-forward network end in one collective each: in the forward pass, in
     # the backward pass, and when recomputed.
     collectives = 4 + (2 * c.recompute_share if c.recompute == "full" else 0)
+    if c.separate_projections and s.gated and not c.sequence_parallel:
+        collectives += 1
     return collectives * (each + links.sync) * links.exposed
 
 
@@ -79,7 +81,7 @@ def transfer_time(c: Configuration, s: Sizes, links: Links) -> float:
     # Every tensor-parallel rank sends its part, and the next stage gathers the parts in its node
     # (https://arxiv.org/abs/2104.04473, section 4.1).
     tokens = c.micro_batch * c.sequence / c.context
-    message = c.element_bytes * tokens * s.hidden / c.tensor
+    message = c.element_bytes * tokens * s.hidden / (1 if c.whole_transfers else c.tensor)
     crosses = c.machine.devices // c.pipeline >= links.devices_per_node
     each = transfer(message, crosses, links) + 4 * links.sync
     sent = 2 * (c.micro_batches + c.pipeline - 1) * c.interleave * each * links.exposed

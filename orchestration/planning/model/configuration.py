@@ -137,6 +137,11 @@ class Configuration:
     are."""
     whole_reduction: bool = False
     """ZeRO 1 and 2 reduce whole gradients to every rank."""
+    whole_transfers: bool = False
+    """Every tensor-parallel rank sends whole activations to the next pipeline stage."""
+    separate_projections: bool = False
+    """The two projections into a gated feed-forward network reduce the gradients of their input
+    one by one, unless sequence parallelism shares them."""
     whole_logits: bool = False
     """Every tensor-parallel rank gathers the logits of the whole vocabulary."""
     update_bytes: int = 0

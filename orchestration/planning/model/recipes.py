@@ -39,6 +39,8 @@ class Recipe:
     reduced_bytes: int = 0
     whole_reduction: bool = False
     whole_gradients: bool = False
+    whole_transfers: bool = False
+    separate_projections: bool = False
     whole_logits: bool = False
     update_bytes: int = 0
     wide_ends: bool = False
@@ -86,9 +88,11 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     ),
     "aa-scaling": Recipe(
         loss="copied", whole_logits=True, overlap_data=False, reduced_bytes=4, whole_reduction=True,
+        whole_transfers=True, separate_projections=True,
         source="Aleph-Alpha/scaling, transformer/model: the output layer gathers its logits, and "
         "losses/cross_entropy.py casts them to fp32; core/optimizer: optimizer.py reduces gradients "
-        "after the last backward pass, allreduce.py whole ones, as copies in fp32",
+        "after the last backward pass, allreduce.py whole ones, as copies in fp32; core/nn: mlp.py "
+        "has two column-parallel layers, and parallel_module/communicator.py sends whole tensors",
     ),
     "hf+peft": Recipe(
         wide_ends=True,
@@ -144,6 +148,8 @@ class EngineSettings(TypedDict):
     reduced_bytes: int
     whole_reduction: bool
     whole_gradients: bool
+    whole_transfers: bool
+    separate_projections: bool
     whole_logits: bool
     update_bytes: int
     wide_ends: bool
@@ -165,6 +171,8 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         reduced_bytes=recipe.reduced_bytes,
         whole_reduction=recipe.whole_reduction or recipe.deepspeed,
         whole_gradients=recipe.whole_gradients,
+        whole_transfers=recipe.whole_transfers,
+        separate_projections=recipe.separate_projections,
         whole_logits=recipe.whole_logits,
         update_bytes=recipe.update_bytes,
         wide_ends=recipe.wide_ends,
