@@ -96,7 +96,7 @@ def _activations(c: Configuration, s: Sizes) -> tuple[float, float]:
     tokens = c.micro_batch * c.sequence / c.context
     kept, again = (each * tokens for each in kept_and_recomputed_bytes(c, s))
     kept *= s.layers / c.pipeline
-    logits = tokens * s.words / (1 if c.whole_logits else c.tensor) * _LOSS_BYTES[c.loss]
+    logits = tokens * s.words / (1 if c.whole_logits else c.tensor) * _logit_bytes(c)
     # The first stage keeps every micro-batch in flight, and each output until it is sent.
     first = kept * _in_flight(c)
     if c.pipeline > 1:
@@ -104,6 +104,11 @@ def _activations(c: Configuration, s: Sizes) -> tuple[float, float]:
     # The last stage holds the logits, but only one micro-batch.
     working = max(logits, again)
     return (first, again) if first + again > kept + working else (kept, working)
+
+
+def _logit_bytes(c: Configuration) -> float:
+    kept = c.element_bytes if c.kept_logits and c.micro_batches > 1 else 0
+    return _LOSS_BYTES[c.loss] + kept
 
 
 def _in_flight(c: Configuration) -> float:

@@ -144,6 +144,8 @@ class Configuration:
     one by one, unless sequence parallelism shares them."""
     whole_logits: bool = False
     """Every tensor-parallel rank gathers the logits of the whole vocabulary."""
+    kept_logits: bool = False
+    """The logits of a micro-batch stay until those of the one after the next replace them."""
     update_bytes: int = 0
     """Bytes per updated parameter that an optimizer's step takes for a moment; 0: fused kernels."""
     wide_ends: bool = False

@@ -42,6 +42,7 @@ class Recipe:
     whole_transfers: bool = False
     separate_projections: bool = False
     whole_logits: bool = False
+    kept_logits: bool = False
     update_bytes: int = 0
     wide_ends: bool = False
     deepspeed: bool = False
@@ -88,11 +89,12 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     ),
     "aa-scaling": Recipe(
         loss="copied", whole_logits=True, overlap_data=False, reduced_bytes=4, whole_reduction=True,
-        whole_transfers=True, separate_projections=True,
+        whole_transfers=True, separate_projections=True, kept_logits=True,
         source="Aleph-Alpha/scaling, transformer/model: the output layer gathers its logits, and "
         "losses/cross_entropy.py casts them to fp32; core/optimizer: optimizer.py reduces gradients "
         "after the last backward pass, allreduce.py whole ones, as copies in fp32; core/nn: mlp.py "
-        "has two column-parallel layers, and parallel_module/communicator.py sends whole tensors",
+        "has two column-parallel layers, and parallel_module/communicator.py sends whole tensors; there, buffers.py keeps "
+        "two micro-batches' outputs of a stage",
     ),
     "hf+peft": Recipe(
         wide_ends=True,
@@ -151,6 +153,7 @@ class EngineSettings(TypedDict):
     whole_transfers: bool
     separate_projections: bool
     whole_logits: bool
+    kept_logits: bool
     update_bytes: int
     wide_ends: bool
     deepspeed: bool
@@ -174,6 +177,7 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         whole_transfers=recipe.whole_transfers,
         separate_projections=recipe.separate_projections,
         whole_logits=recipe.whole_logits,
+        kept_logits=recipe.kept_logits,
         update_bytes=recipe.update_bytes,
         wide_ends=recipe.wide_ends,
         deepspeed=recipe.deepspeed,
