@@ -44,6 +44,7 @@ from orchestration.planning.model.layer_sizes import sizes
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "tests/data/planner/benchmarks.csv"
 UNSEEN = ROOT / "tests/data/planner/unseen.csv"
+BLIND = ROOT / "tests/data/planner/blind.csv"
 TABLE = ROOT / "orchestration/planning/cost/coefficients.csv"
 
 NOISE = 0.08
@@ -276,8 +277,11 @@ def _means_need(sample: Sample) -> bool:
 
 @cache
 def _kept_apart() -> frozenset[str]:
-    with UNSEEN.open(newline="", encoding="utf-8") as file:
-        return frozenset(row["source_id"] for row in csv.DictReader(file))
+    names = set()
+    for path in (UNSEEN, BLIND):
+        with path.open(newline="", encoding="utf-8") as file:
+            names |= {row["source_id"] for row in csv.DictReader(file)}
+    return frozenset(names)
 
 
 def _limits(fact: Fact) -> tuple[float, float]:

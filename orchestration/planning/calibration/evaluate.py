@@ -45,6 +45,7 @@ _COLUMNS = (
     ("regret", "regret_mean", "{:.1%}"),
     ("largest", "regret_max", "{:.1%}"),
     ("memory", "memory_mape", "{:.1%}"),
+    ("in 80%", "memory_interval_holds", "{:.0%}"),
     ("OOM", "out_of_memory_recall", "{:.0%}"),
     ("fits", "fit_recall", "{:.1%}"),
 )
@@ -133,6 +134,7 @@ def score(row: Row, coefficients: Coefficients | None = None) -> Scored:
         measured_time_s=_measured_time(row, c.tokens * cores / c.machine.devices),
         memory_gib=prediction.memory_gib,
         reading_gib=_reading(row, prediction),
+        memory_margin=prediction.memory_high_gib / prediction.memory_gib,
         measured_memory_gib=reading if _means_need(row) else None,
         fits=prediction.fits,
         out_of_memory=flag(row["oom"]),

@@ -38,6 +38,8 @@ class Scored:
     memory_gib: float
     reading_gib: float
     """Prediction for the kind of memory that was read."""
+    memory_margin: float
+    """High end of the memory's interval over its middle."""
     measured_memory_gib: float | None
     """A reading of the memory that is needed."""
     fits: bool
@@ -64,6 +66,7 @@ class Scores:
     regret_max: float
     memory_readings: int
     memory_mape: float
+    memory_interval_holds: float
     out_of_memory: int
     out_of_memory_recall: float
     fit_recall: float
@@ -100,7 +103,7 @@ def scores(rows: Sequence[Scored]) -> Scores:
     pairs, right = _pairs(rows)
     regrets = _regrets(rows)
     readings = [
-        abs(row.reading_gib / row.measured_memory_gib - 1)
+        (row.reading_gib / row.measured_memory_gib, row.memory_margin)
         for row in rows
         if row.measured_memory_gib is not None
     ]
@@ -118,7 +121,8 @@ def scores(rows: Sequence[Scored]) -> Scores:
         regret_mean=_mean(regrets),
         regret_max=max(regrets, default=nan),
         memory_readings=len(readings),
-        memory_mape=_mean(readings),
+        memory_mape=_mean([abs(ratio - 1) for ratio, _ in readings]),
+        memory_interval_holds=_mean([1 / margin <= r <= margin for r, margin in readings]),
         out_of_memory=len(failed),
         out_of_memory_recall=_mean([not row.fits for row in failed]),
         fit_recall=_mean([row.fits for row in ran]),

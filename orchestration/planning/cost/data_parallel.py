@@ -43,7 +43,9 @@ def optimizer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> flo
     """Predict updating the parameters that one device owns, on the device or on its host.
 
     A host receives gradients after every micro-batch, and sends weights back after the update. If
-    it also holds the weights, both passes of every micro-batch fetch them.
+    it also holds the weights, both passes of every micro-batch fetch them. DeepSpeed sums gradients
+    on the device, so that all but the first micro-batch fetch the sum, and sends it in fp32 at last
+    (``async_accumulate_grad_in_cpu_via_gpu`` in ``stage_1_and_2.py``).
     """
     parameters = owned_parameters(c, s)
     if c.offload == "none":
@@ -51,32 +53,35 @@ def optimizer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> flo
     machine = c.machine
     sharing = min(machine.devices, machine.devices_per_node)
     vcpus = machine.vcpus or _VCPUS_PER_DEVICE * machine.devices_per_node
-    copies = c.micro_batches * parameter_bytes(c).gradient + c.element_bytes
+    gradient = parameter_bytes(c).gradient
+    copies = c.micro_batches * gradient + c.element_bytes
+    if c.deepspeed:
+        copies += (c.micro_batches - 1) * gradient + (0 if c.micro_batches == 1 else 4)
     if c.offload == "all":
         copies += 2 * c.micro_batches * c.element_bytes
     return parameters * (sharing / (vcpus * _UPDATES_PER_VCPU) + copies / r.host)
 
 
 def accumulation_time(c: Configuration, s: Sizes, r: Rates) -> float:
-    """Predict adding the gradients of a micro-batch to those before it, per step.
+    """Predict adding the gradients of a micro-batch to those before it.
 
-    Autograd reads both and writes the sum, of every micro-batch but the first. Fused kernels of
-    Megatron add to a sum in the precision of the reduction. FSDP and ZeRO 3 copy whole gradients
-    to the buffer that they reduce.
+    Autograd reads both and writes the sum, of every micro-batch but the first. Megatron's fused
+    kernels add to a sum in the precision of the reduction, unless DeepSpeed's engine drives them.
+    FSDP and ZeRO 3 copy whole gradients to the buffer that they reduce.
     """
     trained = local_parameters(c, s) if c.trainable is None else float(c.trainable)
     gradient = parameter_bytes(c).gradient
     if c.zero >= 3:
-        return c.micro_batches * trained * (c.element_bytes + gradient) / r.memory
-    if c.kernels == "fused":
-        return c.micro_batches * trained * (2 * gradient - c.element_bytes) / r.memory
-    return (c.micro_batches - 1) * trained * 3 * gradient / r.memory
+        return trained * (c.element_bytes + gradient) / r.memory
+    if c.kernels == "fused" and not c.deepspeed:
+        return trained * (2 * gradient - c.element_bytes) / r.memory
+    return (1 - 1 / c.micro_batches) * trained * 3 * gradient / r.memory
 
 
 def _replicated(c: Configuration, s: Sizes, links: Links, forward: float, backward: float) -> float:
     """Predict one all-reduce of gradients per step, or its two halves with ZeRO 1 and 2.
 
-    ZeRO 2 of DeepSpeed reduces the gradients of every micro-batch, as it keeps only its part of them
+    ZeRO 2 of DeepSpeed reduces gradients of every micro-batch, as it keeps only its part of them
     (``reduce_ready_partitions_and_remove_grads`` in ``stage_1_and_2.py``).
     """
     groups = _trained(c, _groups(c, s, links))

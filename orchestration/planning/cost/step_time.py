@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from orchestration.planning.cost.coefficients import Coefficients
 from orchestration.planning.cost.collectives import cluster_links
-from orchestration.planning.cost.compute import LayerTime, head_time, layer_time
+from orchestration.planning.cost.compute import LayerTime, head_time, launch_times, layer_time
 from orchestration.planning.cost.data_parallel import accumulation_time, data_time, optimizer_time
 from orchestration.planning.cost.devices import device
-from orchestration.planning.cost.launches import launch_time
 from orchestration.planning.cost.model_parallel import (
     context_time,
     expert_time,
@@ -78,14 +77,16 @@ def step_time(c: Configuration, s: Sizes, k: Coefficients) -> StepTime:
     launches = layers * (4 if again else 3) * k.layer_overhead_us * 1e-6
     launches += layers * s.sparse * k.expert_layer_ms * 1e-3
     forward, backward = layer.forward * layers, layer.backward * layers
-    computing = forward + backward + again
-    launches += max(0.0, layers * launch_time(c, s, k) - computing)
-    stage = computing + tensor + launches
-    ahead = forward + tensor / 3
+    first, second = launch_times(c, s, k)
+    waiting = max(0.0, first * layers - forward)
+    launches += waiting + max(0.0, second * layers - backward - again)
+    summing = accumulation_time(c, s, r)
+    stage = forward + backward + again + tensor + launches + summing
+    ahead = forward + waiting + tensor / 3
     m = c.micro_batches
     return StepTime(
         forward=m * forward,
-        backward=m * backward + accumulation_time(c, s, r),
+        backward=m * (backward + summing),
         recompute=m * again,
         head=m * head / c.pipeline,
         tensor=m * tensor,

@@ -130,7 +130,7 @@ class Configuration:
     those of `precision`."""
     optimizer: Optimizer = "adamw"
     separate_unpacking: bool = False
-    """Operators unpack frozen matrices of few bits one by one (GPTQ's without a kernel), rather than
+    """Operators unpack frozen matrices of few bits one by one (GPTQ's without a kernel), instead of
     one kernel (bitsandbytes)."""
     reduced_bytes: int = 0
     """Bytes of a gradient while it is reduced, if they are not those of the stored one; 0: they

@@ -91,14 +91,22 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         loss="copied", whole_logits=True, overlap_data=False, reduced_bytes=4, whole_reduction=True,
         whole_transfers=True, separate_projections=True, kept_logits=True,
         source="Aleph-Alpha/scaling, transformer/model: the output layer gathers its logits, and "
-        "losses/cross_entropy.py casts them to fp32; core/optimizer: optimizer.py reduces gradients "
-        "after the last backward pass, allreduce.py whole ones, as copies in fp32; core/nn: mlp.py "
-        "has two column-parallel layers, and parallel_module/communicator.py sends whole tensors; there, buffers.py keeps "
-        "two micro-batches' outputs of a stage",
+        "losses/cross_entropy.py casts them to fp32; core/optimizer: optimizer.py reduces "
+        "gradients after the last backward pass, allreduce.py whole ones, as copies in fp32; "
+        "core/nn: mlp.py has two column-parallel layers, parallel_module/communicator.py sends "
+        "whole tensors, and buffers.py keeps a stage's outputs of two micro-batches",
     ),
     "hf+peft": Recipe(
         wide_ends=True,
         source="PEFT's prepare_model_for_kbit_training casts what is not quantised to fp32",
+    ),
+    "torchtune": Recipe(
+        source="scaled_dot_product_attention; logits cast to fp32 for the loss; weights and "
+        "Adam's moments in bf16",
+    ),
+    "torchtune+chunked": Recipe(
+        loss="fused",
+        source="modules/loss: the loss casts an eighth of the logits at a time to fp32",
     ),
     "litgpt": Recipe(source="scaled_dot_product_attention"),
     "deepspeed": Recipe(deepspeed=True, source="PyTorch's kernels, DeepSpeed's engine"),

@@ -8,6 +8,7 @@ from orchestration.planning.calibration.rows import COLUMNS, Row
 
 FILE = Path(__file__).parents[2] / "data/planner/benchmarks.csv"
 UNSEEN = FILE.with_name("unseen.csv")
+BLIND = FILE.with_name("blind.csv")
 
 
 GOOD: Row = dict.fromkeys(COLUMNS, "") | {

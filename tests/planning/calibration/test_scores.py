@@ -23,7 +23,8 @@ def scored(time_s: float, measured_s: float | None, **changes: object) -> Scored
         "id": str(time_s), "source": "s", "model": "m", "accelerator": "a100-80",
         "regime": "data", "noisy": False, "setting": time_s, "sequence": 2048,
         "chip_tokens": 1.0, "low_s": time_s / 1.1, "high_s": time_s * 1.1, "memory_gib": 10.0,
-        "reading_gib": 10.0, "measured_memory_gib": None, "fits": True, "out_of_memory": False,
+        "reading_gib": 10.0, "measured_memory_gib": None, "memory_margin": 1.1,
+        "fits": True, "out_of_memory": False,
     }  # fmt: skip
     return Scored(time_s=time_s, measured_time_s=measured_s, **(usual | changes))  # type: ignore[arg-type]  # fields by name
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestration.planning.calibration.rows import Row, complete
-from tests.planning.calibration.example_rows import FILE, UNSEEN
+from tests.planning.calibration.example_rows import BLIND, FILE, UNSEEN
 from tests.planning.calibration.fit_tool import load_fit
 
 
@@ -20,13 +20,15 @@ def rows(path: Path) -> list[Row]:
 
 def test_unseen_publications_are_in_no_table_that_is_fitted() -> None:
     for column in ("source_id", "source"):
-        fitted = {row[column] for row in rows(FILE)}
-        assert not fitted & {row[column] for row in rows(UNSEEN)}
+        fitted, unseen, blind = ({row[column] for row in rows(f)} for f in (FILE, UNSEEN, BLIND))
+        assert not fitted & unseen
+        assert not blind & (fitted | unseen)
 
 
-def test_every_unseen_row_has_an_address_and_a_date() -> None:
-    table = rows(UNSEEN)
-    assert len({row["source_id"] for row in table}) >= 5
+@pytest.mark.parametrize(("file", "publications"), [(UNSEEN, 5), (BLIND, 2)])
+def test_every_unseen_row_has_an_address_and_a_date(file: Path, publications: int) -> None:
+    table = rows(file)
+    assert len({row["source_id"] for row in table}) >= publications
     assert all(row["source"].startswith("https://") for row in table)
     assert all(re.fullmatch(r"20\d\d-\d\d-\d\d", row["date"]) for row in table)
     assert len({row["id"] for row in table}) == len(table)
@@ -44,3 +46,5 @@ def test_fit_refuses_unseen_publications() -> None:
     fit = load_fit()
     with pytest.raises(SystemExit, match="internevo"):
         fit.fit(fit.samples(FILE)[:3] + fit.samples(UNSEEN)[-200:])
+    with pytest.raises(SystemExit, match="torchtune"):
+        fit.fit(fit.samples(FILE)[:3] + fit.samples(BLIND)[-1:])

@@ -1,0 +1,110 @@
+"""Costs that differ between training engines, each by what its source does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from orchestration.planning.cost.coefficients import fitted
+from orchestration.planning.cost.collectives import cluster_links, gather
+from orchestration.planning.cost.compute import launch_times
+from orchestration.planning.cost.devices import device
+from orchestration.planning.cost.prediction import predict
+from orchestration.planning.cost.rates import rates
+from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.model.layer_sizes import sizes
+from orchestration.planning.model.recipes import engine_settings, recipe
+from tests.planning.settings import LLAMA, machine, setting
+
+ALEPH = engine_settings(recipe("aa-scaling"), zero=1, precision="bf16")
+
+
+def memory_rate(c: Configuration) -> float:
+    return rates(c, device(c.machine.accelerator), fitted()).memory
+
+
+def test_gradients_of_every_micro_batch_but_the_first_are_added() -> None:
+    c = setting(zero=0, machine=machine(1), global_batch=4, micro_batch=1)
+    one, four = (predict(replace(c, global_batch=n)).time.backward for n in (1, 4))
+    added = 3 * 3 * 2 * LLAMA.parameters / memory_rate(c)
+    assert four - 4 * one == pytest.approx(added, rel=1e-6)
+
+
+def test_kernels_of_megatron_add_to_a_sum_while_they_multiply() -> None:
+    c = setting(zero=0, kernels="fused", global_batch=64, micro_batch=1)
+    assert predict(c).time.backward < predict(replace(c, deepspeed=True)).time.backward
+
+
+@pytest.mark.parametrize(("zero", "times"), [(1, 1), (2, 8)])
+def test_zero_2_of_deepspeed_reduces_every_micro_batch(zero: int, times: int) -> None:
+    c = setting(zero=zero, overlap_data=False, whole_reduction=True, deepspeed=True)
+    links = cluster_links(c, device("a100-80"), fitted())
+    reduced = 2 * gather(2 * LLAMA.parameters, 8, 8, links)
+    more = predict(c).time.data - predict(replace(c, global_batch=8)).time.data
+    assert more == pytest.approx((times - 1) * reduced, rel=1e-6)
+
+
+def test_few_tokens_take_the_time_of_launching_their_kernels() -> None:
+    c = setting(machine=machine(1), zero=0, sequence=64, global_batch=1)
+    times = launch_times(c, sizes(LLAMA, 64), fitted())
+    whole = LLAMA.layers * sum(times)
+    step = predict(c).time
+    assert step.forward + step.backward + step.other > whole > 2 * step.forward
+    long = replace(c, sequence=8192)
+    assert predict(long).time.other == pytest.approx(predict(replace(c, sequence=4096)).time.other)
+
+
+def test_adapters_and_recomputation_launch_more() -> None:
+    z, c = sizes(LLAMA, 4096), setting()
+    usual, full, adapter = (
+        sum(launch_times(each, z, fitted()))
+        for each in (c, replace(c, recompute="full"), replace(c, trainable=10**7))
+    )
+    assert usual < full < adapter
+
+
+def test_unpacking_operator_by_operator_is_slower_in_each_forward_pass() -> None:
+    packed = setting(
+        machine=machine(1), zero=0, frozen_bits=4.25, trainable=10**7, global_batch=1,
+        precision="bf16_true",
+    )  # fmt: skip
+    separate = replace(packed, separate_unpacking=True)
+    one, other = predict(packed).time, predict(separate).time
+    assert other.forward > one.forward
+    assert other.backward < one.backward
+
+
+def test_aleph_alphas_engine_reduces_whole_gradients_in_fp32_when_all_are_there() -> None:
+    c = setting(zero=1, **ALEPH)
+    links = cluster_links(c, device("a100-80"), fitted())
+    parameters = LLAMA.parameters
+    least = 2 * gather(4 * parameters, 8, 8, links) + gather(2 * parameters, 8, 8, links)
+    assert predict(c).time.data == pytest.approx(least, rel=0.05)
+
+
+def test_aleph_alphas_engine_keeps_the_logits_of_two_micro_batches() -> None:
+    c = setting(zero=1, micro_batch=4, recompute="full", **ALEPH)
+    kept = predict(c).memory.working - predict(replace(c, kept_logits=False)).memory.working
+    assert kept == pytest.approx(2 * 4 * c.sequence * LLAMA.vocabulary / 2**30)
+    assert predict(replace(c, global_batch=32)).memory.working < predict(c).memory.working
+
+
+def test_aleph_alphas_engine_sends_more_inside_a_replica() -> None:
+    usual = setting(zero=1, tensor=2, pipeline=2, global_batch=64)
+    more = replace(usual, whole_transfers=True, separate_projections=True)
+    slower, before = predict(more).time, predict(usual).time
+    assert slower.tensor == pytest.approx(before.tensor * 5 / 4)
+    assert slower.pipeline > before.pipeline
+
+
+def test_offloading_sends_sums_of_gradients_back_and_forth() -> None:
+    c = setting(zero=2, offload="optimizer", deepspeed=True)
+    plain = predict(replace(c, deepspeed=False)).time.optimizer
+    copies = LLAMA.parameters / 8 * (7 * 2 + 4) / rates(c, device("a100-80"), fitted()).host
+    assert predict(c).time.optimizer - plain == pytest.approx(copies)
+
+
+def test_a_slow_host_is_inside_the_interval() -> None:
+    prediction = predict(setting(zero=2, offload="optimizer", deepspeed=True))
+    assert prediction.high_s > prediction.step_time_s + 3 * prediction.time.optimizer
