@@ -247,7 +247,7 @@ LAWS: dict[str, Law] = {
         _with(optimizer="momentum"), shrinks(_need)
     ),
     "an adapter needs no more memory than full training": Law(
-        # A host that keeps optimizer and gradients leaves nothing that an adapter's weights could save.
+        # A host that keeps optimizer and gradients leaves nothing for an adapter to save.
         lambda c: replace(c, trainable=10**4) if c.offload == "none" else None,
         shrinks(_need),
     ),
