@@ -34,6 +34,8 @@ from orchestration.planning.calibration.scores import (
     known,
     scores,
 )
+from orchestration.planning.cost.coefficients import facts
+from orchestration.planning.model.recipes import EngineSettings
 from orchestration.planning.search.amounts import duration
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.request import PlanRequest
@@ -188,6 +190,18 @@ def _accuracy(
     for name, values in _left_out().items():
         yield _line(name, values)
     yield _line("dense, not noisy; nothing left out", scores(headline(seen)))
+    yield _counted()
+
+
+def _counted() -> str:
+    """Return how much there is to choose in the formulas."""
+    names = facts()
+    widths = sum(name.startswith("interval") for name in names)
+    switches = len(EngineSettings.__annotations__)
+    return (
+        f"\nThe formulas have {len(names) - widths} coefficients, each with a prior, {widths} "
+        f"widths of intervals, and {switches} switches that an engine sets, each by its source."
+    )
 
 
 def _apart(rows: Sequence[Scored]) -> Iterator[str]:
