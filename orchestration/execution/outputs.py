@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from orchestration.errors import RunError
 from orchestration.execution import wording
 from orchestration.expressions import Json
-from orchestration.graph import Output, Path
+from orchestration.graph import First, Output, Part
 
 MISSING: Final = object()
 LARGEST_BYTES: Final = 256 * 1024
@@ -22,19 +22,33 @@ _LARGE: Final = ("BatchGet", "Invoke", "List")
 """The beginnings of the names of operations whose responses can have as many bytes."""
 
 
-def at(value: Json, path: Path) -> Json | object:
+def at(value: Json, path: Sequence[Part]) -> Json | object:
     """Return what stands at a path, or :data:`MISSING`."""
     inner: Any = value
     for part in path:
-        if isinstance(part, str):
-            present = isinstance(inner, Mapping) and part in inner
-        else:
-            listed = isinstance(inner, Sequence) and not isinstance(inner, str)
-            present = listed and -len(inner) <= part < len(inner)
-        if not present:
-            return MISSING
-        inner = inner[part]
+        inner = _inside(inner, part)
+        if inner is MISSING:
+            break
     return cast(object, inner)
+
+
+def _inside(value: Any, part: Part) -> Any:
+    """Return a part of a value, or :data:`MISSING`."""
+    if isinstance(part, str):
+        return value[part] if isinstance(value, Mapping) and part in value else MISSING
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return MISSING
+    if isinstance(part, First):
+        return next((each for each in value if _found(part, each)), MISSING)
+    return value[part] if -len(value) <= part < len(value) else MISSING
+
+
+def _found(first: First, element: Any) -> bool:
+    if not isinstance(element, Mapping) or first.field not in element:
+        return False
+    value = element[first.field]
+    # Python takes true for 1.
+    return isinstance(value, bool) == isinstance(first.value, bool) and value == first.value
 
 
 def may_be_large(operation: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -24,6 +25,23 @@ of JSON has up to twice as many."""
 
 Path: TypeAlias = tuple[str | int, ...]
 """The place of a value in a response: ``("FileSystems", 0, "Lifecycle")``."""
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The first object of a list whose field has a value, as a part of a place in JSON."""
+
+    field: str
+    value: str | float | bool
+    """A number is no text, and neither is true or false."""
+
+    def __str__(self) -> str:
+        """Return it as JMESPath writes it."""
+        text = f"'{self.value}'" if isinstance(self.value, str) else f"`{json.dumps(self.value)}`"
+        return f"[?{self.field}=={text}] | [0]"
+
+
+Part: TypeAlias = str | int | First
 
 
 class _Missing(Enum):
@@ -54,8 +72,8 @@ class Output:
     """The value if the response has none; without a default, the step then fails."""
     parse: bool = False
     """Parse the value, a text that holds JSON."""
-    inside: Path = ()
-    """The place of the value in what was parsed."""
+    inside: tuple[Part, ...] = ()
+    """The place of the value in what was parsed, or in what stands at the path."""
     not_finite: Literal["refused", "null"] = "refused"
     """The result of a NaN or an infinity in a report: an error, or null."""
 
@@ -63,6 +81,11 @@ class Output:
     def optional(self) -> bool:
         """True if it has a default."""
         return self.default is not _MISSING
+
+    @property
+    def place(self) -> str:
+        """The whole place, for people: ``scores.0.value``."""
+        return ".".join(map(str, (*self.path, *self.inside))).replace(".[?", "[?")
 
 
 @dataclass(frozen=True, slots=True)

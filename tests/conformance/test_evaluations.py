@@ -16,6 +16,7 @@ from orchestration import CheckpointEvaluation, Pipeline, ProcessingJob, Source,
 from orchestration.local import EmbeddedAws
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import run
+from orchestration.stages.evaluation.comparing import CheckpointSelection
 from tests.conformance.test_conformance import BACKENDS, Backend
 from tests.conformance.test_processing_jobs import BY_STEPS, Reports, everywhere
 
@@ -206,11 +207,13 @@ def test_what_training_recorded_selects_and_decides_without_a_job(
     s3 = aws.client("s3")
     measured = ((0.2, 0.5), (math.nan, 0.9), (0.3, 0.9), (0.1, 0.7), (0.2, 0.8))
     for number, (loss, accuracy) in enumerate(measured):
-        body = json.dumps({"val_loss": loss, "accuracy": accuracy, "epoch": number})
+        scores = [{"of": "train", "is": 1}, 7, {"of": "val", "is": loss}, {"of": "val", "is": 9}]
+        body = json.dumps({"scores": scores, "accuracy": accuracy, "epoch": number})
         s3.put_object(Bucket=BUCKET, Key=f"own/epoch-{number}/metrics.json", Body=body.encode())
     before = len(aws.state()["sagemaker"]["ProcessingJobs"])
     place = f"s3://{BUCKET}/own/epoch-"
-    best = {"count": 2, "metric": "val_loss", "direction": "min"}
+    loss_at = "scores[?of=='val'] | [0].is"
+    best = {"count": 2, "metric": loss_at, "direction": "min"}
     evaluate = CheckpointEvaluation.model_validate(
         {
             "name": "judge",
@@ -219,23 +222,31 @@ def test_what_training_recorded_selects_and_decides_without_a_job(
             "select": {"best": best},
             "metric": "accuracy",
             "direction": "max",
+            "metrics": {"loss": {"path": loss_at}},
         }
     )
     assert outputs(everywhere(made("recorded", evaluate), aws, airflow)) == {
         "best_checkpoint": f"{place}3/",
         "best_metric": 0.7,
+        "best_loss": 0.1,
         "passed": True,
         "results": [
-            {"checkpoint": f"{place}0/", "metric": 0.5},
-            {"checkpoint": f"{place}3/", "metric": 0.7},
+            {"checkpoint": f"{place}0/", "metric": 0.5, "loss": 0.2},
+            {"checkpoint": f"{place}3/", "metric": 0.7, "loss": 0.1},
         ],
     }
     assert len(aws.state()["sagemaker"]["ProcessingJobs"]) == before
     diverged = evaluate.model_copy(update={"checkpoint_prefix": "epoch-1"})
     cause = failed("diverged", "MetricNotFinite", diverged, aws=aws, airflow=airflow)
     assert cause == (
-        "stage judge: val_loss is NaN or infinite in the metrics.json of every checkpoint"
+        f"stage judge: {loss_at} is NaN or infinite in the metrics.json of every checkpoint"
     )
+    unknown = {**best, "metric": "scores[?of=='test'] | [0].is"}
+    missing = evaluate.model_copy(
+        update={"select": CheckpointSelection.model_validate({"best": unknown})}
+    )
+    cause = failed("unknown", "MetricMissing", missing, aws=aws, airflow=airflow)
+    assert cause.endswith("has no scores[?of=='test'] | [0].is")
 
 
 def trained(log: str) -> TrainingJob:

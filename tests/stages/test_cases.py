@@ -104,8 +104,7 @@ def test_cases_that_do_not_parse_are_errors_with_their_places(
         (
             {"request": 1, "expected": {"a[*].b": 1}},
             "expected",
-            "'a[*].b' is no place of one value; write fields and numbers, as in "
-            "predictions[0].label",
+            "'a[*].b': * and [] give a list, and one value is needed; name an element",
         ),
     ],
 )
@@ -115,7 +114,9 @@ def test_cases_that_cannot_be_judged_are_errors(
     assert problems(update={"trial": [case]})[f"update.trial.cases[0].{field}"] == message
 
 
-@pytest.mark.parametrize("place", ["a", "a.b[0].c-d", "[0]", "@", "@[1][2].a"])
+@pytest.mark.parametrize(
+    "place", ["a", "a.b[0].c-d", "[0]", "@", "@[1][2].a", "a[?b=='c'] | [0].d"]
+)
 def test_places_of_one_value_are_taken(place: str) -> None:
     assert problems(update={"trial": [{"request": 1, "expected": {place: 1}}]}) == {}
 

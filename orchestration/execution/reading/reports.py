@@ -83,9 +83,9 @@ class _Report:
         return document
 
     def value(self, output: Output, document: Mapping[str, Json]) -> Json:
-        value = at(cast(Json, document), output.path)
+        value = at(cast(Json, document), (*output.path, *output.inside))
         number = output.kind == "number"
-        where = {"path": ".".join(map(str, output.path)), "kind": output.kind}
+        where = {"path": output.place, "kind": output.kind}
         if value is MISSING and output.optional:
             return cast(Json, output.default)
         if value is MISSING:

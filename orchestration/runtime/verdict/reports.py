@@ -88,11 +88,40 @@ def _at(document: Any, path: Sequence[Any]) -> Any:
     value = document
     for step in path:
         try:
-            value = value[step]
+            value = _first(value, step) if isinstance(step, dict) else value[step]
         except (KeyError, IndexError, TypeError) as error:
-            place = ".".join(map(str, path))
-            raise NotUsable(f"{REPORT} has no {place}") from error
+            raise NotUsable(f"{REPORT} has no {_written(path)}") from error
     return value
+
+
+def _first(value: Any, wanted: Mapping[str, Any]) -> Any:
+    """Return the first object of a list whose field has a value; an error where there is none."""
+    if not isinstance(value, list):
+        raise TypeError
+    own, name = wanted["value"], wanted["field"]
+    found = (
+        each
+        for each in value
+        if isinstance(each, dict)
+        and name in each
+        # Python takes true for 1.
+        and isinstance(each[name], bool) == isinstance(own, bool)
+        and each[name] == own
+    )
+    try:
+        return next(found)
+    except StopIteration:
+        raise KeyError(name) from None
+
+
+def _written(path: Sequence[Any]) -> str:
+    parts = (
+        f"[?{step['field']}==`{json.dumps(step['value'])}`] | [0]"
+        if isinstance(step, dict)
+        else str(step)
+        for step in path
+    )
+    return ".".join(parts).replace(".[?", "[?")
 
 
 def _is_number(value: Any) -> bool:
@@ -112,11 +141,11 @@ def _finite(value: Any, place: str) -> float | None:
 
 
 def _number(document: Any, path: Sequence[Any]) -> float | None:
-    return _finite(_at(document, path), ".".join(map(str, path)))
+    return _finite(_at(document, path), _written(path))
 
 
 def _group(document: Any, path: Sequence[Any], metric: str) -> Mapping[str, float | None]:
-    group, place = _at(document, path), ".".join(map(str, path))
+    group, place = _at(document, path), _written(path)
     if not isinstance(group, dict) or not group:
         raise NotUsable(f"{place} of {REPORT} has no slices")
     return {

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Final, cast
 
 from pydantic import BeforeValidator, Field, JsonValue
 
-from orchestration.checks.responses import path_to
+from orchestration.checks.places import place
 from orchestration.errors import Problem
+from orchestration.graph import Part
 from orchestration.stages.values import Model, Scalar
 
 MOST_CASES: Final = 20
 OK: Final = 200
 _STATUSES: Final = range(400, 600)
-_PLACE: Final = re.compile(r"(@|[A-Za-z_][\w-]*)?((?<!@)\.[A-Za-z_][\w-]*|\[\d+\])*")
 _WHOLE: Final = "@"
 
 
-def place_of(written: str) -> tuple[str | int, ...]:
-    """Return the parts of a place in an answer: ``labels[0].name``; ``@`` is the whole answer."""
-    return path_to(written.removeprefix(_WHOLE))
+def place_of(written: str) -> tuple[Part, ...]:
+    """Return the parts of a place in an answer: ``labels[0].name``; ``@`` is the whole answer.
+
+    A :class:`ValueError` says what is wrong with it.
+    """
+    if written == _WHOLE:
+        return ()
+    return place(written.removeprefix(_WHOLE) if written.startswith(f"{_WHOLE}[") else written)
 
 
 class SmokeTest(Model):
@@ -51,7 +55,7 @@ class Case(SmokeTest):
     """The status that the model's container answers with: 200, or 400 to 599 for a request that it
     has to refuse."""
     expected: dict[str, Scalar] = Field(default={}, max_length=10)
-    """Values in the answer, which is JSON then, by JMESPaths of fields and numbers:
+    """Values in the answer, which is JSON then, by JMESPaths of fields, numbers and filters:
     ``{"predictions[0].label": cat}``; ``@`` is the whole answer."""
 
     def problems(self) -> Iterator[Problem]:
@@ -63,13 +67,11 @@ class Case(SmokeTest):
             yield Problem("status", f"expected 200, or 400 to 599, got {self.status}")
         if self.status != OK and self.expected:
             yield Problem("expected", "SageMaker hands on no fields of a refusal; remove it")
-        for place in self.expected:
-            if not place or _PLACE.fullmatch(place) is None:
-                yield Problem(
-                    "expected",
-                    f"{place!r} is no place of one value; write fields and numbers, as in "
-                    "predictions[0].label",
-                )
+        for written in self.expected:
+            try:
+                place_of(written)
+            except ValueError as error:
+                yield Problem("expected", str(error))
 
 
 def _cases(value: object) -> object:

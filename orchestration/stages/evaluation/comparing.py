@@ -43,7 +43,8 @@ class EvaluationMetric(Bounds):
     """A metric beside the one that decides, and the bounds that it must keep."""
 
     path: str | None = Field(default=None, min_length=1, max_length=256)
-    """Its place in the report: ``timing.p95_ms``; by default ``metrics.<name>``, and ``<name>`` in
+    """Its place in the report: ``timing.p95_ms``, ``scores[0]`` or
+    ``metrics[?name=='p95'] | [0].value``; by default ``metrics.<name>``, and ``<name>`` in
     a ``recorded`` file. Of a training job, the name of the metric there; by default its own."""
 
 

@@ -7,8 +7,8 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from orchestration.checks.responses import path_to
-from orchestration.graph import Path
+from orchestration.checks.places import place
+from orchestration.graph import Part
 from orchestration.stages.capacity import Hours
 from orchestration.stages.evaluation.comparing import (
     Champion,
@@ -158,11 +158,11 @@ class EvaluationFields(Stage):
         """Return the metrics to read, by their names in ``results``, with the users' own names."""
         return {METRIC: self.metric} | {self.column(name): name for name in self.metrics}
 
-    def place(self, name: str) -> Path:
+    def place(self, name: str) -> tuple[Part, ...]:
         """Return the place of a metric in the report."""
         own = self.metrics.get(name)
         if own is not None and own.path is not None:
-            return path_to(own.path)
+            return place(own.path)
         return ("metrics", name) if self.recorded is None else (name,)
 
     def reported_name(self, name: str) -> str:

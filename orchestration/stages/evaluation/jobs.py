@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from orchestration.checks.places import value_at
 from orchestration.expressions import Function, Item, Tree, apply, field, join, run_id
-from orchestration.graph import Call, Output, Read
+from orchestration.graph import Call, Read
 from orchestration.refs import Expression
 from orchestration.stages.capacity import fallback
 from orchestration.stages.evaluation.fields import METRIC, EvaluationFields, known
@@ -76,7 +77,7 @@ class Evaluating:
             name=step,
             uri=join(self._report_location(), "/", _REPORT),
             outputs={
-                column: Output(
+                column: value_at(
                     self.stage.place(name),
                     kind="number",
                     not_finite="refused" if column in deciding and not many else "null",

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from orchestration.checks.responses import path_to
+from orchestration.checks.places import place, value_at
 from orchestration.expressions import Compare, Function, Item, Result, Tree, apply, field, join
-from orchestration.graph import ForEach, Graph, Output, Path, Read, Require
+from orchestration.graph import ForEach, Graph, Part, Read, Require
 from orchestration.refs import Expression
 from orchestration.stages.evaluation.comparing import RecordedBest
 from orchestration.stages.evaluation.fields import EvaluationFields
@@ -35,7 +35,7 @@ def reports(stage: EvaluationFields, items: Tree, after: str) -> ForEach:
 def measured(stage: EvaluationFields, best: RecordedBest, items: Tree) -> ForEach:
     """Return the step that reads the number of each checkpoint, by which some are selected."""
     prefix: dict[str, Tree] = {"Prefix": field(Item(), "Prefix")}
-    places = {NUMBER: path_to(best.metric)}
+    places = {NUMBER: place(best.metric)}
     return _each(stage, f"{stage.name}.recorded", best.file, places, prefix, items)
 
 
@@ -61,7 +61,7 @@ def _each(
     stage: EvaluationFields,
     name: str,
     file: str,
-    places: Mapping[str, Path],
+    places: Mapping[str, tuple[Part, ...]],
     own: Mapping[str, Tree],
     items: Tree,
 ) -> ForEach:
@@ -69,8 +69,8 @@ def _each(
         name=f"{name}.report",
         uri=join(listed_uri(stage), file),
         outputs={
-            column: Output(place, kind="number", not_finite="null")
-            for column, place in places.items()
+            column: value_at(parts, kind="number", not_finite="null")
+            for column, parts in places.items()
         },
     )
     return ForEach(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from orchestration.checks import places
 from orchestration.errors import Problem, near
 from orchestration.refs import Ref
 from orchestration.stages.evaluation.comparing import EvaluationMetric
@@ -46,6 +47,7 @@ def problems(stage: EvaluationFields) -> Iterator[Problem]:
     for name, metric in stage.metrics.items():
         for problem in _metric(name, metric):
             yield problem.within(f"metrics.{name}")
+    yield from _places(stage)
     yield from _decided(stage)
     if stage.on_miss is not None and stage.threshold is not None:
         yield Problem("on_miss", "the threshold says it already; write it there only")
@@ -122,6 +124,21 @@ def _decided(stage: EvaluationFields) -> Iterator[Problem]:
         )
     if stage.failures_allowed and stage.subject == "model":
         yield Problem("failures_allowed", "there is one model; remove it")
+
+
+def _places(stage: EvaluationFields) -> Iterator[Problem]:
+    """Yield the places in documents that are none of one value."""
+    # Of a training job, a path is the whole name of a metric.
+    if stage.subject != "training_job":
+        for name, metric in stage.metrics.items():
+            if metric.path is not None:
+                yield from places.problems(f"metrics.{name}.path", metric.path)
+    for name, group in stage.slices.items():
+        if group.path is not None:
+            yield from places.problems(f"slices.{name}.path", group.path)
+    best = None if stage.select is None else stage.select.best
+    if best is not None:
+        yield from places.problems("select.best.metric", best.metric)
 
 
 def _metric(name: str, metric: EvaluationMetric) -> Iterator[Problem]:

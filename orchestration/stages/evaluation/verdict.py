@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast
 
-from orchestration.checks.responses import path_to
+from orchestration.checks.places import place
 from orchestration.expressions import (
     Any,
     Compare,
@@ -19,7 +19,7 @@ from orchestration.expressions import (
     join,
     run_id,
 )
-from orchestration.graph import Call, Operation, Output, Read, Require, Step
+from orchestration.graph import Call, First, Operation, Output, Part, Read, Require, Step
 from orchestration.refs import Expression
 from orchestration.stages.evaluation.comparing import Bounds, EvaluationReport
 from orchestration.stages.evaluation.fields import EvaluationFields
@@ -146,7 +146,7 @@ class Deciding:
                 for name in stage.measured().values()
             },
             "slices": {
-                name: _rule(("slices", name) if group.path is None else path_to(group.path), group)
+                name: _rule(("slices", name) if group.path is None else place(group.path), group)
                 for name, group in stage.slices.items()
             },
         }
@@ -236,8 +236,12 @@ class Deciding:
             yield required
 
 
-def _rule(path: Sequence[str | int], bounds: Bounds | None) -> Tree:
-    rule: dict[str, Tree] = {"path": list(path)}
+def _rule(parts: Sequence[Part], bounds: Bounds | None) -> Tree:
+    path = [
+        {"field": part.field, "value": part.value} if isinstance(part, First) else part
+        for part in parts
+    ]
+    rule: dict[str, Tree] = {"path": path}
     for name in ("minimum", "maximum"):
         value = getattr(bounds, name, None)
         if value is not None:

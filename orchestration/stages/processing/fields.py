@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
+from orchestration.checks import places
 from orchestration.errors import Problem, near
 from orchestration.refs import Expression
 from orchestration.stages.processing import request
@@ -154,7 +155,8 @@ class Report(Model):
     file: str = Field(default="report.json", min_length=1, max_length=256)
     """Its path in the result."""
     numbers: dict[Name, str] = {}
-    """Outputs of the stage by their places in the file: ``{accuracy: metrics.accuracy}``."""
+    """Outputs of the stage by their places in the file: ``{accuracy: metrics.accuracy}``, or
+    ``scores[?name=='f1'] | [0].value``."""
     texts: dict[Name, str] = {}
     """The same for text: ``{label: best.label}``."""
     threshold: ReportThreshold | None = None
@@ -170,6 +172,9 @@ class Report(Model):
             yield Problem(
                 "numbers", "name a number or a text to read: {accuracy: metrics.accuracy}"
             )
+        for field, named in (("numbers", self.numbers), ("texts", self.texts)):
+            for name, place in named.items():
+                yield from places.problems(f"{field}.{name}", place)
         if self.threshold is not None and self.threshold.number not in self.numbers:
             number = self.threshold.number
             yield Problem(

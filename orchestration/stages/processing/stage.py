@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 from typing_extensions import override
 
-from orchestration.checks.responses import path_to
+from orchestration.checks import places
 from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import Result, Tree, join
 from orchestration.graph import Call, Output, Read, Step
@@ -151,9 +151,9 @@ class ProcessingJob(Stage):
         if self.source is not None and "code" in self.inputs:
             yield Problem("inputs.code", "is how the source gets there; choose another name")
         taken: dict[str, str] = {}
-        places = [(f"inputs.{name}", each.place(name)) for name, each in self.inputs.items()]
-        places += [(f"results.{name}", each.place(name)) for name, each in self.results.items()]
-        for where, place in places:
+        folders = [(f"inputs.{name}", each.place(name)) for name, each in self.inputs.items()]
+        folders += [(f"results.{name}", each.place(name)) for name, each in self.results.items()]
+        for where, place in folders:
             if place in taken:
                 yield Problem(f"{where}.path", f"{place} is the folder of {taken[place]}, too")
             taken.setdefault(place, where)
@@ -191,9 +191,13 @@ class ProcessingJob(Stage):
 
     def _read(self, report: Report, step: str, context: Context) -> Read:
         number = {
-            name: Output(path_to(place), kind="number") for name, place in report.numbers.items()
+            name: places.value_at(places.place(at), kind="number")
+            for name, at in report.numbers.items()
         }
-        text = {name: Output(path_to(place), kind="string") for name, place in report.texts.items()}
+        text = {
+            name: places.value_at(places.place(at), kind="string")
+            for name, at in report.texts.items()
+        }
         return Read(
             name=f"{self.name}.report",
             uri=join(self._uri(report.result, context), f"/{report.file}"),

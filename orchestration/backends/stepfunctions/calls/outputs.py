@@ -20,7 +20,7 @@ from orchestration.backends.stepfunctions.wording import Words, worded
 from orchestration.execution import wording
 from orchestration.execution.reading.reports import NOT_FINITE
 from orchestration.expressions import Json
-from orchestration.graph import Call, Operation, Output
+from orchestration.graph import Call, First, Operation, Output, Part
 
 _TYPES: Final = {"number": "number", "string": "string", "list": "array", "object": "object"}
 
@@ -93,8 +93,16 @@ def misfit(output: Output, value: str) -> str:
     return f"$exists({value}) and $not({fits})" if output.optional else f"$not({fits})"
 
 
-def _checked_before(output: Output, root: str) -> str:
+def at(root: str, output: Output) -> str:
+    """Return JSONata of the value of an output in a document; nothing if it is missing."""
     value = path(root, output.path)
+    for part in output.inside:
+        value = _within(value, part)
+    return value
+
+
+def _checked_before(output: Output, root: str) -> str:
+    value = at(root, output)
     result = f"($v := {value}; {_columns(_same(output))})" if output.columns else value
     if output.optional:
         return f"$exists({value}) ? {result} : {literal(cast('Json', output.default))}"
@@ -150,8 +158,14 @@ def _taken(output: Output, place: spelling.Place, root: str, wrong: str) -> str:
     return f"($v := {value}; {fits} ? {result} : $exists($v) ? $error({wrong}) : {default})"
 
 
-def _within(value: str, part: str | int) -> str:
+def _within(value: str, part: Part) -> str:
     """Return JSONata of a part of a value; a path would look into each element of a list."""
+    if isinstance(part, First):
+        # JSONata may take a list of one for its element, so that the type is asked for, too.
+        field, wanted = f"$lookup($e, {quote(part.field)})", literal(part.value)
+        same = f"$type({field}) = $type({wanted}) and {field} = {wanted}"
+        finds = f"function($e) {{$type($e) = 'object' and {same}}}"
+        return f"($w := {value}; $type($w) = 'array' ? $filter($w, {finds})[0])"
     if isinstance(part, int):
         return f"($w := {value}; $type($w) = 'array' ? $w[{part}])"
     return f"($w := {value}; $type($w) = 'object' ? $lookup($w, {quote(part)}))"

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import cast
 
 from orchestration.backends.jsonata import enclosed, location, path
-from orchestration.backends.stepfunctions.calls.outputs import checked_before, misfit
+from orchestration.backends.stepfunctions.calls.outputs import at, checked_before, misfit
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, state, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
@@ -104,8 +104,8 @@ class _Reading:
         yield Rule("$exists($states.input.Error)", self._broken, output=output)
 
     def _rules(self, output: Output) -> Iterator[Rule]:
-        number, value = output.kind == "number", path(self._document, output.path)
-        where = {"path": ".".join(map(str, output.path)), "kind": output.kind}
+        number, value = output.kind == "number", at(self._document, output)
+        where = {"path": output.place, "kind": output.kind}
         if not output.optional:
             # A path goes into the elements of a list, too.
             ends = (
