@@ -33,7 +33,7 @@ class First:
 
     field: str
     value: str | float | bool
-    """A number is no text, and neither is true or false."""
+    """It equals values of its own type only: neither is 1 the text 1, nor true."""
 
     def __str__(self) -> str:
         """Return it as JMESPath writes it."""

@@ -36,7 +36,7 @@ _STARTS: Final = ("Create", "Start", "Run", "Put")
 _FREE_STARTS: Final = frozenset(
     {"CreateDataRepositoryAssociation", "CreateDataRepositoryTask", "CreateEndpoint"}
     | {"CreateEndpointConfig", "CreateModel", "CreateModelPackage", "CreateModelPackageGroup"}
-    | {"CreateTask", "PutScalingPolicy"}
+    | {"CreateTask"}
 )
 """Requests that create what costs nothing, or what is counted elsewhere."""
 
@@ -157,6 +157,8 @@ class _Walk:
             yield from services.batch(call, known, often)
         elif (service, name) == ("cloudwatch", "PutMetricAlarm"):
             yield services.alarm(call, known, often)
+        elif (service, name) == ("application-autoscaling", "PutScalingPolicy"):
+            yield from services.followed(call, known, often)
         elif (service, name) == endpoints.CONFIGURES:
             yield from self.endpoints.monthly(call, known, often)
         elif not _is_free(service, name):

@@ -119,13 +119,22 @@ def requests(step: str, operation: str, known: Known, often: Times, pages: int =
     )
 
 
-def alarm(call: Call, known: Known, often: Times) -> Line:
-    """Return the line of an alarm, which stays."""
+def alarm(call: Call, known: Known, often: Times, count: int = 1) -> Line:
+    """Return the line of alarms, which stay."""
     return Line(
         stage=stage_of(call.name),
         what="CloudWatch alarm",
         rate=rate("alarm", known.region),
-        expected=often.expected,
-        most=often.most,
+        expected=times(often.expected, count),
+        most=times(often.most, count),
         period="month",
     )
+
+
+def followed(call: Call, known: Known, often: Times) -> Iterator[Line]:
+    """Yield the line of the alarms of target tracking, one for each way that a number may go.
+
+    https://docs.aws.amazon.com/autoscaling/application/userguide/application-auto-scaling-target-tracking.html
+    """
+    if call.operation.request.get("PolicyType") == "TargetTrackingScaling":
+        yield alarm(call, known, often, 2)

@@ -161,6 +161,24 @@ def test_an_endpoint_is_paid_by_the_month_between_the_bounds_of_its_scaling() ->
     )
 
 
+def test_an_endpoint_that_rests_costs_its_alarms_at_least() -> None:
+    scaling = {"min_instances": 0, "max_instances": 2, "backlog_per_instance": 5}
+    deploy: dict[str, Any] = {
+        "kind": "deployment", "model_data": "s3://bucket/model.tar.gz", "model_archive": True,
+        "image": IMAGE, "instance_type": "ml.m5.xlarge",
+        "asynchronous": {"output_uri": "s3://bucket/answers"},
+        "autoscaling": {**scaling, "from_zero": True},
+    }  # fmt: skip
+    found = estimated({"deploy": deploy})
+    endpoint = line(found, "endpoint, 0 to 2 x ml.m5.xlarge")
+    assert endpoint.expected_usd == 0
+    assert endpoint.most_usd == pytest.approx(2 * 730 * M5)
+    # Two of target tracking, and the one that starts the first instance.
+    assert line(found, "CloudWatch alarm").expected == 3
+    tracking = {**deploy, "autoscaling": scaling}
+    assert line(estimated({"deploy": tracking}), "CloudWatch alarm").expected == 2
+
+
 def test_each_element_of_a_loop_has_an_endpoint_of_its_own() -> None:
     deploy = {
         "kind": "deployment", "model_data": {"each": "uri"}, "model_archive": True, "image": IMAGE,

@@ -35,6 +35,7 @@ _ROUNDS_S: Final = (30.0, 60.0, 120.0, 240.0, 450.0)
 """The same, divided by looks for a failure: one is noticed after twice the time that it took."""
 _EVERY_S: Final = 10.0
 _MISSING: Final = ErrorPattern("NoSuchKey")
+_NONE: Final = "AnswerMissing"
 _JSON: Final = "application/json"
 _REMEDY: Final = (
     "the endpoint serves, and has not answered the smoke_test; see its log, and the answers that "
@@ -85,47 +86,59 @@ class Queued:
             outputs={"location": Output(("OutputLocation",), kind="string"), **failure},
             after=(written.name,),
         )
-        rounds = _ROUNDS_S if fails else (_WITHIN_S,)
-        return (written, invoked, *self._rounds(rounds, 1, (invoked.name,)))
+        if not fails:
+            return written, invoked, self._answer(_WITHIN_S, 1, (invoked.name,))
+        return (written, invoked, *self._rounds(_ROUNDS_S, 1, (invoked.name,)))
 
     def _rounds(
         self, rounds: Sequence[float], number: int, after: tuple[str, ...]
     ) -> tuple[Step, ...]:
         """Return a wait for the answer, and where it is late a look for a failure, and the next."""
         seconds, *later = rounds
-        answer = self._answer(seconds, number, after, is_last=not later)
-        if not later:
-            return (answer,)
+        answer = replace(
+            self._answer(seconds, number, after),
+            outputs={
+                "answer": Output(("Body",), parse=True),
+                "tag": Output(("ETag",), kind="string"),
+            },
+            recoveries=(Recovery(_MISSING, {"answer": None, "tag": ""}),),
+            failure=None,
+        )
         failed = self._failed(number)
-        next_rounds = self._rounds(later, number + 1, (failed[-1].name,))
+        if later:
+            then = self._rounds(later, number + 1, (failed[-1].name,))
+            value = Result(then[-1].name, "answer")
+        else:
+            then = (self._missing(answer.name, failed[-1].name),)
+            value = Result(answer.name, "answer")
         late = Choose(
             name=f"{self.stage}.late{_numbered(number)}",
             condition=Compare("eq", Result(answer.name, "tag"), ""),
-            then=Graph((*failed, *next_rounds)),
+            then=Graph((*failed, *then)),
             otherwise=Graph(),
-            collect={"answer": Result(next_rounds[-1].name, "answer")},
+            collect={"answer": value},
             absent={"answer": Result(answer.name, "answer")},
         )
         return answer, late
 
-    def _answer(
-        self, seconds: float, number: int, after: tuple[str, ...], *, is_last: bool
-    ) -> Call:
-        last = Call(
+    def _answer(self, seconds: float, number: int, after: tuple[str, ...]) -> Call:
+        return Call(
             name=f"{self.stage}.answer{_numbered(number)}",
             operation=self._read(self.asynchronous.output_uri, "location"),
             outputs={"answer": Output(("Body",), parse=True)},
             retry=Retry(busy=(_MISSING,), busy_interval_s=_EVERY_S, busy_timeout_s=seconds),
-            failure=Failure(error="AnswerMissing", remedy=_REMEDY, only=_MISSING.code),
+            failure=Failure(error=_NONE, remedy=_REMEDY, only=_MISSING.code),
             after=after,
         )
-        if is_last:
-            return last
-        return replace(
-            last,
-            outputs={**last.outputs, "tag": Output(("ETag",), kind="string")},
-            recoveries=(Recovery(_MISSING, {"answer": None, "tag": ""}),),
-            failure=None,
+
+    def _missing(self, answer: str, after: str) -> Require:
+        """Return the requirement that fails where there is neither an answer nor an error."""
+        return Require(
+            name=f"{self.stage}.answered",
+            condition=Compare("ne", Result(answer, "tag"), ""),
+            error=_NONE,
+            cause=join(f"stage {self.stage}: no answer within {_WITHIN_S:g} s; {_REMEDY}"),
+            after=(after,),
         )
 
     def _failed(self, number: int) -> tuple[Call, Require]:
