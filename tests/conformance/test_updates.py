@@ -25,6 +25,7 @@ BACKENDS = ("direct", "step-functions", "airflow")
 IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/conformance:1"
 ROLE = "arn:aws:iam::123456789012:role/SageMakerExecution"
 CODE = """
+import json
 import os
 import pathlib
 
@@ -39,7 +40,12 @@ def predict_fn(data, model):
         model = "turned" if os.environ["ENDPOINT_NAME"].startswith("shop-") and (
             "deploy" not in os.environ["ENDPOINT_NAME"]
         ) else "two"
-    return {"name": model}
+    return {"name": model, "asked": data}
+
+def output_fn(prediction, accept):
+    if prediction["asked"] == 14:
+        return "a text", accept
+    return json.dumps({"name": prediction["name"]}), accept
 """
 CANARY = {"traffic": "canary", "instances": 1, "baking_s": 120}
 WATCHED = {**CANARY, "alarms": {"errors_percent": 20}}
@@ -329,6 +335,19 @@ def test_a_new_model_is_tried_before_it_gets_any_traffic(shop: Shop) -> None:
 
 
 UPDATE = "UpdateEndpoint deploy.update"
+
+
+@pytest.mark.thorough
+def test_an_answer_that_is_not_json_fails_the_trial(shop: Shop) -> None:
+    shop.serve("one")
+    # The first expects nothing of the answer but that there is one.
+    cases = [{"request": 14}, {"request": 14, "expected": {"name": "two"}}]
+    report = shop.deploy("two", {"baking_s": 0, "trial": cases})
+    assert (report.state, report.error) == ("failed", "TrialFailed")
+    assert str(report.cause).endswith("; case 2; the endpoint is as it was")
+    assert (count(report, "UpdateEndpoint"), shop.ask()) == (0, "one")
+
+
 CASES = [{"request": 1, "expected": {"name": "two"}}, {"request": 13, "status": 500}]
 
 

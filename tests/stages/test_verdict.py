@@ -114,7 +114,7 @@ def test_each_outcome_that_fails_a_run_has_its_error(
             assert evaluate(each.cause, known) == "stage evaluate: why"
 
 
-def test_eight_hundred_checkpoints_stay_within_the_events_of_an_execution() -> None:
+def test_the_definition_of_eight_hundred_checkpoints_is_small() -> None:
     made = lowered(OF_CHECKPOINTS, max_checkpoints=800, report={}, max_concurrency=40)
     definition = stepfunctions.render(made)
     assert len(json.dumps(definition)) < 100_000

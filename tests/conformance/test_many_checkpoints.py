@@ -1,0 +1,114 @@
+"""An evaluation of the most checkpoints, with a hundred slices, stays within what a run may carry.
+
+A thousand checkpoints lie there. What further ones add to an execution is measured, since eight
+hundred jobs would take an hour here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from orchestration.local import EmbeddedAws
+from orchestration.local.airflow import LocalAirflow
+from orchestration.local.run import On, RunReport, run
+from tests.conformance.test_verdicts import decided, made
+
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
+
+BUCKET = "many"
+FOLDER = "runs" * 20
+LISTED = 1000
+MOST = 800
+FEW, MORE = 10, 20
+MOST_EVENTS = 25_000
+MOST_BYTES = 256 * 1024
+SLICES = {f"language-{number:03}": 0.9 for number in range(100)}
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[EmbeddedAws]:
+    with EmbeddedAws(time_scale=0.001) as embedded:
+        s3 = embedded.client("s3")
+        s3.create_bucket(Bucket=BUCKET)
+        s3.create_bucket(Bucket="verdicts")
+        s3.put_object(Bucket="verdicts", Key="holdout/data", Body=b"x")
+
+        def put(number: int) -> None:
+            report = {"metrics": {"accuracy": number / LISTED}, "slices": {"language": SLICES}}
+            key = f"{FOLDER}/epoch-{number:06}/evaluation.json"
+            s3.put_object(Bucket=BUCKET, Key=key, Body=json.dumps(report).encode())
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(put, range(LISTED)))
+        yield embedded
+
+
+def judged(aws: EmbeddedAws, airflow: LocalAirflow, on: On, count: int) -> RunReport:
+    evaluate = decided(
+        checkpoints=f"s3://{BUCKET}/{FOLDER}",
+        select={"last": count},
+        max_checkpoints=MOST,
+        max_concurrency=40,
+        slices={"language": {"minimum": 0.8}},
+    )
+    report = run(made(f"many-{on}-{count}", evaluate), on=on, aws=aws, airflow=airflow)
+    assert (report.state, report.cause) == ("succeeded", None)
+    jobs = [call for call in report.calls if call.operation == "CreateProcessingJob"]
+    assert len(jobs) == count + 1
+    return report
+
+
+def history(aws: EmbeddedAws, name: str) -> list[dict[str, Any]]:
+    """Return the events of the one execution of a state machine."""
+    states = aws.client("stepfunctions")
+    machines = states.list_state_machines()["stateMachines"]
+    [arn] = [each["stateMachineArn"] for each in machines if each["name"].startswith(name)]
+    [execution] = states.list_executions(stateMachineArn=arn)["executions"]
+    pages = states.get_paginator("get_execution_history").paginate(
+        executionArn=execution["executionArn"]
+    )
+    return [event for page in pages for event in page["events"]]
+
+
+def largest(events: list[dict[str, Any]]) -> int:
+    """Return the bytes of the largest input, output or assigned variable."""
+    return max(
+        len(text.encode())
+        for event in events
+        for details in event.values()
+        if isinstance(details, dict)
+        for part in details.values()
+        for text in ([part] if isinstance(part, str) else map(str, _values(part)))
+    )
+
+
+def _values(part: Any) -> list[Any]:
+    return list(part.values()) if isinstance(part, dict) else []
+
+
+def test_eight_hundred_checkpoints_fit_an_execution(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    measured = []
+    for count in (FEW, MORE):
+        judged(aws, airflow, "step-functions", count)
+        events = history(aws, f"many-step-functions-{count}")
+        measured.append((len(events), largest(events)))
+    for few, more, most in zip(*measured, (MOST_EVENTS, MOST_BYTES), strict=True):
+        each = (more - few) / (MORE - FEW)
+        assert few + each * (MOST - FEW) < most, measured
+    # The list of all that lie there is in one of the states already.
+    assert measured[0][1] > LISTED * len(FOLDER)
+
+
+def test_a_hundred_slices_stay_in_s3(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
+    report = judged(aws, airflow, "airflow", FEW)
+    outputs: Any = report.outputs
+    shown = outputs["judge"]
+    assert shown["best_checkpoint"].endswith(f"epoch-{LISTED - 1:06}/")
+    assert len(json.dumps(shown)) < 2048
