@@ -121,6 +121,11 @@ def test_each_deployment_moves_the_alias_to_its_version(aws: EmbeddedAws) -> Non
         "+ weights.the new version: 100",
     ]
     assert routes(aws) == {"live": {2: 100}}
+    gone = destruction("copying", session=aws)
+    assert [each.name for each in gone.changes if each.resource in ("alias", "schedule")] == [
+        "copying",
+        "live",
+    ]
 
 
 def test_another_name_moves_what_starts_runs_and_none_removes_the_alias(aws: EmbeddedAws) -> None:

@@ -12,6 +12,7 @@ from orchestration.local import EmbeddedAws
 from tests.preflight.conftest import ROLE, TRAINING, Examine, Stubbed, pipeline, trust
 
 DEFINITION = json.dumps({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}})
+_KEPT = ("ScheduleExpression", "FlexibleTimeWindow")
 NIGHTLY = ("stages:", "schedule: {cron: CRON, timezone: Europe/Berlin}\nstages:")
 
 
@@ -51,6 +52,12 @@ def test_a_schedule_of_something_else_is_found(aws: EmbeddedAws, found: Examine)
     daily = (NIGHTLY[1].replace("CRON", '"0 6 * * *"'),)
     [finding] = found(pipeline(TRAINING, (NIGHTLY[0], *daily), name="timed"), "names")
     assert finding.what.startswith("schedule timed exists, and starts arn:aws:states:")
+    # Its own schedule may start it by an alias.
+    scheduler, own = aws.client("scheduler"), "arn:aws:states:us-east-1:123456789012:stateMachine"
+    there = {key: scheduler.get_schedule(Name="timed")[key] for key in _KEPT}
+    target = {"Arn": f"{own}:timed:live", "RoleArn": ROLE}
+    scheduler.update_schedule(Name="timed", **there, Target=target)
+    assert found(pipeline(TRAINING, (NIGHTLY[0], *daily), name="timed"), "names") == []
 
 
 SERVING = """\

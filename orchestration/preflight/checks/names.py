@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from orchestration.deploy.account import OWNER
+from orchestration.deploy.aliases.model import starts
 from orchestration.deploy.composing import names_of
 from orchestration.deploy.resources import GROUP
 from orchestration.preflight.examination import Examination
@@ -68,7 +69,7 @@ def _schedule(examination: Examination, name: str, machine: str) -> Iterator[Fin
     there = examination.reader.ask(
         "scheduler", "GetSchedule", absent=absent, Name=name, GroupName=GROUP
     )
-    if there is not None and there["Target"]["Arn"] != machine:
+    if there is not None and not starts(there["Target"]["Arn"], machine):
         what = f"schedule {name} exists, and starts {there['Target']['Arn']}"
         yield _taken("schedule", what, "rename the pipeline, or delete the schedule")
 
