@@ -118,10 +118,11 @@ def check_script(
     """Run one stage's script alone, as its container starts it.
 
     On this machine, without an account and without the other stages: a training job (also of a
-    search), an evaluation, a processing job, or a model that is loaded and answers a request.
-    Shows the variables that the script gets, its metrics, checkpoints and results, and where it
-    fails the last lines with the traceback. Data comes from --channel (`train` of a training job;
-    `model`, `checkpoints` and `data` of an evaluation; `model` of a deployment), else from the
+    search), an evaluation, a processing job, a batch transform, or a model that is loaded and
+    answers a request; in a loop, for the first element. Shows the variables that the script gets,
+    its metrics, checkpoints and results, and where it fails the last lines with the traceback. Data
+    comes from --channel (`train` of a training job; `model`, `checkpoints` and `data` of an
+    evaluation; `model` and `data` of a batch transform; `model` of a deployment), else from the
     uploads of `run.yaml`, else from what checks of the other stages wrote. Exit status: 0, or 1 if
     it failed.
 

@@ -15,6 +15,7 @@ parameters:
   bucket: {}
   data: {}
   times: {type: number, default: 3}
+  list: {type: array}
 workspace: {join: ["s3://", {parameter: bucket}, /means]}
 stages:
   staging: {kind: data_staging, source: {parameter: data}}
@@ -45,6 +46,29 @@ stages:
     framework: {name: sklearn, version: 1.2-1}
     environment: {SAGEMAKER_PROGRAM: inference.py, SAGEMAKER_SUBMIT_DIRECTORY: /opt/ml/model/code}
     instance_type: ml.m5.large
+  score:
+    kind: batch_transform
+    model_data: {ref: train.model_artifacts}
+    model_archive: true
+    image: 111122223333.dkr.ecr.us-east-1.amazonaws.com/serving:1
+    environment: {SAGEMAKER_PROGRAM: inference.py, SAGEMAKER_SUBMIT_DIRECTORY: /opt/ml/model/code}
+    data: s3://given/requests/
+    content_type: application/json
+    instance_type: ml.m5.large
+  markets: &markets
+    kind: training_job
+    framework: {name: sklearn, version: 1.2-1}
+    source: {directory: src, entry_point: train.py}
+    hyperparameters: {times: {each: times}}
+    channels: {train: {join: [{ref: staging.location}, /train]}}
+    cluster: {instance_type: ml.m5.large}
+    for_each:
+      items: [{name: de, times: 1}, {name: fr, times: 2}]
+      fields: {name: string, times: number}
+      key: name
+  given:
+    <<: *markets
+    for_each: {items: {parameter: list}, fields: {name: string, times: number}, key: name}
 """
 TRAIN = """\
 import argparse, os, pathlib
@@ -151,6 +175,40 @@ def test_a_script_that_fails_shows_its_traceback(orchestrate: Command, pipeline:
     assert "KeyError: 'SM_CHANNEL_TRAIM'" in said.err
     [log] = (pipeline.parent / ".orchestration/scripts/train/logs/train").iterdir()
     assert "KeyError" in log.read_text()
+
+
+@pytest.mark.thorough
+def test_a_model_answers_for_a_batch_of_data(
+    orchestrate: Command, pipeline: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "model/code").mkdir(parents=True)
+    (tmp_path / "model/mean").write_text("7")
+    (tmp_path / "model/code/inference.py").write_text(INFERENCE)
+    (tmp_path / "requests").mkdir()
+    (tmp_path / "requests/one.json").write_text("[1, 2]")
+    said = orchestrate(
+        *("check-script", pipeline, "score", "--channel", f"model={tmp_path / 'model'}"),
+        *("--channel", f"data={tmp_path / 'requests'}", "--json"),
+    )
+    assert said.status == 0
+    assert [(each["name"], each["files"]) for each in said.document["inputs"]] == [
+        *(("model", 1), ("data", 1)),
+    ]
+    [answer] = (tmp_path / ".orchestration/scripts/score").rglob("one.json.out")
+    assert answer.read_text() == "[6.0, 5.0]"
+
+
+def test_a_stage_in_a_loop_is_checked_with_the_first_element(
+    orchestrate: Command, pipeline: Path
+) -> None:
+    said = orchestrate("check-script", pipeline, "markets", "--json")
+    assert said.status == 0
+    assert said.document["environment"]["SM_HP_TIMES"] == "1"
+    unknown = orchestrate("check-script", pipeline, "given", "--json")
+    assert unknown.status == 1
+    assert "for_each.items: no element is known, and a check takes the first one; give -p" in (
+        unknown.err
+    )
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def lock(pipeline: str, *, check: bool) -> None:
     which = named(pipeline)
     if which.path is None:
         raise typer.BadParameter(
-            "only YAML files have lock files; in Python, Source.at() knows the folder's digest",
+            "only YAML files have lock files; in Python, Source(…) knows the folder's digest",
             param_hint="PIPELINE",
         )
     text = lock_text(which.path, files.lock(which.path))

@@ -18,7 +18,7 @@ from orchestration.local.scripts.inputs import (
     without_surroundings,
 )
 from orchestration.pipeline import Pipeline
-from orchestration.refs import Expression, Parameter, Ref, RunAttempt
+from orchestration.refs import Each, Expression, Parameter, Ref, RunAttempt
 from orchestration.stages import Stage
 from orchestration.stages.assuming import replacing
 from orchestration.stages.staging import DataStaging
@@ -63,6 +63,7 @@ def alone(
     stages = {stage.name: stage for stage in pipeline.every_stage}
     if name not in stages:
         raise PipelineError([Problem("stages", f"there is no stage {name!r}{near(name, stages)}")])
+    element = _first_element(stages[name], parameters)
     stage = from_s3(without_surroundings(stages[name]), stages)
     known = [each.name for each in inputs(stage)]
     wrong = [
@@ -73,7 +74,7 @@ def alone(
     for given in known:
         if given in channels:
             stage = with_input(stage, given, channels[given])
-    stage = replacing(stage, _Known(stages, parameters, outputs))
+    stage = replacing(stage, _Known(stages, parameters, outputs, element))
     wrong += _unknown(stage)
     if wrong:
         raise PipelineError(Problem(p.field, p.message, stage=name) for p in wrong)
@@ -87,6 +88,20 @@ def alone(
     return Alone(made, stage, inputs(stage))
 
 
+def _first_element(stage: Stage, parameters: Mapping[str, Json]) -> Json:
+    """Return the first element of the list that a stage goes through; ``None`` without a list."""
+    if stage.for_each is None:
+        return None
+    items = stage.for_each.items
+    known = parameters.get(items.name) if isinstance(items, Parameter) else items
+    if isinstance(known, list | tuple) and known:
+        first: Json = known[0]
+        return first
+    way = f"give -p {items.name}=[…]" if isinstance(items, Parameter) else "write the list there"
+    message = f"no element is known, and a check takes the first one; {way}"
+    raise PipelineError([Problem("for_each.items", message, stage=stage.name)])
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     """The values that are known before a run: parameters, and outputs of other stages."""
@@ -94,6 +109,8 @@ class _Known:
     stages: Mapping[str, Stage]
     parameters: Mapping[str, Json]
     outputs: Outputs
+    element: Json
+    """The element that a stage in a loop is checked with."""
 
     def __call__(self, value: Expression[Any]) -> Any:
         """Return an expression with what is known in it; as a value where all of it is."""
@@ -108,6 +125,8 @@ class _Known:
     def _leaf(self, leaf: Expression[object]) -> Any:
         if isinstance(leaf, Parameter):
             return self.parameters.get(leaf.name, leaf)
+        if isinstance(leaf, Each) and self.element is not None:
+            return self.element[leaf.field] if isinstance(self.element, dict) else self.element
         return self._output(leaf) if isinstance(leaf, Ref) else leaf
 
     def _output(self, ref: Ref[Any]) -> Any:

@@ -12,6 +12,7 @@ from orchestration.stages import Stage
 from orchestration.stages.deployment import Deployment
 from orchestration.stages.evaluation.stage import CheckpointEvaluation
 from orchestration.stages.processing.stage import ProcessingJob
+from orchestration.stages.serving.transform import BatchTransform
 from orchestration.stages.staging import DataStaging
 from orchestration.stages.training import TrainingJob
 from orchestration.stages.training.channels import FileSystemChannel, S3Channel
@@ -58,6 +59,9 @@ def _inputs(stage: Stage) -> Iterator[Input]:
                     yield Input(name, name, f"/opt/ml/processing/input/{one}", uri)
         case Deployment():
             yield Input("model", "model_data", "/opt/ml/model", stage.model_data)
+        case BatchTransform():
+            yield Input("model", "model_data", "/opt/ml/model", stage.model_data)
+            yield Input("data", "data", "requests to the model", stage.data)
         case _:
             pass
 
@@ -70,11 +74,11 @@ def with_input(stage: Stage, name: str, uri: str) -> Stage:
         case ProcessingJob():
             data = stage.inputs[name].model_copy(update={"uri": uri, "data_type": "S3Prefix"})
             return stage.model_copy(update={"inputs": {**stage.inputs, name: data}})
-        case Deployment():
-            archive = uri.endswith(".tar.gz")
-            given = {"model_data": uri, "model_archive": archive}
-            registry = {"model_package": None, "package_group": None}
-            return stage.model_copy(update={**given, **registry})
+        case Deployment() | BatchTransform() if name == "model":
+            given = {"model_data": uri, "model_archive": uri.endswith(".tar.gz")}
+            others = {"model_package", "package_group", "model_name"}
+            elsewhere = dict.fromkeys(others & type(stage).model_fields.keys())
+            return stage.model_copy(update={**given, **elsewhere})
         case _:
             return stage.model_copy(update={name: uri})
 
@@ -103,7 +107,7 @@ def wants_archive(stage: Stage, name: str, stages: Mapping[str, Stage]) -> bool:
     """Return whether an input of a stage is a ``model.tar.gz``, which a folder then becomes."""
     if name != "model":
         return False
-    if isinstance(stage, Deployment):
+    if isinstance(stage, Deployment | BatchTransform):
         return stage.model_archive or stage.model_data is None
     value = getattr(stage, "model", None)
     if not isinstance(value, Ref) or value.stage not in stages:
@@ -112,7 +116,15 @@ def wants_archive(stage: Stage, name: str, stages: Mapping[str, Stage]) -> bool:
     return bool(type(made).outputs.is_archive(made, value.output))
 
 
+_WITH_SCRIPT: Final = (
+    TrainingJob,
+    ProcessingJob,
+    CheckpointEvaluation,
+    BatchTransform,
+    Deployment,
+)
 _AROUND: Final = {
+    "for_each": None,
     "when": None,
     "after": (),
     "retry": None,
@@ -134,16 +146,13 @@ def without_surroundings(stage: Stage) -> Stage:
     """Return the stage without what is not about its script; raise for one without a script."""
     if isinstance(stage, TuningJob):
         stage = _first_job(stage)
-    if not isinstance(stage, TrainingJob | ProcessingJob | CheckpointEvaluation | Deployment):
+    if not isinstance(stage, _WITH_SCRIPT):
         kind = getattr(stage, "kind", type(stage).__name__)
         message = (
             f"a {kind} has no script of its own; this checks training_job, tuning_job, "
-            "processing_job, checkpoint_evaluation and deployment"
+            "processing_job, checkpoint_evaluation, batch_transform and deployment"
         )
         raise PipelineError([Problem("kind", message, stage=stage.name)])
-    if stage.for_each is not None:
-        message = "the values of {each: …} differ from element to element; check a stage without it"
-        raise PipelineError([Problem("for_each", message, stage=stage.name)])
     if isinstance(stage, CheckpointEvaluation) and stage.subject == "training_job":
         message = "reads the metrics of a training job and starts no script; check that stage"
         raise PipelineError([Problem("training_job", message, stage=stage.name)])
