@@ -207,7 +207,7 @@ def test_a_request_that_nothing_satisfies_takes_few_predictions(objective: Objec
     answer = find_plans(task(LLAMA_70B, batch, samples=1_000_000), Space(), objective)
     assert answer.chosen is None
     assert answer.missing
-    assert answer.considered < 30_000
+    assert answer.considered < 50_000
 
 
 @pytest.mark.parametrize("objective", [CHEAPEST, FASTEST], ids=str)
