@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from typer.main import get_command
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from orchestration import Pipeline, RunError, TrainingJob
 from orchestration.cli.app import app
+from orchestration.graph import Call, all_steps
 from orchestration.local import EmbeddedAws
 from tests.guides import shown
 
@@ -199,3 +201,19 @@ def test_every_test_that_is_named_exists() -> None:
     named = re.findall(r"`(test_\w+)`", "".join(PAGES.values()))
     assert named
     assert [name for name in named if f"def {name}(" not in written] == []
+
+
+def test_a_container_of_ones_own_is_started_as_shown(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(block("yaml", "name: own\n"))
+    assert said("validate", str(path)).startswith(f"{path}: valid")
+    [job] = [
+        step.operation.request
+        for step in all_steps(Pipeline.load(path).lower().graph)
+        if isinstance(step, Call) and step.operation.name == "CreateTrainingJob"
+    ]
+    container = cast("dict[str, Any]", job["AlgorithmSpecification"])
+    assert container["ContainerEntrypoint"] == ["python3", "/app/train.py"]
+    assert container["ContainerArguments"] == ["--precision", "bf16"]
+    # Nothing of the toolkit is told to a container that has none.
+    assert job["HyperParameters"] == {"epochs": "3"}
