@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.providers.common.compat.sdk import BaseBranchOperator, BaseOperator
 
 from orchestration.airflow.context import TaskEnvironment, event_triggered, fail, scheduled_time
+from orchestration.airflow.dags.overlapping import skip_if_under_way
 from orchestration.airflow.dags.parameters import resolved
 from orchestration.airflow.dags.triggering import values_told
 from orchestration.backends.airflow.triggers import RUN
@@ -40,7 +41,8 @@ class InputsOperator(BaseOperator):
     ``values`` are the parameters in a task group, the results of earlier tasks among them; without
     it they are the DAG's params. ``tasks`` are the arguments of all others, whose requests are
     checked against the botocore that is installed here. ``region`` is that of ``pipeline``, which
-    the connection must not contradict.
+    the connection must not contradict. ``skips_overlapping``: whether the run is skipped while an
+    older one is under way.
     """
 
     template_fields: Sequence[str] = ("values",)
@@ -57,9 +59,11 @@ class InputsOperator(BaseOperator):
         pipeline: str = "",
         region: str | None = None,
         aws_conn_id: str | None = None,
+        skips_overlapping: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.skips_overlapping = skips_overlapping
         self.pipeline = pipeline
         self.region = region
         self.aws_conn_id = aws_conn_id
@@ -104,6 +108,8 @@ class InputsOperator(BaseOperator):
         if unknown := [*_unknown_fields(self.tasks)]:
             cause = f"the botocore installed here ({version('botocore')}) does not know "
             fail(context, wording.UNKNOWN_FIELD, cause + ", ".join(unknown))
+        if self.skips_overlapping:
+            skip_if_under_way(context)
         return {**values, **self._element(context)}
 
     def _element(self, context: Context) -> dict[str, str]:

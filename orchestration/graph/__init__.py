@@ -41,7 +41,14 @@ from orchestration.graph.failing import (
     USUAL_FAILURES,
     FailureKind,
 )
-from orchestration.graph.starts import ParameterSpec, ParameterValue, ScheduleSpec, TriggerSpec
+from orchestration.graph.starts import (
+    Overlap,
+    ParameterSpec,
+    ParameterValue,
+    ScheduleSpec,
+    TriggerSpec,
+    overlap_of,
+)
 from orchestration.graph.steps import (
     CONCLUDED,
     RUN_FAILED,
@@ -114,6 +121,7 @@ __all__ = [
     "NotifySpec",
     "Operation",
     "Output",
+    "Overlap",
     "Pages",
     "Parallel",
     "ParameterSpec",
@@ -141,6 +149,7 @@ __all__ = [
     "most_elements",
     "operations",
     "ordered",
+    "overlap_of",
     "reads",
     "rewrite",
     "stage_of",

@@ -12,6 +12,9 @@ _Scalar: TypeAlias = str | float | bool
 ParameterValue: TypeAlias = _Scalar | Sequence[_Scalar | Mapping[str, _Scalar]]
 """The value of a parameter: a scalar, or a list of scalars, or of objects of scalars."""
 
+Overlap: TypeAlias = Literal["allow", "queue", "skip", "stop_older"]
+"""The policy for a run that starts while an older one is under way."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterSpec:
@@ -86,3 +89,12 @@ class TriggerSpec:
     """The end of their keys."""
     queue: str | None = None
     """The URL of the queue of SQS in which Airflow finds the events."""
+
+
+def overlap_of(asked: Overlap | None, *, starts_itself: bool) -> Overlap:
+    """Return a policy, or the default where none is asked for.
+
+    Runs that nobody starts must not pay side by side unseen; a person who starts a second run
+    means it.
+    """
+    return asked or ("queue" if starts_itself else "allow")

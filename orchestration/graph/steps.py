@@ -18,7 +18,13 @@ from orchestration.graph.calls import (
     Retry,
     Until,
 )
-from orchestration.graph.starts import ParameterSpec, ScheduleSpec, TriggerSpec
+from orchestration.graph.starts import (
+    Overlap,
+    ParameterSpec,
+    ScheduleSpec,
+    TriggerSpec,
+    overlap_of,
+)
 from orchestration.graph.timing import Clock, Within
 
 if TYPE_CHECKING:
@@ -247,6 +253,8 @@ class Workflow:
     description: str = ""
     schedule: ScheduleSpec | None = None
     trigger: TriggerSpec | None = None
+    overlap: Overlap | None = None
+    """The policy for runs that overlap, if the pipeline names one."""
     notify: NotifySpec | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     """The pipeline's own, to find it by."""
@@ -265,3 +273,9 @@ class Workflow:
     """Needs of the role that runs it beyond calling the steps' operations, by stage."""
     origin: Sequence[Mapping[str, Any]] = field(default=(), compare=False, repr=False)
     """The data of the file that it was read from, and that of its lock file, where it was."""
+
+    @property
+    def overlapping(self) -> Overlap:
+        """The policy for runs that overlap."""
+        starts_itself = self.schedule is not None or self.trigger is not None
+        return overlap_of(self.overlap, starts_itself=starts_itself)

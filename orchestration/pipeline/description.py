@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationInfo, mod
 from pydantic_core import PydanticCustomError
 
 from orchestration.expressions import Json, parameter
-from orchestration.graph import Integration, ParameterSpec, ScheduleSpec, TriggerSpec
+from orchestration.graph import Integration, Overlap, ParameterSpec, ScheduleSpec, TriggerSpec
 from orchestration.pipeline.afterwards.sections import SECTIONS
 from orchestration.pipeline.notifying import Notify
 from orchestration.pipeline.schedules.model import Schedule
@@ -112,6 +112,10 @@ class Description(Model):
     """When runs start by themselves; by default never."""
     trigger: Trigger | None = None
     """The event after which it runs by itself, beside its schedule."""
+    overlap: Overlap | None = None
+    """The policy for a run that starts while an older one is under way, whoever started either:
+    ``queue`` waits, ``skip`` ends it without doing anything, ``stop_older`` stops the older one,
+    ``allow`` runs both. By default ``queue`` with a schedule or a trigger, else ``allow``."""
     notify: Notify | None = None
     """The topics of SNS that hear how runs end."""
     airflow: AirflowOptions | None = None

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 from orchestration.expressions import Json, parameter, walk
-from orchestration.graph import Integration
+from orchestration.graph import Integration, Overlap
 from orchestration.pipeline.afterwards.sections import SECTIONS, STAGES, in_section
 from orchestration.pipeline.description import Description, Parameter
 from orchestration.pipeline.notifying import Notify
@@ -57,6 +57,7 @@ class Draft:
     """``None`` where only the name is known."""
     schedule: Schedule | None
     trigger: Trigger | None
+    overlap: Overlap | None
     notify: Notify | None
     step_functions: StepFunctionsOptions | None
     stages: tuple[Written, ...]
@@ -88,6 +89,7 @@ class Draft:
             parameters=pipeline.declared_parameters(),
             schedule=pipeline.schedule,
             trigger=pipeline.trigger,
+            overlap=pipeline.overlap,
             notify=pipeline.notify,
             step_functions=pipeline.step_functions,
             stages=tuple(
@@ -118,6 +120,7 @@ class Draft:
             parameters=parameters,
             schedule=_read("schedule", data, None),
             trigger=_read("trigger", data, None),
+            overlap=_read("overlap", data, None),
             notify=_read("notify", data, None),
             step_functions=_read("step_functions", data, None),
             stages=tuple(

@@ -62,6 +62,7 @@ def lower(pipeline: Description) -> Workflow:
         outputs=outputs,
         schedule=pipeline.schedule_spec(),
         trigger=pipeline.trigger_spec(),
+        overlap=pipeline.overlap,
         notify=None if pipeline.notify is None else pipeline.notify.spec(),
         tags=pipeline.tags,
         integrations=pipeline.integrations(),

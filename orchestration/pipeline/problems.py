@@ -227,6 +227,7 @@ def _of_pipeline(draft: Draft) -> Iterator[Problem]:
             yield Problem("integration", f"there is no stage {name!r}{near(name, stages)}")
     yield from _tags(draft.tags)
     yield from _schedule(draft)
+    yield from _overlap(draft)
     if draft.notify is not None:
         yield from draft.notify.misplaced(draft.region)
     if draft.step_functions is not None:
@@ -270,6 +271,16 @@ def _timed(name: str, given: Container[str], draft: Draft) -> Iterator[Problem]:
         yield Problem(path, f"{name} is a {declared.type}; a time is a text, so type: string")
     if name in given:
         yield Problem(path, f"schedule.parameters gives {name} a value as well; remove one of them")
+
+
+def _overlap(draft: Draft) -> Iterator[Problem]:
+    catching_up = draft.schedule is not None and draft.schedule.catchup
+    if catching_up and draft.overlap in ("skip", "stop_older"):
+        yield Problem(
+            "overlap",
+            f"{draft.overlap} would end all but one of the runs that schedule.catchup starts at "
+            "once; write queue, or remove catchup",
+        )
 
 
 def _typed(path: str, value: Scalar | list[Element], draft: Draft, name: str) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ from airflow.sdk import Asset
 from airflow.sdk.definitions.param import ParamsDict
 
 from orchestration.airflow import operators, versions
+from orchestration.airflow.dags import overlapping
 from orchestration.airflow.dags.groups import PipelineGroup, current_dag, group_for, is_mapped
 from orchestration.airflow.dags.options import outlets, task_arguments
 from orchestration.airflow.dags.parameters import bound, defaults, params
@@ -23,6 +24,7 @@ from orchestration.backends.airflow.grouping import inside
 from orchestration.backends.airflow.spec import INPUTS, OUTPUTS
 from orchestration.errors import PipelineError, Problem
 from orchestration.execution.clients import mismatch
+from orchestration.graph import Overlap
 
 _log = logging.getLogger(__name__)
 
@@ -77,11 +79,11 @@ def build(
         "schedule": schedule_of(spec, own.aws_conn_id, own.region_name),
         "tags": sorted({tag[:_LONGEST_TAG] for tag in spec.tags}),
         **catching_up(schedule),
-        # Two runs at once would deploy over each other, and pay twice.
-        "max_active_runs": 1,
         **dag_kwargs,
         "default_args": default_args,
     }
+    policy = overlapping.policy_of(spec, arguments["schedule"])
+    arguments = {**overlapping.bound(policy), **arguments}
     for name, notifiers in _notifiers(spec, connection).items():
         arguments[name] = [*_several(arguments.get(name)), *notifiers]
     trigger = spec.trigger
@@ -93,7 +95,7 @@ def build(
     if arguments["schedule"] is not None:
         _check_scheduled(spec, values, dag_kwargs)
     with DAG(**arguments) as dag:
-        builder = _Builder(spec, own, dag, dag.task_group)
+        builder = _Builder(spec, own, dag, dag.task_group, policy=policy)
         builder.build()
         versions.show_result(dag, builder.tasks[OUTPUTS])
     # Set last: DAG(params=…) copies them into every task, and each copy is validated over and over
@@ -191,6 +193,8 @@ class _Builder:
     """The task group around all its tasks, in somebody's own DAG."""
     values: Mapping[str, Any] | None = None
     """In such a group, the parameters' values, those of earlier tasks as references."""
+    policy: Overlap = "allow"
+    """The policy for runs that overlap; in such a group, the DAG's own settings count."""
     groups: dict[str, TaskGroup] = field(default_factory=dict)
     tasks: dict[str, Any] = field(default_factory=dict)
 
@@ -246,7 +250,7 @@ class _Builder:
             if self.group is None:
                 arguments["trigger"] = self.spec.trigger
                 arguments["schedule"] = self.spec.schedule
-            arguments |= self._region()
+            arguments |= self._region() | overlapping.looking(self.policy)
         elif self.group is not None and task.operator != "JoinOperator":
             arguments["group"] = self.group
         if task.stage == OUTPUTS and self.group is not None:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from orchestration.backends.layout import laid_out
 from orchestration.expressions import Json
-from orchestration.graph import NotifySpec, ParameterSpec, ScheduleSpec, TriggerSpec
+from orchestration.graph import NotifySpec, Overlap, ParameterSpec, ScheduleSpec, TriggerSpec
 
 INPUTS: Final = "inputs"
 """The first task of a pipeline."""
@@ -99,6 +99,8 @@ class DagSpec:
     tags: tuple[str, ...] = ()
     """As ``key:value``: Airflow's tags are single words."""
     trigger: TriggerSpec | None = None
+    overlap: Overlap | None = None
+    """The policy for runs that overlap, if the pipeline names one."""
     notify: NotifySpec | None = None
     """The topics that hear how runs end."""
     options: Mapping[str, Json] = field(default_factory=dict)
@@ -118,6 +120,7 @@ def to_document(spec: DagSpec) -> dict[str, Any]:
         **({} if spec.region is None else {"region": spec.region}),
         "schedule": _schedule(spec.schedule),
         **({} if spec.trigger is None else {"trigger": asdict(spec.trigger)}),
+        **({} if spec.overlap is None else {"overlap": spec.overlap}),
         **({} if spec.notify is None else {"notify": _notify(spec.notify)}),
         **({"options": spec.options} if spec.options else {}),
         "parameters": {p.name: _parameter(p) for p in spec.parameters},
@@ -145,6 +148,7 @@ def from_document(document: Mapping[str, Any]) -> DagSpec:
         region=document.get("region"),
         tags=tuple(document["tags"]),
         trigger=TriggerSpec(**document["trigger"]) if "trigger" in document else None,
+        overlap=document.get("overlap"),
         notify=_told(document.get("notify")),
         options=document.get("options", {}),
     )

@@ -16,7 +16,7 @@ from orchestration.backends.airflow.spec import (
     TriggerRule,
 )
 from orchestration.errors import Problem
-from orchestration.graph import NotifySpec, ParameterSpec, ScheduleSpec, TriggerSpec
+from orchestration.graph import NotifySpec, Overlap, ParameterSpec, ScheduleSpec, TriggerSpec
 from orchestration.graph.codec import unknown
 
 _STEPS: Final = frozenset(
@@ -64,6 +64,8 @@ def _shape(document: Any) -> Iterator[Problem]:
         yield from _fields(document["schedule"], "schedule", ScheduleSpec, "")
     if "trigger" in document:
         yield from _fields(document["trigger"], "trigger", TriggerSpec, "")
+    if document.get("overlap") not in (None, *get_args(Overlap)):
+        yield Problem("overlap", f"unknown policy {document['overlap']!r:.60}")
     yield from options.problems(document.get("options", {}), "options")
     notify = document.get("notify")
     if notify is not None:

@@ -17,6 +17,7 @@ from math import ceil
 from operator import itemgetter
 from typing import Any, Final
 
+from orchestration.backends.stepfunctions import overlapping
 from orchestration.backends.stepfunctions.calls.rounds import (
     MOST_POLLS_WAITING,
     interval_s,
@@ -136,10 +137,18 @@ def counted(
     rounds = {
         name: times for name, times in _rounds_again(workflow.graph, 1, limits, weights) if times
     }
-    once += sum(pages.values()) + sum(rounds.values())
+    once += sum(pages.values()) + sum(rounds.values()) + _queued(definition, weights)
     loops = {name: (limit, machines.loops.get(state(name), 0)) for name, limit in limits.items()}
     polls = [*_polls(workflow, workflow.graph, 1, limits), *_adopted(workflow)]
     return Count(once, loops, polls, pages, rounds, weights)
+
+
+def _queued(definition: Mapping[str, Any], weights: Weights) -> int:
+    """Return the events of the looks of a run that waits for older ones."""
+    # What is billed is what a run usually needs, and few wait.
+    if overlapping.WAITING not in definition["States"] or weights is not EVENTS:
+        return 0
+    return overlapping.MOST_LOOKS * (2 * weights.task + 3 * weights.other)
 
 
 def exceeded(count: Count) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from orchestration.backends.jsonata import tree
 from orchestration.backends.layout import indented
 from orchestration.backends.origins import with_origin
-from orchestration.backends.stepfunctions import control, events, limits, parameters
+from orchestration.backends.stepfunctions import control, events, limits, overlapping, parameters
 from orchestration.backends.stepfunctions.facts import facts
 from orchestration.backends.stepfunctions.integrations import doubts
 from orchestration.backends.stepfunctions.names import Facts, Scope
@@ -77,4 +77,6 @@ def _started(workflow: Workflow, scope: Scope, states: States, place: str) -> st
     done: State = {"Type": "Succeed", "Output": tree(workflow.outputs, writing.after)}
     first = writing.write(states.last("Outputs", done))
     assigned = {**scope.assigned(writing.first_values), **states.begun}
+    if not place:  # A part of a larger machine has no executions of its own.
+        first = overlapping.write(workflow.overlapping, scope, states, first)
     return parameters.write(workflow.parameters, assigned, states, first, place=place)

@@ -22,6 +22,7 @@ from orchestration.deploy.permissions.operations import (
     SYNCHRONOUS,
     USED_BY_ROLES,
 )
+from orchestration.deploy.permissions.overlapping import overlaps
 from orchestration.deploy.permissions.patterns import ANY, Known, endpoints, iam, listings, pattern
 from orchestration.deploy.permissions.requests import calls, keys, roles
 from orchestration.deploy.permissions.statements import Condition, Grant, Statement, document
@@ -139,6 +140,7 @@ def _statements(
             yield _filled(grant, {**place, **_fields(operation, inside)}).by(step)
         for statement in _passed(operation, inside, place):
             yield statement.by(step)
+    yield from overlaps(workflow, account)
     for stage, permissions in workflow.permissions.items():
         for permission in permissions:
             yield _declared(stage, permission, known, place).by(stage)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from airflow.models.dag import DagModel
-from airflow.models.dagrun import DagRun, get_or_create_dagrun
+from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance, clear_task_instances
 from airflow.models.trigger import Trigger
 from airflow.models.xcom import XComModel
@@ -30,7 +30,7 @@ from airflow.sdk.serde import deserialize
 from airflow.serialization.serialized_objects import DagSerialization, create_scheduler_operator
 from airflow.utils.session import create_session
 from airflow.utils.state import DagRunState, TaskInstanceState
-from airflow.utils.types import DagRunTriggeredByType
+from airflow.utils.types import DagRunTriggeredByType, DagRunType
 from sqlalchemy import select
 from sqlalchemy.orm.attributes import set_committed_value
 
@@ -110,14 +110,19 @@ class _Run:
             failed.dag = serialized
             return self._cleared(failed, session)
         now = timezone.utcnow()
-        run = get_or_create_dagrun(
-            dag=serialized,
+        # Not Airflow's get_or_create_dagrun(), which deletes another run without a logical date.
+        if (before_it := session.scalar(select(DagRun).where(*mine))) is not None:
+            session.delete(before_it)
+            session.commit()
+        run = serialized.create_dagrun(
             run_id=run_id,
             logical_date=None,
             data_interval=None,
             run_after=now,
             start_date=now,
             conf=dict(conf),
+            run_type=DagRunType.MANUAL,
+            state=DagRunState.RUNNING,
             triggered_by=DagRunTriggeredByType.TEST,
             triggering_user_name=None,
             session=session,
