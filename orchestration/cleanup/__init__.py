@@ -8,6 +8,7 @@ of a run that has ended.
 """
 
 from orchestration.cleanup.leftovers import (
+    COMPANION,
     JOB_KINDS,
     KEEP,
     MACHINE,
@@ -21,6 +22,7 @@ from orchestration.cleanup.leftovers import (
 )
 
 __all__ = [
+    "COMPANION",
     "JOB_KINDS",
     "KEEP",
     "MACHINE",

@@ -13,6 +13,8 @@ from orchestration.graph import Call, Graph, Guarded, Operation, all_steps, cand
 
 PIPELINE: Final = "orchestration:pipeline"
 """The tag with the pipeline's name."""
+COMPANION: Final = "-companion"
+"""The end of the name of the state machine that cleans up, after the pipeline's."""
 RUN: Final = "orchestration:run"
 """The tag with the run's identity, 12 hexadecimal digits."""
 MACHINE: Final = "orchestration:machine"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from orchestration.backends.stepfunctions.overlapping import SKIPPED
 from orchestration.deploy.account import Account
 from orchestration.deploy.permissions import Statement, document, trust
 from orchestration.deploy.resources import GROUP, Role, Schedule
@@ -76,15 +77,22 @@ class Maker:
         return self.account.arn("scheduler", f"schedule-group/{GROUP}")
 
 
-def ends(machine_arn: str, states: Iterable[str]) -> dict[str, Any]:
+def ends(
+    machine_arn: str, states: Iterable[str], *, without_skipped: bool = False
+) -> dict[str, Any]:
     """Return the pattern of the events of executions that end in one of some states.
 
+    An execution that was skipped for another one ends as a success. ``output`` is text, and null
+    where it is too long for an event.
     https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html
     """
+    detail: dict[str, Any] = {"status": list(states), "stateMachineArn": [machine_arn]}
+    if without_skipped:
+        detail["output"] = [{"anything-but": {"prefix": f'{{"{SKIPPED}"'}}, None]
     return {
         "source": ["aws.states"],
         "detail-type": ["Step Functions Execution Status Change"],
-        "detail": {"status": list(states), "stateMachineArn": [machine_arn]},
+        "detail": detail,
     }
 
 

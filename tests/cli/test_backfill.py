@@ -22,6 +22,7 @@ WORDS = """\
 name: NAME
 parameters: {words: {}, until: {}, more: {default: none}}
 workspace: s3://workspace/NAME
+overlap: allow
 schedule: {cron: 0 6 * * *, parameters: {words: nightly}, time_parameter: until}
 stages:
   rest: {kind: pause, duration_s: 1}
@@ -139,3 +140,13 @@ def test_no_schedule_and_too_many_times_are_refused(nightly: Callable[[str], Pat
     without = pipeline.model_copy(update={"schedule": None})
     with pytest.raises(StartError, match="has no schedule"):
         fires_between(without, begin, end)
+
+
+@pytest.mark.parametrize("on", ["step-functions", "airflow"])
+def test_runs_that_would_wait_for_each_other_are_not_started_side_by_side(
+    orchestrate: Command, nightly: Callable[[str], Path], on: str
+) -> None:
+    path = nightly("alone")
+    path.write_text(path.read_text().replace("overlap: allow\n", ""))
+    said = orchestrate("backfill", path, *JANUARY, "--on", on, "--at-most", "2")
+    assert (said.status, "runs one at a time (overlap: queue)" in said.err) == (1, True)

@@ -37,14 +37,16 @@ PIPELINE: dict[str, Any] = {
 def aws() -> Iterator[EmbeddedAws]:
     with EmbeddedAws(time_scale=0.001) as embedded:
         embedded.provide(roles=[ROLE])
+        embedded.client("s3").create_bucket(Bucket="my-bucket")
         yield embedded
 
 
 class Machine:
     """A deployed pipeline whose runs last until they are stopped."""
 
-    def __init__(self, aws: EmbeddedAws, policy: str) -> None:
-        pipeline = Pipeline(name=policy.replace("_", "-"), overlap=policy, **PIPELINE)
+    def __init__(self, aws: EmbeddedAws, policy: str, **fields: Any) -> None:
+        fields = {**PIPELINE, "name": policy.replace("_", "-"), **fields}
+        pipeline = Pipeline(overlap=policy, **fields)
         self.states: Any = aws.client("stepfunctions")
         self.arn = step_functions(pipeline, session=aws).state_machine_arn
 
@@ -101,6 +103,7 @@ def test_a_run_is_skipped_while_an_older_one_is_under_way(aws: EmbeddedAws) -> N
     machine.enters(first, "hold-wait")
     second = machine.ends(machine.start("second"))
     assert (second["status"], json.loads(second["output"])) == ("SUCCEEDED", {SKIPPED: first})
+    assert machine.entered(second["executionArn"])[-1] == "Skipped"
     machine.stop(first)
     third = machine.start("third")
     machine.enters(third, "hold-wait")
@@ -130,3 +133,49 @@ def test_of_executions_of_one_run_one_goes_on(aws: EmbeddedAws, policy: str) -> 
     ]
     assert sorted(statuses) == ["RUNNING", "SUCCEEDED"]
     machine.stop(*(e for e, s in zip((first, second), statuses, strict=True) if s == "RUNNING"))
+
+
+def test_the_older_run_is_stopped_and_cleaned_up_before_the_newer_one_pays(
+    aws: EmbeddedAws,
+) -> None:
+    job = {
+        "name": "train",
+        "kind": "training_job",
+        "image": "image",
+        "entrypoint": ["sleep", "1000"],
+        "cluster": {"instance_type": "ml.c5.xlarge"},
+        "max_runtime_s": 400_000,
+    }
+    machine = Machine(aws, "stop_older", stages=[job])
+
+    def jobs() -> list[str]:
+        every = aws.state()["sagemaker"]["TrainingJobs"]
+        return [
+            each["TrainingJobStatus"]
+            for name, each in every.items()
+            if name.startswith("stop-older-")
+        ]
+
+    first = machine.start("first")
+    wait(jobs, lambda found: found == ["InProgress"])
+    second = machine.start("second")
+    stopped = machine.ends(first)
+    assert (stopped["status"], stopped["error"]) == ("ABORTED", "Superseded")
+    assert stopped["cause"] == f"A newer run took its place: {second}"
+    wait(jobs, lambda found: len(found) == 2)
+    assert sorted(jobs()) == ["InProgress", "Stopped"]
+    entered = machine.entered(second)
+    assert entered.index("StopOlder") < entered.index("CleanUpOlder") < entered.index("train-job")
+    ends = [c.operation for c in aws.calls(service="sagemaker") if not c.error_code]
+    last = len(ends) - 1 - ends[::-1].index("CreateTrainingJob")
+    assert "StopTrainingJob" in ends[:last]
+    machine.stop(second)
+
+
+def test_of_two_that_start_together_the_newer_one_goes_on(aws: EmbeddedAws) -> None:
+    machine = Machine(aws, "stop_older", name="together")
+    both = [machine.start("first"), machine.start("second")]
+    machine.enters(both[1], "hold-wait")
+    assert machine.ends(both[0])["error"] == "Superseded"
+    assert machine.states.describe_execution(executionArn=both[1])["status"] == "RUNNING"
+    machine.stop(both[1])

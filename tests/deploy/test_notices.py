@@ -10,6 +10,7 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from moto.events.models import EventPattern
 
 from orchestration.deploy import Account, Change, Current, desired, difference, step_functions
 from orchestration.deploy.events.notices import delivery
@@ -206,3 +207,22 @@ def stubbed(client: Any) -> Any:
     stubber.add_client_error("get_topic_attributes", "AuthorizationError", "no")
     stubber.activate()
     return client
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [('{"orchestration:skipped":"arn"}', False), ('{"train":{}}', True), (None, True)],
+)
+def test_nobody_hears_of_a_run_that_was_skipped_as_of_a_success(
+    output: str | None, told: bool
+) -> None:
+    [rule] = desired(
+        copying(notify={"on_success": {"sns_topic": TOPIC}}, overlap="skip"),
+        ACCOUNT,
+        parameters=PARAMETERS,
+    ).notices
+    machine = "arn:aws:states:us-east-1:123456789012:stateMachine:copying"
+    detail = {"status": "SUCCEEDED", "stateMachineArn": machine, "output": output}
+    event: Any = {"source": "aws.states", "detail-type": rule.pattern["detail-type"][0]}
+    event["detail"] = detail
+    assert EventPattern(None, dict(rule.pattern)).matches_event(event) is told

@@ -64,9 +64,14 @@ def _shape(document: Any) -> Iterator[Problem]:
         yield from _fields(document["schedule"], "schedule", ScheduleSpec, "")
     if "trigger" in document:
         yield from _fields(document["trigger"], "trigger", TriggerSpec, "")
+    yield from options.problems(document.get("options", {}), "options")
+    yield from _of_runs(document)
+
+
+def _of_runs(document: Any) -> Iterator[Problem]:
+    """Yield what is wrong with what the specification says of whole runs."""
     if document.get("overlap") not in (None, *get_args(Overlap)):
         yield Problem("overlap", f"unknown policy {document['overlap']!r:.60}")
-    yield from options.problems(document.get("options", {}), "options")
     notify = document.get("notify")
     if notify is not None:
         yield from _fields(notify, "notify", NotifySpec, "")

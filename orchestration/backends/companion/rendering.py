@@ -24,11 +24,11 @@ from orchestration.backends.companion.writing import (
 from orchestration.backends.jsonata import enclosed, quote
 from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.backends.stepfunctions.partitions import in_region
-from orchestration.cleanup import Leftovers, leftovers
+from orchestration.cleanup import COMPANION, Leftovers, leftovers
 from orchestration.expressions import Json
 from orchestration.graph import Workflow
 
-SUFFIX: Final = "-companion"
+SUFFIX: Final = COMPANION
 """The end of a companion's name, after the pipeline's."""
 _SETTLE_S: Final = 60
 """The seconds after its start in which an execution may be missing in a listing."""

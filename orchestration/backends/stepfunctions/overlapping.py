@@ -9,14 +9,16 @@ https://docs.aws.amazon.com/step-functions/latest/apireference/API_ListExecution
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil, log
-from typing import Final
+from typing import Final, assert_never
 
 from orchestration.backends.jsonata import enclosed, quote
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, variable
 from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice
+from orchestration.cleanup import COMPANION
 from orchestration.expressions import Json
 from orchestration.graph import Operation, Overlap, Retry
 
@@ -33,6 +35,10 @@ _LONGEST_S: Final = 366 * 86_400
 https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html"""
 MOST_LOOKS: Final = _GROWTH + ceil(log(_LONGEST_S / (SETTLE_S * _GROWTH)) / log(1 + 1 / _GROWTH))
 """The looks of a run that waits as long as it may."""
+SUPERSEDED: Final = "Superseded"
+"""The error of an execution that a newer one has stopped."""
+_ENDS_WITHIN_S: Final = 15
+"""The seconds after which an execution that was stopped is looked for again."""
 _PAGE: Final = 200
 """Executions of one answer, which fit into a state's result."""
 
@@ -40,28 +46,50 @@ _PAGES: Final = variable("overlap", "Page")
 _OLDEST: Final = variable("overlap", "Oldest")
 _RUN: Final = variable("overlap", "Run")
 _SINCE: Final = variable("overlap", "WaitingSince")
+_STOPPED: Final = variable("overlap", "Stopped")
+_BEGUN: Final[Mapping[Overlap, dict[str, Json]]] = {
+    "skip": {},
+    "queue": {_SINCE: enclosed("$millis()")},
+    "stop_older": {_STOPPED: False},
+}
 _ARN: Final = f"$substringAfter(${_OLDEST}[0], ' ')"
 
 
-def write(policy: Overlap, scope: Scope, states: States, following: str) -> str:
-    """Write the states of a policy; the name of the first one comes back."""
+def write(
+    policy: Overlap, scope: Scope, states: States, following: str, *, has_companion: bool
+) -> str:
+    """Write the states of a policy; the name of the first one comes back.
+
+    ``has_companion``: whether there is a state machine that cleans up after a run that is stopped.
+    """
     if policy == "allow":
         return following
     skipped = states.last("Skipped", {"Type": "Succeed", "Output": {SKIPPED: enclosed(_ARN)}})
-    otherwise = skipped
-    if policy == "queue":
-        otherwise = _read(scope, states, skipped, _wait(states))
-    _look(scope, states, following, otherwise)
+    match policy:
+        case "skip":
+            otherwise, again = skipped, "Settle"
+        case "queue":
+            otherwise, again = _read(scope, states, skipped, _wait(states)), "Settle"
+        case "stop_older":
+            again = _let_end(states)
+            otherwise = _read(scope, states, skipped, _stop(scope, states, again))
+            following = _released(states, following) if has_companion else following
+        case _:
+            assert_never(policy)
+    _look(scope, states, following, otherwise, again)
     settle: State = {
         "Type": "Wait",
         "Seconds": SETTLE_S,
-        "Assign": {_OLDEST: [], _PAGES: {}, _SINCE: enclosed("$millis()")},
+        "Assign": {_OLDEST: [], _PAGES: {}, **_BEGUN[policy]},
     }
     return states.add("Settle", settle, "FindOldest")
 
 
-def _look(scope: Scope, states: States, following: str, otherwise: str) -> None:
-    """Write the listing of the executions that run, and where the oldest goes on."""
+def _look(scope: Scope, states: States, following: str, otherwise: str, again: str) -> None:
+    """Write the listing of the executions that run, and where the oldest goes on.
+
+    ``again`` is where it waits that is not listed itself yet.
+    """
     machine = "'StateMachineArn': $states.context.StateMachine.Id"
     request = f"{{{machine}, 'StatusFilter': 'RUNNING', 'MaxResults': {_PAGE}}}"
     listed = "$states.result.Executions.(StartDate & ' ' & ExecutionArn)"
@@ -74,7 +102,7 @@ def _look(scope: Scope, states: States, following: str, otherwise: str) -> None:
     states.add("FindOldest", listing, "MyTurn")
     turn = choice(
         Rule(f"$exists(${_PAGES}.NextToken)", "FindOldest"),
-        Rule(f"$count(${_OLDEST}) = 0", "Settle"),
+        Rule(f"$count(${_OLDEST}) = 0", again),
         Rule(f"{_ARN} = $states.context.Execution.Id", following),
         default=otherwise,
     )
@@ -100,6 +128,38 @@ def _wait(states: States) -> str:
         "Assign": {_OLDEST: []},
     }
     return states.add(WAITING, wait, "FindOldest")
+
+
+def _stop(scope: Scope, states: States, following: str) -> str:
+    """Write the end of the oldest execution."""
+    request: dict[str, Json] = {
+        "ExecutionArn": enclosed(_ARN),
+        "Error": SUPERSEDED,
+        "Cause": enclosed("'A newer run took its place: ' & $states.context.Execution.Id"),
+    }
+    stop = _task("StopExecution", request, scope)
+    stop["Assign"] = {_STOPPED: True}
+    return states.add("StopOlder", stop, following)
+
+
+def _let_end(states: States) -> str:
+    wait: State = {"Type": "Wait", "Seconds": _ENDS_WITHIN_S, "Assign": {_OLDEST: []}}
+    return states.add("LetOlderEnd", wait, "FindOldest")
+
+
+def _released(states: States, following: str) -> str:
+    """Write the clean-up after executions that were stopped, before anything new is paid."""
+    companion = f"$states.context.StateMachine.Id & {quote(COMPANION)}"
+    # It may find what AWS is still deleting, and does no harm when it is started again.
+    again: State = {"ErrorEquals": ["States.TaskFailed"], "IntervalSeconds": 60, "MaxAttempts": 3}
+    clean_up: State = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::states:startExecution.sync:2",
+        "Arguments": {"StateMachineArn": enclosed(companion), "Input": {}},
+        "Retry": [again],
+    }
+    clean = states.add("CleanUpOlder", clean_up, following)
+    return states.last("AnyStopped", choice(Rule(f"${_STOPPED}", clean), default=following))
 
 
 def _task(operation: str, arguments: Json, scope: Scope) -> State:

@@ -20,6 +20,7 @@ from orchestration.backends.stepfunctions.names import Facts, Scope
 from orchestration.backends.stepfunctions.owning import owned
 from orchestration.backends.stepfunctions.partitions import in_region
 from orchestration.backends.stepfunctions.states import State, States
+from orchestration.cleanup import leftovers
 from orchestration.errors import UnsupportedError
 from orchestration.expressions import Json
 from orchestration.graph import Workflow
@@ -78,5 +79,8 @@ def _started(workflow: Workflow, scope: Scope, states: States, place: str) -> st
     first = writing.write(states.last("Outputs", done))
     assigned = {**scope.assigned(writing.first_values), **states.begun}
     if not place:  # A part of a larger machine has no executions of its own.
-        first = overlapping.write(workflow.overlapping, scope, states, first)
+        companion = bool(leftovers(workflow.graph))
+        first = overlapping.write(
+            workflow.overlapping, scope, states, first, has_companion=companion
+        )
     return parameters.write(workflow.parameters, assigned, states, first, place=place)

@@ -54,7 +54,9 @@ def desired(workflow: Workflow, account: Account) -> tuple[Rule, ...]:
             for number, arn in enumerate(topics, start=1)
         )
         if targets:
-            name, pattern = f"{workflow.name}{suffix}", ends(machine, states)
+            name = f"{workflow.name}{suffix}"
+            may_be_skipped = states is SUCCESSES and workflow.overlapping != "allow"
+            pattern = ends(machine, states, without_skipped=may_be_skipped)
             rules.append(Rule(name=name, pattern=pattern, targets=targets))
     return tuple(rules)
 

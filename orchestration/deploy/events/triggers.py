@@ -68,7 +68,8 @@ def desired(
     )
     pattern = dict(spec.pattern)
     if spec.pipeline is not None:
-        pattern = ends(maker.account.arn("states", f"stateMachine:{spec.pipeline}"), SUCCESSES)
+        other = maker.account.arn("states", f"stateMachine:{spec.pipeline}")
+        pattern = ends(other, SUCCESSES, without_skipped=True)
     return Triggered(role=role, rule=Rule(name=names.trigger, pattern=pattern, targets=(target,)))
 
 

@@ -64,6 +64,19 @@ def fires_between(pipeline: Pipeline, begin: datetime, end: datetime) -> tuple[F
     return tuple(Fire(time=each, run=run_of(pipeline.name, each)) for each in found)
 
 
+def check_number(pipeline: Pipeline, at_most: int) -> None:
+    """Refuse runs side by side where the pipeline's policy lets only one of them go on.
+
+    Raises :class:`~orchestration.errors.StartError`.
+    """
+    policy = pipeline.lower().overlapping
+    if at_most > 1 and policy != "allow":
+        raise StartError(
+            f"{pipeline.name} runs one at a time (overlap: {policy}), so {at_most} side by side "
+            "would not help; leave out --at-most, or write overlap: allow and deploy that"
+        )
+
+
 def run_of(pipeline: str, moment: datetime) -> str:
     """Return the name of a scheduled run, with the time as EventBridge Scheduler writes it."""
     return f"{pipeline}/{written(moment)}"
@@ -149,6 +162,7 @@ def backfill(
     The runs that are under way when this returns go on. Raises
     :class:`~orchestration.errors.StartError`.
     """
+    check_number(pipeline, at_most)
     states = session.client("stepfunctions")
     spec = pipeline.schedule_spec()
     timed = None if spec is None else spec.time_parameter

@@ -7,8 +7,9 @@ delivers to neither. `tests/local/engine/test_status_events.py` fails without th
 
 from __future__ import annotations
 
+import json
 import uuid
-from typing import Any
+from typing import Any, Final
 
 from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommunication
 
@@ -17,6 +18,9 @@ from orchestration.local.engine.deliveries import dispatch
 from orchestration.local.engine.machines.versions import started_by
 from orchestration.local.engine.seams import replace
 from orchestration.local.engine.tasks.values import iso
+
+_LONGEST_BYTES: Final = 248 * 1024
+"""Of input and output together, says the page above."""
 
 
 def install() -> None:
@@ -40,6 +44,7 @@ def _event(execution: Any) -> JsonObject:
         "stateMachineArn": execution.state_machine.arn,
         "name": execution.name,
         "status": execution.exec_status.value,
+        "output": _output(execution),
         "error": execution.error,
         "cause": execution.cause,
     }
@@ -54,3 +59,11 @@ def _event(execution: Any) -> JsonObject:
         "resources": [execution.exec_arn],
         "detail": detail,
     }
+
+
+def _output(execution: Any) -> str | None:
+    """Return the text of an output, which a long one is not told in."""
+    if execution.exec_status.value != "SUCCEEDED":
+        return None
+    text = json.dumps(execution.output, separators=(",", ":"), ensure_ascii=False)
+    return text if len(text.encode()) <= _LONGEST_BYTES else None

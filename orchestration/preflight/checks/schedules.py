@@ -15,6 +15,7 @@ from orchestration.graph import (
     ForEach,
     Graph,
     Guarded,
+    Overlap,
     ScheduleSpec,
     Step,
     Wait,
@@ -31,6 +32,14 @@ _SOURCES: Final = ("https://docs.aws.amazon.com/scheduler/latest/UserGuide/sched
 _FIRES: Final = 400
 """Fire times that are looked at: more than a year of days, with both changes of the clock."""
 _FROM: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_WHY: Final[Mapping[Overlap, str]] = {
+    "allow": "overlap: allow lets two runs pay side by side, share quotas, and deploy to the same "
+    "endpoint",
+    "queue": "overlap: queue lets the next run wait, so that it starts late, and more and more "
+    "wait if that goes on",
+    "skip": "overlap: skip ends the next run without doing anything",
+    "stop_older": "overlap: stop_older stops the run before its end, and what it paid is lost",
+}
 _LIMITS: Final = (
     ("StoppingCondition", "MaxWaitTimeInSeconds"),
     ("StoppingCondition", "MaxRuntimeInSeconds"),
@@ -54,8 +63,7 @@ def schedules(examination: Examination) -> Iterator[Finding]:
             where="schedule.cron" if schedule.cron is not None else "schedule.rate",
             what=f"{schedule.cron or schedule.rate} starts a run every {_spoken(interval_s)}, and "
             f"a run may take {_spoken(longest_s)} by the limits of its jobs",
-            why="nothing keeps two runs apart: they pay side by side, share quotas, and deploy to "
-            "the same endpoint",
+            why=_WHY[examination.workflow.overlapping],
             when="a run takes longer than the time to the next",
             mend="lower max_runtime_s of the stages, or let it run less often",
             sources=_SOURCES,

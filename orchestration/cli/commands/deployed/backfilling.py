@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 def airflow(pipeline: str, since: str, until: str, *, at_most: int, as_json: bool) -> None:
     """Print the command of Airflow that does it."""
-    from orchestration.deploy.executions.backfilling import fires_between
+    from orchestration.deploy.executions.backfilling import check_number, fires_between
 
     loaded = named(pipeline).load()
+    check_number(loaded, at_most)
     fires = fires_between(loaded, moment(since, "--from"), moment(until, "--to"))
     command = _of_airflow(loaded, fires, at_most)
     if as_json:
@@ -59,6 +60,7 @@ def step_functions(
     from orchestration.deploy import Account
     from orchestration.deploy.executions import backfilling
 
+    backfilling.check_number(loaded, at_most)
     end = min(moment(until, "--to"), datetime.now(tz=UTC))
     times = backfilling.fires_between(loaded, moment(since, "--from"), end)
     session = session_of(region or loaded.region, profile)
