@@ -35,7 +35,7 @@ PIPELINE: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def aws() -> Iterator[EmbeddedAws]:
-    with EmbeddedAws(time_scale=0.001) as embedded:
+    with EmbeddedAws(time_scale=0.001, enforce_iam=True) as embedded:
         embedded.provide(roles=[ROLE])
         embedded.client("s3").create_bucket(Bucket="my-bucket")
         yield embedded
