@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from orchestration.backends.stepfunctions.overlapping import SKIPPED
+from orchestration.backends.stepfunctions.beginning.overlapping import SKIPPED
 from orchestration.deploy.account import Account
 from orchestration.deploy.permissions import Statement, document, trust
 from orchestration.deploy.resources import GROUP, Role, Schedule

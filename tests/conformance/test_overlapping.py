@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orchestration import Pipeline
-from orchestration.backends.stepfunctions.overlapping import SKIPPED
+from orchestration.backends.stepfunctions.beginning.overlapping import SKIPPED
 from orchestration.deploy import step_functions
 from orchestration.local import EmbeddedAws
 from tests.local.conftest import ROLE, wait

@@ -17,7 +17,7 @@ from math import ceil
 from operator import itemgetter
 from typing import Any, Final
 
-from orchestration.backends.stepfunctions import overlapping
+from orchestration.backends.stepfunctions.beginning import overlapping
 from orchestration.backends.stepfunctions.calls.rounds import (
     MOST_POLLS_WAITING,
     interval_s,

@@ -16,7 +16,7 @@ from orchestration.cleanup import MACHINE, RUN
 from orchestration.expressions import Json
 
 _ID: Final = "$states.context.StateMachine.Id"
-_UNQUALIFIED: Final = f"$join($split({_ID}, ':', 7), ':')"
+UNQUALIFIED: Final = f"$join($split({_ID}, ':', 7), ':')"
 """The ARN of the state machine, of an execution that was started by an alias or a version, too.
 
 AWS does not say whether such an execution's context names the state machine or what started it
@@ -30,7 +30,7 @@ def owned(definition: Mapping[str, Json], *, qualified: bool) -> dict[str, Json]
 
     ``qualified``: executions are started by an alias.
     """
-    mark: Json = {"Key": MACHINE, "Value": enclosed(_UNQUALIFIED if qualified else _ID)}
+    mark: Json = {"Key": MACHINE, "Value": enclosed(UNQUALIFIED if qualified else _ID)}
     return cast("dict[str, Json]", _marked(definition, mark))
 
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 from orchestration.backends.jsonata import tree
 from orchestration.backends.layout import indented
 from orchestration.backends.origins import with_origin
-from orchestration.backends.stepfunctions import control, events, limits, overlapping, parameters
+from orchestration.backends.stepfunctions import control, events, limits, parameters
+from orchestration.backends.stepfunctions.beginning import overlapping
 from orchestration.backends.stepfunctions.facts import facts
 from orchestration.backends.stepfunctions.integrations import doubts
 from orchestration.backends.stepfunctions.names import Facts, Scope

@@ -16,6 +16,7 @@ from typing import Final, assert_never
 from orchestration.backends.jsonata import enclosed, quote
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, variable
+from orchestration.backends.stepfunctions.owning import UNQUALIFIED
 from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice
 from orchestration.cleanup import COMPANION
@@ -90,8 +91,9 @@ def _look(scope: Scope, states: States, following: str, otherwise: str, again: s
 
     ``again`` is where it waits that is not listed itself yet.
     """
-    machine = "'StateMachineArn': $states.context.StateMachine.Id"
-    request = f"{{{machine}, 'StatusFilter': 'RUNNING', 'MaxResults': {_PAGE}}}"
+    request = (
+        f"{{'StateMachineArn': {UNQUALIFIED}, 'StatusFilter': 'RUNNING', 'MaxResults': {_PAGE}}}"
+    )
     listed = "$states.result.Executions.(StartDate & ' ' & ExecutionArn)"
     token = "$states.result.NextToken"  # noqa: S105 - of a listing
     listing = _task("ListExecutions", enclosed(f"$merge([{request}, ${_PAGES}])"), scope)
@@ -149,7 +151,7 @@ def _let_end(states: States) -> str:
 
 def _released(states: States, following: str) -> str:
     """Write the clean-up after executions that were stopped, before anything new is paid."""
-    companion = f"$states.context.StateMachine.Id & {quote(COMPANION)}"
+    companion = f"{UNQUALIFIED} & {quote(COMPANION)}"
     # It may find what AWS is still deleting, and does no harm when it is started again.
     again: State = {"ErrorEquals": ["States.TaskFailed"], "IntervalSeconds": 60, "MaxAttempts": 3}
     clean_up: State = {
