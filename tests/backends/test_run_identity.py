@@ -128,7 +128,8 @@ def test_so_are_those_of_a_map_in_a_map(aws: EmbeddedAws) -> None:
 def test_a_schedule_that_starts_a_run_twice_pays_once(aws: EmbeddedAws, tmp_path: Path) -> None:
     path = tmp_path / "pair.yaml"
     schedule = f"schedule: {{cron: 0 6 * * *, parameters: {json.dumps(PARAMETERS)}}}\n"
-    path.write_text(SIDE_BY_SIDE.replace('"600"', '"1"') + schedule)
+    # By default the second execution would be skipped while the first is under way.
+    path.write_text(SIDE_BY_SIDE.replace('"600"', '"1"') + schedule + "overlap: allow\n")
     deployed = step_functions(
         Pipeline.load(path), session=aws, parameters=PARAMETERS, sleep=lambda _: None
     )
