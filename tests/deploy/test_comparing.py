@@ -18,7 +18,9 @@ from tests.deploy.pipelines import ACCOUNT, PARAMETERS
 @pytest.fixture(scope="module")
 def wanted() -> Desired:
     return desired(
-        pipelines.copying(schedule={"cron": "0 6 * * *"}), ACCOUNT, parameters=PARAMETERS
+        pipelines.copying(schedule={"cron": "0 6 * * *"}, overlap="allow"),
+        ACCOUNT,
+        parameters=PARAMETERS,
     )
 
 
@@ -41,7 +43,9 @@ def test_nothing_differs_from_itself(wanted: Desired) -> None:
 
 def test_desired_twice_is_equal(wanted: Desired) -> None:
     again = desired(
-        pipelines.copying(schedule={"cron": "0 6 * * *"}), ACCOUNT, parameters=PARAMETERS
+        pipelines.copying(schedule={"cron": "0 6 * * *"}, overlap="allow"),
+        ACCOUNT,
+        parameters=PARAMETERS,
     )
     assert again == wanted
 
