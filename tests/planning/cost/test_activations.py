@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -12,26 +11,19 @@ from orchestration.planning.model.layer_sizes import sizes
 from orchestration.planning.model.shapes import ModelShape
 from tests.planning.settings import setting
 
-torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow  # torch takes seconds to import
-Module: Any = torch.nn.Module
-WIDTH, HEADS, TOKENS, BATCH = 128, 4, 64, 2
+WIDTH, HEADS, TOKENS = 128, 4, 64
+Count = Callable[..., float]
 
 
-def saved_bytes(run: Callable[[], object], parameters: set[int]) -> int:
-    """Bytes of the distinct tensors that autograd saves while `run` runs."""
-    seen: dict[int, int] = {}
+@pytest.fixture
+def count() -> Count:
+    """Bytes per token and layer that torch saves; only a test that runs loads it."""
+    pytest.importorskip("torch")
+    from tests.planning.cost import torch_layers
 
-    def pack(tensor: object) -> object:
-        storage = tensor.untyped_storage()  # type: ignore[attr-defined]  # torch's tensor
-        if storage.data_ptr() not in parameters:
-            seen[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        alive = run()
-    assert alive is not None
-    return sum(seen.values())
+    assert (torch_layers.WIDTH, torch_layers.HEADS, torch_layers.TOKENS) == (WIDTH, HEADS, TOKENS)
+    return torch_layers.count
 
 
 def small(gated: bool) -> ModelShape:
@@ -41,73 +33,14 @@ def small(gated: bool) -> ModelShape:
     )  # fmt: skip
 
 
-class Norm(Module):  # type: ignore[misc]  # torch is not typed for us
-    """Llama's norm, spelt out as torchtitan and transformers do."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = torch.nn.Parameter(torch.ones(WIDTH))
-
-    def forward(self, x):  # type: ignore[no-untyped-def]  # torch's tensors
-        wide = x.float()
-        normal = (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)).type_as(x)
-        return normal * self.weight
-
-
-class Layer(Module):  # type: ignore[misc]  # torch is not typed for us
-    """A layer of GPT, or, gated, of Llama."""
-
-    def __init__(self, gated: bool) -> None:
-        super().__init__()
-        linear = torch.nn.Linear
-        self.gated = gated
-        self.before = Norm() if gated else torch.nn.LayerNorm(WIDTH, bias=False)
-        self.between = Norm() if gated else torch.nn.LayerNorm(WIDTH, bias=False)
-        self.mix = linear(WIDTH, 3 * WIDTH, bias=False)
-        self.out = linear(WIDTH, WIDTH, bias=False)
-        self.up = linear(WIDTH, 4 * WIDTH, bias=False)
-        self.gate = linear(WIDTH, 4 * WIDTH, bias=False)
-        self.down = linear(4 * WIDTH, WIDTH, bias=False)
-
-    def forward(self, x):  # type: ignore[no-untyped-def]  # torch's tensors
-        heads = (BATCH, TOKENS, HEADS, WIDTH // HEADS)
-        q, k, v = (
-            part.reshape(heads).transpose(1, 2) for part in self.mix(self.before(x)).chunk(3, -1)
-        )
-        seen = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.out(seen.transpose(1, 2).reshape(BATCH, TOKENS, WIDTH))
-        y = self.between(x)
-        if self.gated:
-            return x + self.down(torch.nn.functional.silu(self.gate(y)) * self.up(y))
-        return x + self.down(torch.nn.functional.gelu(self.up(y)))
-
-
-def count(gated: bool, layers: int, recompute: bool = False) -> float:
-    """Bytes per token and layer that torch saves."""
-    stack = [Layer(gated).bfloat16() for _ in range(layers)]
-    parameters = {p.untyped_storage().data_ptr() for layer in stack for p in layer.parameters()}
-    x = torch.randn(BATCH, TOKENS, WIDTH, dtype=torch.bfloat16, requires_grad=True)
-
-    def run() -> object:
-        y = x
-        for layer in stack:
-            if recompute:
-                y = torch.utils.checkpoint.checkpoint(layer, y, use_reentrant=False)
-            else:
-                y = layer(y)
-        return y
-
-    return saved_bytes(run, parameters) / (BATCH * TOKENS * layers)
-
-
 @pytest.mark.parametrize("gated", [False, True], ids=["gpt", "llama"])
-def test_torch_keeps_what_the_formula_says(gated: bool) -> None:
+def test_torch_keeps_what_the_formula_says(gated: bool, count: Count) -> None:
     model = small(gated)
     c = setting(model, sequence=TOKENS, attention="flash2", kernels="eager")
     assert count(gated, layers=4) == pytest.approx(layer_bytes(c, sizes(model, TOKENS)), rel=0.06)
 
 
-def test_torch_keeps_the_inputs_of_recomputed_layers() -> None:
+def test_torch_keeps_the_inputs_of_recomputed_layers(count: Count) -> None:
     c = setting(small(False), sequence=TOKENS, recompute="full")
     kept = kept_bytes(c, sizes(c.model, TOKENS))
     assert count(False, layers=4, recompute=True) == pytest.approx(kept, rel=0.06)
