@@ -96,7 +96,8 @@ def _reference(schema: Schema) -> Schema:
         elif "arn_name" in form["properties"]:
             form["properties"]["arn_name"] = _REFERENCE
         elif "time_text" in form["properties"]:
-            form["properties"]["time_text"]["properties"]["of"] = _REFERENCE
+            fields = form["properties"]["time_text"]["properties"]
+            fields["of"] = {"description": fields["of"]["description"], **_REFERENCE}
     whole["description"] = "A value that is known only during a run."
     return whole
 

@@ -86,14 +86,19 @@ def written(minus_s: int, format: str) -> dict[str, Any]:
 
 def schema(reference: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of the fields."""
-    count = {"type": "integer", "minimum": 0, "maximum": _MOST_DAYS}
+
+    def count(unit: str) -> dict[str, Any]:
+        told = f"Whole {unit} before the time, each of them in UTC."
+        return {"description": told, "type": "integer", "minimum": 0, "maximum": _MOST_DAYS}
+
+    format = f"The text, with {', '.join(PARTS)} for parts of the time; {ISO} without it."
     return {
         "type": "object",
         "properties": {
-            "of": dict(reference),
-            "minus_days": count,
-            "minus_hours": count,
-            "format": {"type": "string", "minLength": 1},
+            "of": {"description": "The parameter or output that holds the time.", **reference},
+            "minus_days": count("days"),
+            "minus_hours": count("hours"),
+            "format": {"description": format, "type": "string", "minLength": 1},
         },
         "required": ["of"],
         "additionalProperties": False,
