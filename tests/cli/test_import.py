@@ -47,3 +47,16 @@ def test_a_dag_file_of_ours_is_the_yaml_beside_it(orchestrate: Command) -> None:
     of_machine = orchestrate("import", str(ROOT / "statemachines/digits.asl.json"), "--json")
     assert of_dag == of_machine.document
     assert (of_dag["pipeline"]["name"], of_dag["notes"]) == ("digits", [])
+
+
+def test_what_a_dag_file_of_ours_gives_beside_the_yaml_is_told(
+    orchestrate: Command, tmp_path: Path
+) -> None:
+    yaml = ROOT / "dags/digits.yaml"
+    source = f'from orchestration.airflow import dag\ndag("{yaml}", max_active_runs=3)\n'
+    (tmp_path / "digits.py").write_text(source)
+    said = orchestrate("import", str(tmp_path / "digits.py"), "--json")
+    assert said.document["notes"] == [
+        {"path": "dag.max_active_runs", "message": f"3 is left out: it is not in {yaml}"}
+    ]
+    assert "digits.py: dag.max_active_runs: 3 is left out" in said.err

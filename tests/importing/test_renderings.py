@@ -100,4 +100,57 @@ def test_a_pipeline_that_was_built_in_python_leaves_no_file_behind() -> None:
     ],
 )
 def test_a_dag_file_of_ours_names_its_pipeline(source: str, file: str | None) -> None:
-    assert described(source) == file
+    own = described(source)
+    assert (own.file if own else None) == file
+
+
+OWN = """\
+\"\"\"Our digits.\"\"\"
+from airflow import DAG
+from orchestration.airflow import {0}
+BUCKET = "prod"
+{1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "told"),
+    [
+        ("dag", 'd = dag("digits.yaml")', {}),
+        (
+            "dag",
+            'dag("digits.yaml", schedule="@daily", parameters={"bucket": BUCKET, **more}, **rest)',
+            {
+                "dag.schedule": "'@daily' is left out: it is not in digits.yaml",
+                "dag.parameters.bucket": "BUCKET is left out: it is not in digits.yaml; give it to "
+                "the runs, or as the default there",
+                "dag.parameters": "**more is left out: it is not in digits.yaml",
+                "dag(**rest)": "is left out: it is not in digits.yaml",
+            },
+        ),
+        (
+            "dag as made",
+            'd: DAG = made(pipeline="digits.yaml", parameters=read())\nd.test()',
+            {
+                "made.parameters": "read() is left out: it is not in digits.yaml",
+                "line 6": "d.test() is left out: it is not in digits.yaml",
+            },
+        ),
+        (
+            "task_group",
+            'with DAG("nightly"):\n  task_group("digits.yaml", deferrable=False)',
+            {
+                "task_group.deferrable": "False is left out: it is not in digits.yaml",
+                "line 5": "with DAG('nightly'): … is left out: it is not in digits.yaml",
+            },
+        ),
+    ],
+)
+def test_all_that_a_dag_file_of_ours_says_beside_its_yaml_is_told(
+    name: str, call: str, told: dict[str, str]
+) -> None:
+    own = described(OWN.replace("{0}", name).replace("{1}", call))
+    assert own is not None
+    assert own.file == "digits.yaml"
+    constant = {"line 4": "BUCKET = 'prod' is left out: it is not in digits.yaml"}
+    assert {note.path: note.message for note in own.notes} == {**told, **constant}

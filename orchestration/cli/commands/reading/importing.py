@@ -38,8 +38,8 @@ def _imported(file: Path, name: str | None) -> Imported:
             raise PipelineError([Problem(str(file), f"cannot be read: {error}")]) from error
         own = described(source)
         if own is not None:
-            data = load(file.parent / own)
-            return Imported(data if name is None else {**data, "name": name}, ())
+            data = load(file.parent / own.file)
+            return Imported(data if name is None else {**data, "name": name}, own.notes)
         return from_dag(source, name=name, file=file.stem)
     return from_data(_read(file), name=name, file=file.stem)
 
