@@ -104,13 +104,10 @@ def test_a_dag_file_of_ours_names_its_pipeline(source: str, file: str | None) ->
     assert (own.file if own else None) == file
 
 
-OWN = """\
-\"\"\"Our digits.\"\"\"
-from airflow import DAG
-from orchestration.airflow import {0}
-BUCKET = "prod"
-{1}
-"""
+OWN = (
+    '"""Our digits."""\nfrom airflow import DAG\nfrom orchestration.airflow import {0}\n'
+    'BUCKET = "prod"\n{1}\n'
+)
 
 
 @pytest.mark.parametrize(
