@@ -185,10 +185,10 @@ class _Writer:
                 arns = {name: self._arn(target[name]) for name in ("Arn", "RoleArn")}
                 return {**self._written(request), "Target": {**self._written(target), **arns}}
             case Rule():
-                request = rule_request(resource)
-                pattern = self._written(json.loads(request["EventPattern"]))
+                # Of an object, CloudFormation would refuse a null; a pattern may also be its text.
+                # https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-event-patterns-null-values.html
                 targets = [self._target(each.request()) for each in resource.targets]
-                return {**self._written(request), "EventPattern": pattern, "Targets": targets}
+                return {**self._written(rule_request(resource)), "Targets": targets}
             case _:
                 assert_never(resource)
 

@@ -119,7 +119,7 @@ def _from_cloudformation(kind: str, found: Mapping[str, Any], arn: Any, id: str)
         case "AWS::Events::Rule":
             return Rule(
                 name=found["Name"],
-                pattern=found["EventPattern"],
+                pattern=json.loads(found["EventPattern"]),
                 targets=tuple(map(_target, found["Targets"])),
                 state=found["State"],
             )

@@ -119,6 +119,23 @@ def test_cfn_lint_would_find_a_wrong_property_and_a_wrong_definition(made: Made)
     assert "Stat" in found
 
 
+@pytest.mark.parametrize("make", CASES)
+def test_a_template_has_no_null(make: Make, made: Made) -> None:
+    """CloudFormation refuses the whole template for one, and cfn-lint says nothing of it."""
+    document = json.loads(cloudformation.template(made(make)[1]).text(as_json=True))
+    assert nulls(document) == []
+
+
+def nulls(value: Any, path: str = "") -> list[str]:
+    match value:
+        case dict():
+            return [found for key in value for found in nulls(value[key], f"{path}/{key}")]
+        case list():
+            return [found for i, each in enumerate(value) for found in nulls(each, f"{path}/{i}")]
+        case _:
+            return [path] if value is None else []
+
+
 def test_records_outlive_a_stack_and_are_not_in_the_way_of_one_that_never_was(made: Made) -> None:
     group = cloudformation.template(made(following)[1]).document["Resources"]["LogGroup"]
     assert group["DeletionPolicy"] == "RetainExceptOnCreate"
