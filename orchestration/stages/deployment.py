@@ -154,10 +154,14 @@ class Deployment(DeploymentFields):
         steps: list[Step] = list(() if watch is None else watch.usable())
         steps += made.found(_last(steps))
         if self.update.while_busy == "refuse":
-            steps += states.free(_last(steps))
-        look = states.look(_last(steps))
-        steps.append(look)
-        steps += variants.steps(made, (look.name,))
+            steps.append(states.busy(_last(steps)))
+            steps += variants.found(made, _last(steps))
+            steps.append(states.free(_last(steps)))
+            steps.append(states.look(_last(steps)))
+        else:
+            steps.append(states.look(_last(steps)))
+            steps += variants.found(made, _last(steps))
+        steps += variants.required(made, _last(steps))
         steps += [made.model((steps[-1].name,)), config]
         if self.update.trial:
             steps.append(Trying(made, self.update.trial.cases).choice((config.name,)))

@@ -38,6 +38,18 @@ def test_a_new_model_gets_its_share_beside_the_one_that_serves(shop: Shop) -> No
     assert answers(shop, 2, TargetVariant="new") == {"two": 2}
 
 
+def test_a_kept_variant_that_the_endpoint_lacks_is_not_made_of_the_new_model(shop: Shop) -> None:
+    before = shop.serve("one")
+    mistaken: dict[str, Any] = {"variant": "new", "variants": {"champion": {"weight": 3}}}
+    refused = shop.deploy("two", {"while_busy": "refuse"}, **mistaken)
+    assert (refused.state, refused.error) == ("failed", "VariantMissing")
+    assert "has the variants [main], and the stage keeps champion" in str(refused.cause)
+    assert (count(refused, "CreateModel"), shop.describe()["EndpointConfigName"]) == (0, before)
+    report = shop.deploy("two", {"while_busy": "refuse"}, **AB)
+    assert (report.state, report.cause) == ("succeeded", None)
+    assert answers(shop, 4) == {"one": 3, "two": 1}
+
+
 @pytest.mark.parametrize("shop", BACKENDS[:1], indirect=True)
 def test_the_others_keep_their_models_over_updates_and_rollbacks(shop: Shop) -> None:
     first = shop.deploy("one", {}, **AB)

@@ -59,6 +59,16 @@ def test_guardrails_ask_for_equal_variants_and_a_plain_update_does_not() -> None
     assert required({"alarms": {"errors_percent": 1}}) == (True, True)
 
 
+def test_refusing_while_busy_knows_this_run_by_what_the_endpoint_was_asked_for() -> None:
+    stage = deployment(**{**AB, "update": {"while_busy": "refuse"}})
+    graph = Pipeline(name="p", workspace="s3://b", stages=[stage]).lower().graph
+    names = [step.name for step in graph.steps]
+    order = ["busy", "serves", "kept_1", "free", "look", "known_variants", "model"]
+    assert [name for name in names if name.removeprefix("deploy.") in order] == [
+        f"deploy.{name}" for name in order
+    ]
+
+
 def test_weights_and_captures_follow_the_configuration_though_instances_are_scaled() -> None:
     capture = {"uri": "s3://captured", "percent": 20}
     request: Any = calls(deployment(**AB, data_capture=capture))["deploy.update"].operation.request

@@ -75,13 +75,16 @@ class Made:
     @property
     def variant(self) -> Tree:
         """The variant's name: guardrails and scaling go by the one that the endpoint has."""
-        update = self.stage.update
         if self.stage.variant is not None:
             return self.stage.variant
-        if update is None:
-            return VARIANT
-        asked = "busy" if update.while_busy == "refuse" else "look"
-        return Result(f"{self.stage.name}.{asked}", "variant")
+        return VARIANT if self.stage.update is None else Result(self.first_asked, "variant")
+
+    @property
+    def first_asked(self) -> str:
+        """The step that asks first what the endpoint serves."""
+        update = self.stage.update
+        refuses = update is not None and update.while_busy == "refuse"
+        return f"{self.stage.name}.{'busy' if refuses else 'look'}"
 
     def found(self, after: tuple[str, ...]) -> tuple[Step, ...]:
         """Return the steps that find what is deployed, and tell it from other models."""

@@ -13,7 +13,6 @@ from orchestration.graph import (
     Output,
     Recovery,
     Require,
-    Step,
     Until,
 )
 from orchestration.stages.endpoints.making import VARIANT, Made
@@ -39,23 +38,26 @@ class States:
 
     made: Made
 
-    def free(self, after: tuple[str, ...]) -> tuple[Step, Step]:
-        """Require that no other deployment of the endpoint is under way."""
-        stage = self.made.stage.name
-        asked = f"{stage}.busy"
-        busy = Call(
-            name=asked,
+    def busy(self, after: tuple[str, ...]) -> Call:
+        """Ask whether a deployment of the endpoint is under way."""
+        return Call(
+            name=f"{self.made.stage.name}.busy",
             operation=self._described(),
             outputs={**_STATE, "variant": _NAME, "pending": _PENDING},
             recoveries=(Recovery(ABSENT, {**_NOTHING, "variant": VARIANT, "pending": ""}),),
             after=after,
         )
+
+    def free(self, after: tuple[str, ...]) -> Require:
+        """Require that no other deployment of the endpoint is under way."""
+        stage = self.made.stage.name
+        asked = f"{stage}.busy"
         quiet = ("Absent", *sorted(_SETTLED))
         settled = [Compare("eq", Result(asked, "status"), status) for status in quiet]
         # An earlier attempt of this run may have begun the deployment that is under way.
         name = self.made.name
         own = [Compare("eq", Result(asked, output), name) for output in ("config", "pending")]
-        free = Require(
+        return Require(
             name=f"{stage}.free",
             condition=Any((*settled, *own)),
             error="EndpointBusy",
@@ -64,8 +66,8 @@ class States:
                 "deployment of it is under way; run again when it has ended, or give "
                 "while_busy: wait",
             ),
+            after=after,
         )
-        return busy, free
 
     def look(self, after: tuple[str, ...]) -> Call:
         """Wait until nothing changes the endpoint, and say what it serves."""

@@ -25,8 +25,8 @@ class OtherVariant(Model):
     weight: float = Field(default=1.0, ge=0)
     """Its share of the requests, in proportion to the weights of the others."""
     model_name: Text | None = None
-    """A model that exists. By default the one that the endpoint serves in this variant, and the new
-    model where it has no such variant yet."""
+    """A model that exists. By default the one that the endpoint serves in this variant, which it
+    must have then, and the new model where there is no endpoint yet."""
     instance_type: Text | None = None
     """Machines that serve it; by default those of the stage."""
     instance_count: Count | None = None
