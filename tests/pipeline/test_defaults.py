@@ -81,7 +81,12 @@ def test_a_pipeline_with_defaults_is_the_one_written_out() -> None:
     ("shared", "own", "expected"),
     [
         ({"parameter": "a"}, {"ref": "x.y"}, {"ref": "x.y"}),
-        ({"a": 1, "b": 2}, {"parameter": "all"}, {"parameter": "all"}),
+        ({"kind": "s3", "uri": "s3://b"}, {"parameter": "all"}, {"parameter": "all"}),
+        ({"parameter": "all"}, {"kind": "s3"}, {"kind": "s3"}),
+        ({"equal": [{"parameter": "a"}, 1]}, {"parameter": "b"}, {"parameter": "b"}),
+        ({"run": "nightly"}, {"team": "z"}, {"run": "nightly", "team": "z"}),
+        ({"A": "1"}, {"not": "x"}, {"A": "1", "not": "x"}),
+        ({"less": "1"}, {"all": "x"}, {"less": "1", "all": "x"}),
         ({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}}, {"a": {"b": 3, "c": 2}}),
         ({"a": [1, 2]}, {"a": [3]}, {"a": [3]}),
         ({"kind": "s3", "uri": "s3://b"}, {"kind": "fsx"}, {"kind": "fsx"}),
@@ -97,6 +102,23 @@ def test_a_stage_s_own_value_wins(shared: Any, own: Any, expected: Any) -> None:
     both = merged(written)
     assert both.data == {"stages": {"x": {"field": expected}, "y": {"field": shared}}}
     assert stages == {"x": {"field": own}, "y": {}}, "what was given is left as it is"
+
+
+@pytest.mark.parametrize(
+    ("shared", "own"),
+    [
+        ({"run": "id"}, {"team": "z"}),
+        ({"run": "id"}, {}),
+        ({"a": 1, "b": 2}, {"parameter": "all"}),
+        ({"A": "1"}, {"not": {"parameter": "x"}}),
+    ],
+)
+def test_a_mapping_that_may_be_a_reference_is_refused(shared: Data, own: Data) -> None:
+    both = merged({"stages": {"x": {"f": own}}, "defaults": [{"for": ["x"], "f": shared}]})
+    [problem] = both.problems
+    assert problem.path == "defaults[0].f"
+    assert f"stage x has {own!r} for it, and only one of the two reads as a ref" in problem.message
+    assert both.data == {"stages": {"x": {"f": own}}}
 
 
 def test_stages_that_share_an_alias_are_merged_apart() -> None:
@@ -131,6 +153,7 @@ def test_a_field_that_a_kind_does_not_have_is_told_with_the_stage() -> None:
     [
         (["image"], "defaults[0]: expected a mapping with for and fields of stages, got 'image'"),
         ([{**SHARED, "for": "train"}], "defaults[0].for: expected a list of stages' names"),
+        ([{**SHARED, "for": [1]}], "defaults[0].for: expected a stage's name, which is text, got 1"),
         ([{"for": ["train"]}], "defaults[0]: has no fields beside for"),
         ([{**SHARED, "for": ["trian"]}], "there is no stage 'trian'; did you mean 'train'?"),
         ([{**SHARED, "kind": "training_job"}], "defaults[0].kind: each stage has its own; remove"),
@@ -146,6 +169,12 @@ def test_a_field_that_a_kind_does_not_have_is_told_with_the_stage() -> None:
 )
 def test_defaults_themselves_are_refused(defaults: list[Any], expected: str) -> None:
     assert any(expected in problem for problem in problems(data(*defaults)))
+
+
+def test_stages_are_given_by_names_that_are_text() -> None:
+    written = {"stages": {1: {"kind": "pause"}}, "defaults": [{"for": [1], "after": []}]}
+    [problem] = merged(written).problems
+    assert str(problem) == "defaults[0].for: expected a stage's name, which is text, got 1"
 
 
 def test_defaults_are_a_list() -> None:

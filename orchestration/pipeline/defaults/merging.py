@@ -11,16 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from orchestration.errors import Problem, near
-from orchestration.expressions import conditions
+from orchestration.expressions.conditions import parse_condition
 from orchestration.pipeline.afterwards.sections import SECTIONS, in_section
-from orchestration.refs import FORMS
+from orchestration.refs import parse
 
 DEFAULTS: Final = "defaults"
 FOR: Final = "for"
 OF_ONE: Final = ("name", "kind")
 """The fields that each stage gives itself."""
-_AS_ONE: Final = frozenset({*FORMS, *conditions.FORMS})
-"""The keys of references and conditions, which are values and no mappings to add to."""
 _Place = tuple[str, str]
 """A stage, and the path of a value in it."""
 
@@ -125,8 +123,10 @@ class _Merging:
             yield Problem(FOR, "expected a list of stages' names")
             names = []
         for name in names:
-            if str(name) not in self.stages:
-                yield Problem(FOR, f"there is no stage {name!r}{near(str(name), self.stages)}")
+            if not isinstance(name, str):
+                yield Problem(FOR, f"expected a stage's name, which is text, got {name!r:.60}")
+            elif name not in self.stages:
+                yield Problem(FOR, f"there is no stage {name!r}{near(name, self.stages)}")
         for key in OF_ONE:
             if key in shared:
                 yield Problem(key, "each stage has its own; remove it")
@@ -151,9 +151,18 @@ class _Merging:
             elif isinstance(own, dict) and _is_added_to(own, value):
                 self._give(own, value, name, path, here)
             elif (name, path) in self.origins:
-                self.taken |= {here, *(f"{here}.{leaf}" for leaf in _leaves(value, ""))}
-                other = self.origins[name, path]
-                self.problems.append(Problem(here, f"stage {name} has it from {other}"))
+                self._refuse(here, value, f"stage {name} has it from {self.origins[name, path]}")
+            elif _is_unclear(own, value):
+                text = (
+                    f"stage {name} has {own!r:.60} for it, and only one of the two reads as a "
+                    "reference or a condition, to which no keys are added; leave the stage out of "
+                    f"{FOR} and write all of the value there"
+                )
+                self._refuse(here, value, text)
+
+    def _refuse(self, here: str, value: object, text: str) -> None:
+        self.taken |= {here, *(f"{here}.{leaf}" for leaf in _leaves(value, ""))}
+        self.problems.append(Problem(here, text))
 
 
 def _is_open(value: object) -> bool:
@@ -162,7 +171,14 @@ def _is_open(value: object) -> bool:
 
 
 def _is_one(value: Mapping[str, Any]) -> bool:
-    return len(value) == 1 and next(iter(value)) in _AS_ONE
+    """Return whether a mapping reads as a reference or a condition, which are values as a whole."""
+    for read in (parse, parse_condition):
+        try:
+            read(value)
+        except ValueError:
+            continue
+        return True
+    return False
 
 
 def _is_added_to(own: Mapping[str, Any], shared: Any) -> bool:
@@ -171,6 +187,17 @@ def _is_added_to(own: Mapping[str, Any], shared: Any) -> bool:
         return False
     # Another kind of a channel, say, has other fields.
     return "kind" not in own or own["kind"] == shared.get("kind", own["kind"])
+
+
+def _is_unclear(own: object, shared: object) -> bool:
+    """Return whether one of two mappings reads as a reference, and the other as no such value.
+
+    A tag that is named `run`, say, has the form of a reference if its value is `id`. A mapping with
+    its kind is no mapping of names that users choose, so there a stage's own value wins.
+    """
+    if not isinstance(own, dict) or not isinstance(shared, dict):
+        return False
+    return "kind" not in {*own, *shared} and _is_one(own) != _is_one(shared)
 
 
 def _leaves(value: object, path: str) -> Iterator[str]:
