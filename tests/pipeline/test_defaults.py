@@ -153,7 +153,10 @@ def test_a_field_that_a_kind_does_not_have_is_told_with_the_stage() -> None:
     [
         (["image"], "defaults[0]: expected a mapping with for and fields of stages, got 'image'"),
         ([{**SHARED, "for": "train"}], "defaults[0].for: expected a list of stages' names"),
-        ([{**SHARED, "for": [1]}], "defaults[0].for: expected a stage's name, which is text, got 1"),
+        (
+            [{**SHARED, "for": [1]}],
+            "defaults[0].for: expected a stage's name, which is text, got 1",
+        ),
         ([{"for": ["train"]}], "defaults[0]: has no fields beside for"),
         ([{**SHARED, "for": ["trian"]}], "there is no stage 'trian'; did you mean 'train'?"),
         ([{**SHARED, "kind": "training_job"}], "defaults[0].kind: each stage has its own; remove"),
