@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestration.pipeline.yaml import dumped
+from orchestration.refs import Expression, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,31 @@ def differences(theirs: Any, ours: Any, path: str = "") -> Iterator[Note]:
         for key in [*theirs, *(key for key in ours if key not in theirs)]:
             where = f"{path}.{key}" if path else str(key)
             if key not in ours:
-                yield Note(where, f"is not in the pipeline's request: {theirs[key]!r}")
+                yield Note(where, f"is not in the pipeline's request: {_said(theirs[key])!r}")
             elif key not in theirs:
-                yield Note(where, f"is added by the pipeline: {ours[key]!r}")
+                yield Note(where, f"is added by the pipeline: {_said(ours[key])!r}")
             else:
                 yield from differences(theirs[key], ours[key], where)
     elif _is_list(theirs) and _is_list(ours) and len(theirs) == len(ours):
         for index, (one, other) in enumerate(zip(theirs, ours, strict=True)):
             yield from differences(one, other, f"{path}[{index}]")
     elif theirs != ours:
-        yield Note(path, f"is {theirs!r}, and {ours!r} in the pipeline's request")
+        told = f"is {_said(theirs)!r}, and {_said(ours)!r} in the pipeline's request"
+        yield Note(path, told)
+
+
+def _said(value: Any) -> Any:
+    """Return a value of a request as a pipeline's file says it, where there is a form for it."""
+    if isinstance(value, Mapping):
+        return {key: _said(item) for key, item in value.items()}
+    if _is_list(value):
+        return [_said(item) for item in value]
+    if not isinstance(value, Expression):
+        return value
+    try:
+        return written(value)
+    except ValueError:
+        return value
 
 
 def _is_list(value: object) -> bool:

@@ -390,6 +390,24 @@ def test_a_tuning_job_says_all_of_its_request() -> None:
     assert not [path for path in told(imported) if path.startswith("Steps[2]")]
 
 
+def test_the_role_of_tuned_jobs_is_that_of_the_pipeline() -> None:
+    tune = copy.deepcopy(ABALONE["Steps"][2])
+    imported = from_definition(definition({**tune, "DependsOn": []}))
+    role = tune["Arguments"]["TrainingJobDefinition"]["RoleArn"]
+    assert imported.description["role"] == role
+    assert not [path for path in told(imported) if path.endswith("RoleArn")]
+
+
+def test_a_role_that_is_not_sent_is_told_in_the_words_of_a_pipeline() -> None:
+    changed = copy.deepcopy(ABALONE)
+    other = "arn:aws:iam::111122223333:role/Other"
+    changed["Parameters"].append({"Name": "Role", "Type": "String"})
+    changed["Steps"][0]["Arguments"]["RoleArn"] = {"Get": "Parameters.Role"}
+    changed["Steps"][2]["Arguments"]["TrainingJobDefinition"]["RoleArn"] = other
+    message = told(from_definition(changed))["Steps[2].Arguments.TrainingJobDefinition.RoleArn"]
+    assert message == f"is '{other}', and {{'parameter': 'role'}} in the pipeline's request"
+
+
 def test_a_tuning_job_of_several_definitions_is_sent_as_it_is() -> None:
     changed = copy.deepcopy(ABALONE)
     tune = changed["Steps"][2]["Arguments"]

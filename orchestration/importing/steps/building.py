@@ -172,9 +172,13 @@ def _made(source: Source, calls: frozenset[str], refused: Mapping[str, str]) -> 
 
 def _role(steps: Sequence[Step], values: Values) -> Any:
     for step in steps:
-        role = step.arguments.get("RoleArn") if step.kind in JOBS else None
-        if role is not None:
-            return values.of(role, f"{step.request_path}.RoleArn", step.stage)
+        if step.kind not in JOBS:
+            continue
+        tuned, path = step.arguments.get("TrainingJobDefinition"), step.request_path
+        if isinstance(tuned, Mapping) and "RoleArn" in tuned:
+            return values.of(tuned["RoleArn"], f"{path}.TrainingJobDefinition.RoleArn", step.stage)
+        if step.arguments.get("RoleArn") is not None:
+            return values.of(step.arguments["RoleArn"], f"{path}.RoleArn", step.stage)
     return None
 
 
