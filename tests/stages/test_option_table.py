@@ -79,7 +79,9 @@ def pipeline(folder: Path, stage: str, *options: str) -> Pipeline:
 def rendered(made: Pipeline) -> tuple[str, str]:
     """Return the state machine and the DAG's specification, as text."""
     workflow = made.lower()
-    machine = json.dumps(stepfunctions.render(workflow), sort_keys=True)
+    definition = stepfunctions.render(workflow)
+    del definition["Comment"]  # It carries the file, which differs by the option.
+    machine = json.dumps(definition, sort_keys=True)
     return machine, to_json(airflow.render(workflow))
 
 
