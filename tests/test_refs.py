@@ -104,6 +104,7 @@ def test_times_are_read_as_they_are_written(fields: dict[str, Any]) -> None:
         ({**OF, "minus_day": 7}, "time_text has no 'minus_day'; did you mean 'minus_days'?"),
         ({**OF, "minus_days": -1}, "minus_days is a whole number from 0 to 36,600, not -1"),
         ({**OF, "minus_hours": True}, "minus_hours is a whole number from 0 to 36,600, not True"),
+        ({**OF, "minus_days": 36_600, "minus_hours": 1}, "are 36,600 days at the most"),
         ({**OF, "format": "%Y-%j"}, "format has %j; there is %Y, %m, %d, %H, %M, %S, and %% for"),
         ({**OF, "format": "100 %"}, "format has %; there is"),
         ({**OF, "format": ""}, "format is a text such as %Y-%m-%dT%H:%M:%SZ, not ''"),

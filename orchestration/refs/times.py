@@ -36,6 +36,8 @@ def problem(*, minus_days: object, minus_hours: object, format: object) -> str:
         whole = isinstance(value, int) and not isinstance(value, bool)
         if not whole or not 0 <= value <= _MOST_DAYS:  # type: ignore[operator]  # whole: an integer
             return f"{name} is a whole number from 0 to {_MOST_DAYS:,}, not {value!r}"
+    if seconds(minus_days, minus_hours) > _MOST_DAYS * 86_400:  # type: ignore[arg-type]  # checked above
+        return f"minus_days and minus_hours are {_MOST_DAYS:,} days at the most"
     if not isinstance(format, str) or not format:
         return f"format is a text such as {ISO}, not {format!r}"
     unknown = [t for t in _TOKEN.findall(format) if t[0] == "%" and t not in (*PARTS, "%%")]

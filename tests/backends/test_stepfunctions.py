@@ -11,13 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from orchestration import Pipeline
 from orchestration.backends import stepfunctions
 from orchestration.backends.stepfunctions.limits import MAX_DEFINITION, exceeded
 from orchestration.backends.stepfunctions.names import state, variable
+from orchestration.backends.stepfunctions.naming import RESULTS
 from orchestration.checks.rules import problems
 from orchestration.errors import UnsupportedError
 from orchestration.execution.sending import backoff
-from orchestration.expressions import Compare, Json, Result, Tree, join, parameter
+from orchestration.expressions import Compare, Function, Json, Result, Tree, join, parameter
 from orchestration.graph import (
     Adopt,
     Alternative,
@@ -438,3 +440,27 @@ def test_no_pause_between_attempts_is_longer_than_on_the_other_backends() -> Non
     made: Any = stepfunctions.render(workflow(call))
     (retrier,) = made["States"]["ask"]["Retry"]
     assert (retrier["MaxAttempts"], retrier["MaxDelaySeconds"]) == (9, max(backoff(call.retry)))
+
+
+def test_every_function_names_the_variable_of_its_result() -> None:
+    assert set(RESULTS) == set(Function)
+
+
+def test_a_time_that_several_fields_need_is_written_once() -> None:
+    data = {"time_text": {"of": {"parameter": "until"}, "format": "%Y/%m/%d"}}
+    made = Pipeline.parse(
+        {
+            "name": "weekly",
+            "region": "us-east-1",
+            "workspace": "s3://bucket/runs",
+            "parameters": {"until": {}},
+            "stages": {
+                "staging": {
+                    "kind": "data_staging",
+                    "source": {"join": ["s3://data/", data, "/"]},
+                    "destination": {"kind": "s3", "uri": "s3://bucket/staged"},
+                }
+            },
+        }
+    )
+    assert "$until__Time" in json.dumps(stepfunctions.render(made.lower()))

@@ -264,7 +264,7 @@ def test_scheduled_runs_may_do_what_runs_by_hand_may(account: Account) -> None:
 
 
 def test_a_schedule_that_is_gone_from_the_description_is_removed(account: Account) -> None:
-    account.deploy(pipelines.copying(schedule=NIGHTLY))
+    account.deploy(pipelines.copying(schedule=NIGHTLY, overlap="allow"))
     account.calls()
     done = account.deploy(pipelines.copying())
     assert summaries(done) == [

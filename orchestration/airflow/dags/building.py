@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -163,23 +163,27 @@ def _several(callbacks: Any) -> list[Any]:
 def _check_scheduled(
     spec: DagSpec, values: Mapping[str, Any], dag_kwargs: Mapping[str, Any]
 ) -> None:
-    trigger = spec.trigger
-    # A run at a time has no event, whoever says the time.
-    at_times = trigger is None or spec.schedule is not None or "schedule" in dag_kwargs
-    told = {} if trigger is None or at_times else {**trigger.values, **trigger.parameters}
-    known = told.keys() if spec.schedule is None else {*told, *spec.schedule.told}
-    missing = [p.name for p in spec.parameters if values[p.name] is None and p.name not in known]
-    if missing:
-        raise PipelineError(
-            [
-                Problem(
-                    f"parameters.{name}",
-                    "a scheduled run can't ask for it; give it a value in `dag(parameters=…)`, "
-                    "in the schedule, or as its default",
-                )
-                for name in missing
-            ]
-        )
+    trigger, problems = spec.trigger, list[Problem]()
+    # A run at a time has no event, whoever says the time; and a run after an event has no time.
+    if trigger is None or spec.schedule is not None or "schedule" in dag_kwargs:
+        told = frozenset[str]() if spec.schedule is None else spec.schedule.told
+        problems += _untold("scheduled", "in the schedule", told, spec, values)
+    if trigger is not None and "schedule" not in dag_kwargs:
+        told = frozenset((*trigger.values, *trigger.parameters))
+        problems += _untold("triggered", "in the trigger", told, spec, values)
+    if problems:
+        raise PipelineError(problems)
+
+
+def _untold(
+    kind: str, place: str, told: Collection[str], spec: DagSpec, values: Mapping[str, Any]
+) -> list[Problem]:
+    text = f"a {kind} run can't ask for it; give it a value in `dag(parameters=…)`, {place}, or as "
+    return [
+        Problem(f"parameters.{p.name}", f"{text}its default")
+        for p in spec.parameters
+        if values[p.name] is None and p.name not in told
+    ]
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from orchestration.backends.stepfunctions.names import MAX_NAME, Scope
@@ -22,7 +23,7 @@ from orchestration.refs import Expression
 _NO_WORD: Final = re.compile(r"\W", re.ASCII)
 _OWN: Final = frozenset({"Polls", "Tries", "Looks", "Lacking", "Body", "Cleanup", "Results"})
 """The names of a step's other variables."""
-_RESULTS: Final = {
+RESULTS: Final[Mapping[Function, str]] = {
     Function.HASH: "Hash",
     Function.FINGERPRINT: "Fingerprint",
     Function.CONTAINS: "Same",
@@ -42,12 +43,15 @@ _RESULTS: Final = {
     Function.DIRECTORY: "Directory",
     Function.S3_BUCKET: "Bucket",
     Function.S3_KEY: "Key",
+    Function.ARN_NAME: "Name",
+    Function.TIME_TEXT: "Time",
     Function.TEXT: "Text",
     Function.COLUMN: "Column",
     Function.LISTED: "Listed",
     Function.MISFITS: "Misfits",
     Function.FIRST_OF: "First",
 }
+"""The words for what each function comes to."""
 
 
 def named(node: Expression[object], scope: Scope) -> str:
@@ -93,7 +97,7 @@ def _quality(node: Expression[object]) -> str:
         case Apply(Function.S3_KEY, (Apply(Function.DIRECTORY, _),)):
             return "Prefix"
         case Apply(function, _):
-            return _RESULTS[function]
+            return RESULTS[function]
         case Best():
             return "Best"
         case Join():
