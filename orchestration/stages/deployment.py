@@ -15,7 +15,7 @@ from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import Result, Tree
 from orchestration.graph import Call, Operation, Output, Step
 from orchestration.refs import Expression, Ref
-from orchestration.stages.endpoints import code, variants
+from orchestration.stages.endpoints import code, sharing, variants
 from orchestration.stages.endpoints.alarms import Watch
 from orchestration.stages.endpoints.applying import Applying
 from orchestration.stages.endpoints.cases import SmokeTest
@@ -101,6 +101,7 @@ class Deployment(DeploymentFields):
             yield Problem("update.alarms", "nothing is watched, so nothing rolls the update back")
         yield from code.unencrypted(self)
         yield from code.unanswered(self)
+        yield from sharing.warnings(self)
 
     @override
     def lower(self, context: Context) -> Fragment:

@@ -107,6 +107,7 @@ def test_alarms_scaling_and_tests_are_those_of_the_new_model_s_variant() -> None
             "SageMaker rolls no endpoint with several variants; choose canary or linear",
         ),
         ({"update": {"keep": 3}, "endpoint_name": "e"}, "update.keep", "another variant may serve"),
+        ({"update": {"baking_s": 600}}, "update.baking_s", "nothing is watched where all traffic"),
         ({"serverless": {}, "instance_type": None}, "variants", "a serverless endpoint has one"),
         ({"asynchronous": {"output_uri": "s3://b/o"}}, "variants", "requests that wait name no"),
     ],
@@ -128,3 +129,19 @@ def test_each_variant_costs_and_the_scaled_one_has_a_range() -> None:
 def test_a_run_may_look_at_what_the_endpoint_is_configured_to_serve() -> None:
     made = Pipeline(name="p", workspace="s3://b", region="us-east-1", stages=[deployment(**AB)])
     assert "DescribeEndpointConfig" in allowed(made)
+
+
+def test_numbers_of_machines_that_scaling_keeps_are_told_beforehand() -> None:
+    def warned(count: int | None, **fields: Any) -> list[str]:
+        variants = {"old": {"instance_count": count}, "named": {}}
+        stage = deployment(**{**AB, "variants": variants, **fields})
+        return [each.field for each in stage.warnings() if "instance_count" in each.field]
+
+    scaled = {"autoscaling": {"max_instances": 8, "invocations_per_minute": 60.0}}
+    assert warned(2, **scaled) == ["variants.old.instance_count"]
+    assert warned(None, **scaled) == warned(2) == []
+
+
+def test_the_time_of_watching_counts_where_traffic_moves_in_parts_or_is_watched() -> None:
+    for update in ({}, {"traffic": "canary", "percent": 25, "baking_s": 600}):
+        assert "update.baking_s" not in problems(**{**AB, "update": update})

@@ -32,6 +32,22 @@ def problems(stage: DeploymentFields) -> Iterator[Problem]:
         yield Problem("update", message)
     else:
         yield from _updated(stage.update)
+        if "baking_s" in stage.update.model_fields_set and not guarded(stage):
+            message = "nothing is watched where all traffic moves at once without alarms; remove it"
+            yield Problem("update.baking_s", message)
+
+
+def warnings(stage: DeploymentFields) -> Iterator[Problem]:
+    """Yield what an update would not change beside a variant that is scaled."""
+    if stage.autoscaling is None:
+        return
+    for name, each in stage.variants.items():
+        if each.instance_count is not None:
+            yield Problem(
+                f"variants.{name}.instance_count",
+                "is that of a new variant only: an update of an endpoint with a scaled variant "
+                "keeps the numbers of instances of all; change it by UpdateEndpointWeightsAndCapacities",
+            )
 
 
 def _updated(update: EndpointUpdate) -> Iterator[Problem]:
