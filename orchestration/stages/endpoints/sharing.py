@@ -46,7 +46,8 @@ def warnings(stage: DeploymentFields) -> Iterator[Problem]:
             yield Problem(
                 f"variants.{name}.instance_count",
                 "is that of a new variant only: an update of an endpoint with a scaled variant "
-                "keeps the numbers of instances of all; change it by UpdateEndpointWeightsAndCapacities",
+                "keeps the numbers of instances of all; change it by "
+                "UpdateEndpointWeightsAndCapacities",
             )
 
 
