@@ -201,6 +201,19 @@ def test_first_of_takes_one_type_and_ends_with_what_is_always_there() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["limit", "checked"])
+def test_a_time_is_a_text(name: str) -> None:
+    time = {"time_text": {"of": {"parameter": name}, "format": "%Y"}}
+    kind = PARAMETERS["parameters"][name]["type"]
+    message = f"parameter '{name}' is a {kind}, and a time is a text; declare it with type: string"
+    [inside] = refused(job("a", environment={"YEAR": {"join": ["y", time]}}))
+    assert inside == f"stages.a.environment.YEAR: {message}"
+    [compared] = refused(job("a", when={"equal": [time, "2027"]}))
+    assert compared == f"stages.a.when: {message}"
+    time["time_text"]["of"] = {"parameter": "mode"}
+    assert lowered(job("a", environment={"YEAR": time})).steps
+
+
 def test_a_stage_that_may_end_the_run_early_has_no_condition() -> None:
     staging = {
         "kind": "data_staging",

@@ -135,6 +135,10 @@ def test_only_a_model_that_stays_is_an_output() -> None:
             "beside a filter, got image/png",
         ),
         (
+            {"extra_request": {"CreateModel": {"Containers": []}}},
+            "extra_request.CreateModel.Containers: the stage sets PrimaryContainer, and a model",
+        ),
+        (
             {"extra_request": {"CreateTransformJob": {"ModelName": "other"}}},
             "extra_request: extra_request.CreateTransformJob.ModelName is already set",
         ),

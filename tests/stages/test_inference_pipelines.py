@@ -73,6 +73,20 @@ def test_other_files_of_any_container_are_another_model() -> None:
             "preprocessing",
             "give it to the model_registration: a version has its containers",
         ),
+        (
+            {"extra_request": {"CreateModel": {"PrimaryContainer": {"Mode": "MultiModel"}}}},
+            "extra_request.CreateModel.PrimaryContainer",
+            "the stage sets Containers, and a model has only one of the two; remove it",
+        ),
+        (
+            {
+                "preprocessing": (),
+                "postprocessing": (),
+                "extra_request": {"CreateModel": {"Containers": []}},
+            },
+            "extra_request.CreateModel.Containers",
+            "the stage sets PrimaryContainer, and a model has only one of the two; remove it",
+        ),
     ],
 )
 def test_what_can_not_be_called_in_sequence_is_an_error(

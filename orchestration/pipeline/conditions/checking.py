@@ -67,9 +67,8 @@ class _Checks:
                 )
                 yield Problem(path, message, stage=stage)
         for path, node in written.references:
-            if isinstance(node, FirstOf):
-                for message in self._first_of(node, written):
-                    yield Problem(path, message, stage=stage)
+            for message in self._typed(node, written):
+                yield Problem(path, message, stage=stage)
 
     def _condition(
         self, node: Expression[object], path: str, reader: Written
@@ -103,6 +102,18 @@ class _Checks:
             for side, kind in ((node.left, left), (node.right, right)):
                 if kind not in (None, "number"):
                     yield f"{_shown(side)} is a {kind}; only numbers are less or greater"
+
+    def _typed(self, node: Expression[object], reader: Written) -> Iterator[str]:
+        """Yield what is wrong with the types of what a reference is made of."""
+        if isinstance(node, FirstOf):
+            yield from self._first_of(node, reader)
+        elif isinstance(node, TimeText):
+            yield from self._time(node, reader)
+
+    def _time(self, node: TimeText, reader: Written) -> Iterator[str]:
+        if (kind := self._kind(node.of, reader)) not in (None, "string"):
+            hint = "; declare it with type: string" if isinstance(node.of, Parameter) else ""
+            yield f"{_shown(node.of)} is a {kind}, and a time is a text{hint}"
 
     def _kind(self, value: Tree, reader: Written) -> str | None:
         """Return the type of a value; ``None``: known only in a run."""

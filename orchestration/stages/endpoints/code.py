@@ -33,6 +33,7 @@ def problems(stage: DeploymentFields) -> Iterator[Problem]:
         yield from of_image(stage)
     yield from of_code(stage)
     yield from stage.problems_of_sequence()
+    yield from stage.problems_of_model(stage.extra_request.CreateModel)
 
 
 def combined(stage: DeploymentFields) -> Iterator[Problem]:

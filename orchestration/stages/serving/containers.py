@@ -112,6 +112,20 @@ class SequenceFields(Stage):
             message = f"{count} containers with the model's own; the most is {MOST}"
             yield Problem(field, message)
 
+    def problems_of_model(self, extra: Mapping[str, object]) -> Iterator[Problem]:
+        """Yield the field of ``extra`` that ``CreateModel`` refuses beside what the stage sets.
+
+        https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateModel.html: a model has
+        a ``PrimaryContainer`` or ``Containers``.
+        """
+        names = ("Containers", "PrimaryContainer")
+        set_here, refused = names if self.preprocessing or self.postprocessing else names[::-1]
+        if refused in extra:
+            yield Problem(
+                f"extra_request.CreateModel.{refused}",
+                f"the stage sets {set_here}, and a model has only one of the two; remove it",
+            )
+
     def around(self, model: ServedModel, context: Context, instance_type: object) -> ServedModel:
         """Return a model with the containers before and after its own."""
         before, after = (

@@ -74,6 +74,7 @@ class BatchTransform(TransformFields):
             yield from s3_problem(field, getattr(self, field))
         yield from self._served()
         yield from self.problems_of_sequence()
+        yield from self.problems_of_model(self.extra_request.CreateModel)
         if self.strategy is not None and self.split == "none":
             yield Problem("strategy", "needs records; give split: line, record_io or tf_record")
         payload = 6 if self.max_payload_mb is None else self.max_payload_mb
