@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from orchestration.deploy.account import OWNER, refusal
-from orchestration.deploy.aliases import settling
+from orchestration.deploy.aliases import settling, trials
 from orchestration.deploy.aliases.model import starts
 from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.composing import without_remains
@@ -40,7 +40,14 @@ def difference(desired: Desired, current: Current, *, adopt: bool = False) -> tu
         current = without_roles(current)
     if problems := list(_strangers(desired, current, adopt=adopt)):
         raise refusal(f"pipeline {desired.pipeline} can't be deployed", problems)
+    desired = trials.shared(desired, current, published=_published(desired, current))
     return tuple(_changes(desired, current))
+
+
+def _published(desired: Desired, current: Current) -> bool:
+    """Return whether the state machine becomes another version."""
+    machine = _tagged(current.machine, desired.machine)
+    return any(change.aspects != ("tags",) for change in machine)
 
 
 def _copying(desired: Desired, current: Current) -> tuple[tuple[Role | None, Role | None], ...]:
@@ -69,9 +76,8 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
     yield from _copying_changes(desired, current)
     if desired.log_group is not None:
         yield from _tagged(current.log_group, desired.log_group)
-    machine = tuple(_tagged(current.machine, desired.machine))
-    yield from machine
-    published = any(change.aspects != ("tags",) for change in machine)
+    yield from _tagged(current.machine, desired.machine)
+    published = _published(desired, current)
     yield from settling.made(desired.alias, current.aliases, published=published)
     # A schedule is deleted before the role that it starts runs with, and created after it.
     if desired.schedule is None and current.schedule is not None:

@@ -152,6 +152,7 @@ def _route(client: Any, found: Mapping[str, Any], machine: StateMachine) -> Rout
         weight=found["weight"],
         version=int(arn.rpartition(":")[2]),
         newest=version.get("revisionId") == machine.revision,
+        definition=json.loads(version["definition"]),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
@@ -32,6 +33,8 @@ class Route:
     """``None``: the state machine as the deployment leaves it, which becomes a version."""
     newest: bool = False
     """True if it is what the state machine itself is now."""
+    definition: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """The definition of a version that was read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,10 +17,22 @@ def made(wanted: Alias | None, current: Iterable[Alias], *, published: bool) -> 
     """
     if wanted is None:
         return
-    there = next((a for a in current if a.name == wanted.name and a.routes), None)
+    there = _there(wanted, current)
     after = replace(wanted, routes=_routes(wanted, there, published=published))
     if there is None or there.aspects() != after.aspects():
         yield Change(there, after)
+
+
+def kept(wanted: Alias | None, current: Iterable[Alias], *, published: bool) -> Route | None:
+    """Return the version that gets runs beside the new one, where a deployment leaves two."""
+    if wanted is None:
+        return None
+    routes = _routes(wanted, _there(wanted, current), published=published)
+    return routes[0] if len(routes) > 1 else None
+
+
+def _there(wanted: Alias, current: Iterable[Alias]) -> Alias | None:
+    return next((a for a in current if a.name == wanted.name and a.routes), None)
 
 
 def _routes(wanted: Alias, there: Alias | None, *, published: bool) -> tuple[Route, ...]:
@@ -34,9 +46,8 @@ def _routes(wanted: Alias, there: Alias | None, *, published: bool) -> tuple[Rou
     if tried or wanted.canary is None:
         return everything
     # While another version is tried, the older one is the one that is known to work.
-    stable = there.routes[0].version
     percent = wanted.canary.percent
-    return (Route(weight=100 - percent, version=stable), Route(weight=percent))
+    return (replace(there.routes[0], weight=100 - percent), Route(weight=percent))
 
 
 def left(wanted: Alias | None, current: Iterable[Alias]) -> Iterator[Change]:

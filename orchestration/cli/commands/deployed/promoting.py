@@ -31,6 +31,10 @@ def promote(
             consent.ask(f"Give version {found.version} all runs")
         found.apply(force=force)
         consent.report(f"did {found.change.summary}")
+        consent.report(
+            f"the roles allow what both versions need; `orchestrate deploy` narrows them to "
+            f"version {found.version}"
+        )
     if consent.as_json:
         document(
             {
