@@ -14,6 +14,7 @@ from airflow.providers.amazon.aws.notifications.sns import SnsNotifier
 from airflow.providers.common.compat.sdk import conf
 from typing_extensions import override
 
+from orchestration.airflow.dags.overlapping import SKIPPED
 from orchestration.airflow.ending.failures import failures
 from orchestration.airflow.leftovers import ABORTED
 from orchestration.backends.airflow.spec import INPUTS, LEFTOVERS, OUTCOME, OUTPUTS
@@ -38,7 +39,9 @@ class RunNotifier(SnsNotifier):
 
     @override
     def notify(self, context: Context) -> None:
-        """Publish the message about the run in the context."""
+        """Publish the message about the run in the context, unless it was skipped for another."""
+        if not self.failed and _is_skipped(context):
+            return
         notice = notice_of(context, failed=self.failed)
         self.hook.publish_to_target(
             target_arn=self.target_arn, message=notice.message, subject=notice.subject
@@ -60,6 +63,16 @@ def notice_of(context: Context, *, failed: bool) -> Notice:
         error=failure.get("error"),
         cause=failure.get("cause"),
     )
+
+
+def _is_skipped(context: Context) -> bool:
+    """Return whether a run that Airflow calls a success gave way to an older one."""
+    last = context.get("ti")
+    try:
+        return last is not None and bool(last.xcom_pull(task_ids=INPUTS, key=SKIPPED))
+    except Exception:
+        # As with a failure: rather a message too many than none.
+        return False
 
 
 def _state(context: Context, failure: Mapping[str, str]) -> State:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from orchestration.local.processes.environment import environment
 
@@ -136,6 +136,9 @@ class ScriptedAws:
         page = [{"TrainingJobName": n, "TrainingJobArn": f"{arn}{n}"} for n in running]
         return 200, {"TrainingJobSummaries": page}
 
+    def _Publish(self, request: dict[str, Any]) -> Answer:
+        return 200, {"MessageId": "1"}
+
     def _ListTags(self, request: dict[str, Any]) -> Answer:
         return 200, {"Tags": self.tags.get(request["ResourceArn"].rpartition("/")[2], [])}
 
@@ -174,15 +177,23 @@ class ScriptedAws:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                operation = self.headers["X-Amz-Target"].rpartition(".")[2]
-                self._send(*aws.answer(operation, json.loads(body)))
+                target = self.headers["X-Amz-Target"]
+                if target is None:
+                    form = dict(parse_qsl(body.decode()))
+                    status, answer = aws.answer(form["Action"], form)
+                    self._send_text(status, _xml(form["Action"], answer))
+                else:
+                    self._send(*aws.answer(target.rpartition(".")[2], json.loads(body)))
 
             def do_GET(self) -> None:
                 uri = "s3:/" + unquote(urlsplit(self.path).path)
                 self._send(*aws.answer("GetObject", {"uri": uri}))
 
             def _send(self, status: int, document: dict[str, Any]) -> None:
-                body = json.dumps(document).encode()
+                self._send_text(status, json.dumps(document))
+
+            def _send_text(self, status: int, text: str) -> None:
+                body = text.encode()
                 self.send_response(status)
                 self.send_header("Content-Type", "application/x-amz-json-1.1")
                 self.send_header("Content-Length", str(len(body)))
@@ -198,3 +209,10 @@ class ScriptedAws:
 
 def _error(code: str, message: str) -> dict[str, Any]:
     return {"__type": code, "message": message}
+
+
+def _xml(operation: str, answer: dict[str, str]) -> str:
+    """An answer of the services whose requests are forms."""
+    fields = "".join(f"<{name}>{value}</{name}>" for name, value in answer.items())
+    result = f"<{operation}Result>{fields}</{operation}Result>"
+    return f"<{operation}Response>{result}</{operation}Response>"

@@ -9,7 +9,7 @@ import pytest
 
 from orchestration.airflow import dag
 from orchestration.errors import LocalError, UnsupportedError
-from orchestration.graph import Concluded, Graph, Overlap, ScheduleSpec, Workflow
+from orchestration.graph import Concluded, Graph, NotifySpec, Overlap, ScheduleSpec, Workflow
 from orchestration.local.airflow import AirflowRun, LocalAirflow
 from tests.airflow.conftest import states
 from tests.airflow.scripted_aws import ScriptedAws
@@ -66,7 +66,8 @@ def test_a_run_is_skipped_while_an_older_one_is_under_way(
     conclusion = Graph((training("over.job"),))
     body = Graph((training("a.job"),))
     concluded = Concluded(name="ended", body=body, conclusion=conclusion)
-    pipeline = replace(workflow(concluded, name="skipping"), overlap="skip")
+    notify = NotifySpec(on_success=("arn:aws:sns:us-east-1:123456789012:news",))
+    pipeline = replace(workflow(concluded, name="skipping"), overlap="skip", notify=notify)
 
     def run(run_id: str) -> AirflowRun:
         return airflow.run(pipeline, aws=aws, run_id=run_id)
@@ -90,5 +91,8 @@ def test_a_run_is_skipped_while_an_older_one_is_under_way(
     assert second.outputs is None
     assert aws.count()["CreateTrainingJob"] == started == 1
     assert "run first is under way, so this one is skipped" in second.log
+    assert aws.count()["Publish"] == 0, "nobody is told of it"
     assert run("first").state == "success"
+    [told] = aws.of("Publish")
+    assert "first" in told["Message"]
     assert states(run("third"))["a"] == "success"
