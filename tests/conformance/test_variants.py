@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.conformance.sites import wait
 from tests.conformance.test_updates import BACKENDS, CANARY, WATCHED, Shop, aws, count, shop
 
 pytestmark = pytest.mark.slow
@@ -67,3 +68,30 @@ def test_the_others_keep_their_models_over_updates_and_rollbacks(shop: Shop) -> 
     assert answers(shop, 4) == {"one": 3, "two": 1}
     even = shop.deploy("two", {}, **{**AB, "weight": 3})
     assert (even.state, answers(shop, 4)) == ("succeeded", {"one": 2, "two": 2})
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("shop", BACKENDS[:1], indirect=True)
+def test_a_run_that_refuses_while_busy_knows_the_update_that_it_asked_for_itself(
+    shop: Shop,
+) -> None:
+    first: Any = shop.deploy("one", {}, **AB).outputs
+    deployed = shop.deploy("two", {}, **AB)
+    second: Any = deployed.outputs
+    served, asked = (each["deploy"]["endpoint_config_name"] for each in (first, second))
+    shop.client.update_endpoint(EndpointName=shop.name, EndpointConfigName=served)
+    wait(lambda: shop.describe()["EndpointStatus"] == "InService")
+    # As an earlier attempt of the run has left it: it began the update, which bakes for seconds.
+    routing = {
+        "Type": "CANARY",
+        "WaitIntervalInSeconds": 600,
+        "CanarySize": {"Type": "INSTANCE_COUNT", "Value": 1},
+    }
+    shop.client.update_endpoint(
+        EndpointName=shop.name,
+        EndpointConfigName=asked,
+        DeploymentConfig={"BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": routing}},
+    )
+    report = shop.deploy("two", {"while_busy": "refuse"}, **AB)
+    assert (report.state, report.cause, report.outputs) == ("succeeded", None, deployed.outputs)
+    assert count(report, "UpdateEndpoint") == 0
