@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any
 
 from orchestration.backends import stepfunctions
 from orchestration.backends.origins import parts
@@ -13,9 +13,6 @@ from orchestration.errors import OrchestrationError
 from orchestration.importing.imported import Imported, Note
 from orchestration.pipeline import Pipeline
 from orchestration.pipeline.yaml import parsed
-
-_TOLD: Final = 5
-"""The most states that a note names."""
 
 
 def from_rendering(definition: Mapping[str, Any]) -> Imported | Note | None:
@@ -31,15 +28,13 @@ def from_rendering(definition: Mapping[str, Any]) -> Imported | Note | None:
         again = _rendered(carried[0], lock)
     except (AttributeError, KeyError, TypeError, ValueError, OrchestrationError) as error:
         return Note("Comment", f"holds a pipeline that can't be read here, and is not: {error}")
-    changed = sorted(_changed(definition, again))
-    if not changed:
+    if definition == again:
         return Imported(pipeline, ())
-    named = ", ".join(changed[:_TOLD]) + (", …" if len(changed) > _TOLD else "")
     text = (
-        f"{len(changed)} are not what is rendered here of the pipeline ({named}): changed since, "
-        "or made by another version; the pipeline does not hold the changes"
+        "the definition is not what is rendered here of the pipeline: changed since, or made by "
+        "another version; the pipeline does not hold what follows"
     )
-    return Imported(pipeline, (Note("States", text),))
+    return Imported(pipeline, (Note("States", text), *_changes(again, definition)))
 
 
 def _rendered(text: str, lock: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -50,11 +45,29 @@ def _rendered(text: str, lock: Mapping[str, Any]) -> Mapping[str, Any]:
         return stepfunctions.render(Pipeline.load(file, lock=lock).lower())
 
 
-def _changed(definition: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the states that differ, and ``the whole`` where something around them does."""
-    theirs, ours = definition.get("States", {}), again["States"]
-    for name in dict.fromkeys([*theirs, *ours]):
-        if theirs.get(name) != ours.get(name):
-            yield str(name)
-    if {**definition, "States": {}} != {**again, "States": {}}:
-        yield "the whole"
+def _changes(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[Note]:
+    """Yield all that differs around the states, and in each of them."""
+    # Imported here: a definition that nobody changed needs nothing of deployments.
+    from orchestration.deploy.differences.definitions import states
+    from orchestration.deploy.differences.fields import differing, text
+
+    before, after = _fields(ours, states(ours)), _fields(theirs, states(theirs))
+    for path in dict.fromkeys([*after, *before]):
+        one, other = before.get(path), after.get(path)
+        if path not in before:
+            yield Note(path, f"is not rendered: {text(other)}")
+        elif path not in after:
+            yield Note(path, f"is missing: {text(one)}")
+        elif isinstance(one, Mapping) and isinstance(other, Mapping):
+            if fields := "; ".join(differing(one, other)):
+                yield Note(path, f"is changed: {fields}")
+        elif one != other:
+            yield Note(path, f"is {text(other)}, rendered as {text(one)}")
+
+
+def _fields(
+    machine: Mapping[str, Any], states: Iterable[tuple[str, Mapping[str, Any]]]
+) -> dict[str, Any]:
+    """Return the fields of a definition and its states, also those inside of others, by place."""
+    outside = {str(key): value for key, value in machine.items() if key != "States"}
+    return outside | {f"States.{name}": state for name, state in states}

@@ -50,15 +50,71 @@ def test_the_comment_is_yaml_that_a_person_reads(sweep: dict[str, Any]) -> None:
     assert str(ROOT) not in sweep["Comment"]
 
 
-def test_what_was_changed_since_is_told(sweep: dict[str, Any]) -> None:
+def test_all_that_was_changed_since_is_told(sweep: dict[str, Any]) -> None:
     changed = copy.deepcopy(sweep)
-    first = changed["StartAt"]
-    changed["States"][first]["Comment"] = "by hand"
+    states = changed["States"]
+    by_hand, removed = list(states)[:8], list(states)[8]
+    for name in by_hand:
+        states[name]["Comment"] = "by hand"
+    states[by_hand[0]].pop("Type")
+    kind = json.dumps(sweep["States"][by_hand[0]]["Type"])
+    del states[removed]
+    states["New"] = {"Type": "Pass", "End": True}
     changed["TimeoutSeconds"] = 60
+    changed["QueryLanguage"] = "JSONPath"
     imported = from_data(changed)
     assert imported.description["name"] == "rentals"
-    [note] = imported.notes
-    assert note.message.startswith(f"2 are not what is rendered here of the pipeline ({first}, the")
+    summary, *notes = imported.notes
+    assert summary.path == "States"
+    assert summary.message.startswith("the definition is not what is rendered here")
+    told = {note.path: note.message for note in notes}
+    assert told.pop(f"States.{removed}").startswith('is missing: {"Type": ')
+    assert told == {
+        "TimeoutSeconds": "is not rendered: 60",
+        "QueryLanguage": 'is "JSONPath", rendered as "JSONata"',
+        "States.New": 'is not rendered: {"Type": "Pass", "End": true}',
+        **{f"States.{name}": 'is changed: + Comment: "by hand"' for name in by_hand},
+        f"States.{by_hand[0]}": f'is changed: - Type: {kind}; + Comment: "by hand"',
+    }
+
+
+def test_nested_pipelines_come_back_as_their_stages(tmp_path: Path) -> None:
+    say = "kind: aws_call, service: sns, operation: Publish"
+    topic = "TopicArn: 'arn:aws:sns:us-east-1:111122223333:t'"
+    (tmp_path / "inner.yaml").write_text(
+        f"name: inner\nworkspace: s3://bucket/x\nstages:\n"
+        f"  tell: {{{say}, request: {{{topic}, Message: m}}}}\n"
+    )
+    outer = tmp_path / "outer.yaml"
+    outer.write_text(
+        "name: outer\nworkspace: s3://bucket/x\nstages:\n"
+        "  one: {kind: pipeline, file: inner.yaml}\n"
+    )
+    definition = stepfunctions.render(Pipeline.load(outer).lower())
+    imported = from_data(json.loads(json.dumps(definition)))
+    assert imported.description["stages"]["one_tell"]["operation"] == "Publish"
+    assert (list(imported.description["stages"]), imported.notes) == (["one_tell"], ())
+    assert stepfunctions.render(Pipeline.parse(imported.description).lower()) == {
+        **definition,
+        "Comment": "outer",
+    }
+
+
+def test_changes_inside_of_other_states_are_told() -> None:
+    path = ROOT / "statemachines/digits.asl.json"
+    definition = json.loads(path.read_text(encoding="utf-8"))
+    body = next(
+        state["ItemProcessor"]
+        for state in definition["States"].values()
+        if "ItemProcessor" in state
+    )
+    first = body["StartAt"]
+    body["States"][first]["Comment"] = "by hand"
+    body["StartAt"] = "Elsewhere"
+    told = [str(note) for note in from_data(definition).notes[1:]]
+    assert f'States.{first}: is changed: + Comment: "by hand"' in told
+    assert any(f'~ ItemProcessor.StartAt: "{first}" -> "Elsewhere"' in each for each in told)
+    assert len(told) == 2
 
 
 @pytest.mark.parametrize("broken", ["name: [", "name: x\nstages: {a: {kind: unheard_of}}", "- 1"])

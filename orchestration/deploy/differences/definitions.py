@@ -13,7 +13,7 @@ _INNER: Final = ("Branches", "ItemProcessor", "Iterator")
 
 def by_state(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     """Yield the states that are new, gone or changed, and the changed fields of each."""
-    old, new = dict(_states(before)), dict(_states(after))
+    old, new = dict(states(before)), dict(states(after))
     if not old:
         yield f"+ {len(new)} states, from {after.get('StartAt')}"
         return
@@ -35,11 +35,18 @@ def _outside(machine: Mapping[str, Any]) -> dict[str, Any]:
     return {**outside, **({"Comment": parts(machine)[0]} if "Comment" in machine else {})}
 
 
-def _states(machine: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def states(machine: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield all states with their own fields; names are unique in a whole definition."""
     for name, state in machine.get("States", {}).items():
-        yield name, {key: value for key, value in state.items() if key not in _INNER}
+        yield name, {k: _without(v) if k in _INNER else v for k, v in state.items()}
         for key in _INNER:
             inner = state.get(key, [])
             for each in inner if isinstance(inner, list) else [inner]:
-                yield from _states(each)
+                yield from states(each)
+
+
+def _without(inner: Any) -> Any:
+    """Return branches, or the loop's body, without their states."""
+    if isinstance(inner, list):
+        return [_without(each) for each in inner]
+    return {key: value for key, value in inner.items() if key != "States"}
