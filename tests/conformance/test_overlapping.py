@@ -11,7 +11,7 @@ import pytest
 from orchestration import Pipeline
 from orchestration.backends.stepfunctions.beginning.overlapping import SKIPPED
 from orchestration.deploy import step_functions
-from orchestration.local import EmbeddedAws
+from orchestration.local import EmbeddedAws, Fault
 from tests.local.conftest import ROLE, wait
 
 pytestmark = pytest.mark.slow
@@ -108,6 +108,19 @@ def test_a_run_is_skipped_while_an_older_one_is_under_way(aws: EmbeddedAws) -> N
     third = machine.start("third")
     machine.enters(third, "hold-wait")
     machine.stop(third)
+
+
+def test_a_run_is_not_lost_where_looks_are_throttled_for_minutes(aws: EmbeddedAws) -> None:
+    machine = Machine(aws, "queue", name="patient")
+    for operation in ("ListExecutions", "DescribeExecution"):
+        aws.inject(
+            Fault("stepfunctions", operation, "ThrottlingException", "Rate exceeded", times=30)
+        )
+    first = machine.start("patient-first")
+    machine.enters(first, "hold-wait")
+    second = machine.start("patient-second")
+    machine.enters(second, "WaitForOlder")
+    machine.stop(second, first)
 
 
 def test_runs_go_on_side_by_side_where_that_is_allowed(aws: EmbeddedAws) -> None:

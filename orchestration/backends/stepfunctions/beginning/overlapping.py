@@ -40,6 +40,10 @@ SUPERSEDED: Final = "Superseded"
 """The error of an execution that a newer one has stopped."""
 _ENDS_WITHIN_S: Final = 15
 """The seconds after which an execution that was stopped is looked for again."""
+_PATIENT: Final = Retry(attempts=40)
+"""AWS throttles the looks of all runs of an account that wait together; a run that gave up would be
+lost, with the event that started it. Pauses are up to a minute, so it is tried for a quarter of an
+hour and more."""
 _PAGE: Final = 200
 """Executions of one answer, which fit into a state's result."""
 
@@ -165,5 +169,5 @@ def _released(states: States, following: str) -> str:
 
 
 def _task(operation: str, arguments: Json, scope: Scope) -> State:
-    sent = task(Operation("stepfunctions", operation, {}), scope, Retry())
+    sent = task(Operation("stepfunctions", operation, {}), scope, _PATIENT)
     return {**sent, "Arguments": arguments}
