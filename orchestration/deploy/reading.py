@@ -128,10 +128,10 @@ def aliases(client: Any, machine: StateMachine, wanted: str = "") -> Iterator[Al
         yield Alias(name=tagged, machine_arn=machine.arn, routes=())
     for arn in arns:
         found = _found(client.describe_state_machine_alias, "", stateMachineAliasArn=arn)
-        alias = Alias(
+        alias = Alias.read(
+            found.get("description", ""),
             name=found["name"],
             machine_arn=machine.arn,
-            description=found.get("description", ""),
             updated=found.get("updateDate"),
         )
         if alias.made or alias.name == wanted:

@@ -15,7 +15,7 @@ from datetime import UTC
 from typing import Any, Final
 
 from orchestration.deploy.account import Account, Clients
-from orchestration.deploy.aliases.model import Alias, Route
+from orchestration.deploy.aliases.model import Alias
 from orchestration.deploy.applying import versions
 from orchestration.deploy.applying.aliases import put_alias
 from orchestration.deploy.composing import names_of
@@ -98,7 +98,7 @@ def rollback(pipeline: str, *, session: Clients, version: int | None = None) -> 
     again = machine_of({**then, "stateMachineArn": machine.arn})
     change = Change(machine, replace(again, tags=machine.tags))
     if alias is not None:
-        change = Change(alias, replace(alias, routes=(Route(weight=100, version=chosen),)))
+        change = Change(alias, alias.back(chosen))
     return Rollback(
         pipeline=pipeline,
         account=account,
@@ -130,13 +130,15 @@ def _chosen(states: Any, machine_arn: str, alias: Alias | None, wanted: int | No
 
 
 def _before(alias: Alias, numbers: Sequence[int], name: str) -> int:
-    """Return the version before; of two that an alias leads to, the older one."""
+    """Return what an alias led to before, or the older one of two; else the version below."""
     last = min(route.version or 0 for route in alias.routes)
     if len(alias.routes) > 1:
         return last
-    for number in numbers:
-        if number < last:
-            return number
+    known = (number for number in alias.before if number in numbers)
+    # Of an alias that is older than such notes, or has been led back to their end.
+    below = (number for number in numbers if number < last)
+    for number in (*known, *below):
+        return number
     raise DeployError(f"version {last} is the oldest of {name} that is kept")
 
 

@@ -193,6 +193,29 @@ def test_a_rollback_leads_the_alias_back_until_the_next_deployment(aws: Embedded
     assert routes(aws) == {"live": {1: 100}}
 
 
+def test_a_rollback_leads_to_no_version_that_was_tried_in_vain(aws: EmbeddedAws) -> None:
+    for description in ("First.", "Second."):
+        deploy(aws, description, CANARY)
+    rollback("copying", session=aws).apply()
+    for description in ("Third.", "Fourth."):
+        deploy(aws, description)
+    for expected in (3, 1):
+        rollback("copying", session=aws).apply()
+        assert routes(aws) == {"live": {expected: 100}}
+    with pytest.raises(DeployError, match="version 1 is the oldest of copying that is kept"):
+        rollback("copying", session=aws)
+    # What was promoted leads back to what was known to work, and a version named to what was there.
+    deploy(aws, "Fifth.", CANARY)
+    assert routes(aws) == {"live": {1: 90, 5: 10}}
+    promotion("copying", session=aws).apply(force=True)
+    assert rollback("copying", session=aws).version == 1
+    rollback("copying", session=aws, version=3).apply()
+    rollback("copying", session=aws, version=4).apply()
+    assert rollback("copying", session=aws).version == 3
+    assert deploy(aws, "Fifth.").changes[-1].aspects == ("weights", "description")
+    assert deploy(aws, "Fifth.").changes == ()
+
+
 def test_a_new_version_gets_some_of_the_runs_until_it_is_promoted(aws: EmbeddedAws) -> None:
     assert summaries(deploy(aws, "First.", CANARY))[-1] == "create alias live"
     assert routes(aws) == {"live": {1: 100}}

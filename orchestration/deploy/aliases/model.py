@@ -12,6 +12,9 @@ ALIAS: Final = "orchestration:alias"
 """The tag of a state machine with the name of the alias that starts its pipeline's runs."""
 _MADE: Final = "Made by orchestration"
 """The beginning of the description of an alias that a deployment made; it can't be tagged."""
+_BEFORE: Final = re.compile(r" Versions before: ([\d, ]+)\.")
+_MOST_BEFORE: Final = 8
+"""Versions that fit into a description, which has 256 characters at the most."""
 _TRIAL: Final = re.compile(r"for (\d+) minutes")
 
 
@@ -49,6 +52,8 @@ class Alias:
     canary: Canary | None = field(default=None, compare=False)
     """Asked for; of an alias that was read, its description tells the minutes."""
     updated: datetime | None = field(default=None, compare=False)
+    before: tuple[int, ...] = field(default=(), compare=False)
+    """The versions that it led to before, the last one first: the way back."""
 
     @classmethod
     def wanted(cls, name: str, machine_arn: str, canary: Canary | None) -> Alias:
@@ -58,6 +63,39 @@ class Alias:
             return made
         trial = f" New versions get {canary.percent}% of them for {canary.minutes} minutes first."
         return replace(made, description=made.description + trial)
+
+    @classmethod
+    def read(cls, description: str, **fields: Any) -> Alias:
+        """Return an alias whose description may tell what it led to before."""
+        match = _BEFORE.search(description)
+        before = () if match is None else tuple(map(int, match[1].split(", ")))
+        return cls(description=_BEFORE.sub("", description), before=before, **fields)
+
+    @property
+    def text(self) -> str:
+        """The description, with what it led to before."""
+        if not self.before:
+            return self.description
+        listed = ", ".join(map(str, self.before))
+        return f"{self.description} Versions before: {listed}."
+
+    def moved(self, routes: tuple[Route, ...]) -> Alias:
+        """Return it as it leads elsewhere; a trial beside a version has not left that yet."""
+        last = self.routes[0].version
+        if len(routes) > 1 or last is None or routes[0].version == last:
+            return replace(self, routes=routes)
+        older = (version for version in self.before if version != last)
+        return replace(self, routes=routes, before=(last, *older)[:_MOST_BEFORE])
+
+    def back(self, version: int) -> Alias:
+        """Return it as it leads to an earlier version again, and still knows the way from there."""
+        routes = (Route(weight=100, version=version),)
+        if version in self.before:
+            rest = self.before[self.before.index(version) + 1 :]
+            return replace(self, routes=routes, before=rest)
+        if version >= (self.routes[0].version or 0):
+            return self.moved(routes)
+        return replace(self, routes=routes, before=())
 
     @property
     def minutes(self) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -70,7 +70,7 @@ def promotion(pipeline: str, *, session: Clients, now: datetime | None = None) -
         pipeline=pipeline,
         account=account,
         session=session,
-        change=Change(alias, replace(alias, routes=(Route(weight=100, version=newest),))),
+        change=Change(alias, alias.moved((Route(weight=100, version=newest),))),
         version=newest,
         obstacles=tuple(_obstacles(alias, pipeline, session, now)) if trial else (),
     )

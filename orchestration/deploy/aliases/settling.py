@@ -18,7 +18,9 @@ def made(wanted: Alias | None, current: Iterable[Alias], *, published: bool) -> 
     if wanted is None:
         return
     there = _there(wanted, current)
-    after = replace(wanted, routes=_routes(wanted, there, published=published))
+    routes = _routes(wanted, there, published=published)
+    before = () if there is None else there.moved(routes).before
+    after = replace(wanted, routes=routes, before=before)
     if there is None or there.aspects() != after.aspects():
         yield Change(there, after)
 

@@ -27,7 +27,7 @@ def put_alias(client: Any, change: Change, alias: Alias) -> None:
         }
         for route in alias.routes
     ]
-    request = {"routingConfiguration": routes, "description": alias.description}
+    request = {"routingConfiguration": routes, "description": alias.text}
     created = change.before is None and unless(
         "Conflict", client.create_state_machine_alias, name=alias.name, **request
     )
