@@ -17,7 +17,7 @@ from typing import Any, Final
 from orchestration.deploy.account import Account, Clients
 from orchestration.deploy.aliases.model import Alias
 from orchestration.deploy.applying import versions
-from orchestration.deploy.applying.aliases import put_alias
+from orchestration.deploy.applying.aliases import lead
 from orchestration.deploy.composing import names_of
 from orchestration.deploy.reading import machine_of, starting_alias, state_machine
 from orchestration.deploy.resources import Change, owned
@@ -48,7 +48,7 @@ class Rollback:
         states = self.session.client("stepfunctions")
         try:
             if isinstance(self.change.after, Alias):
-                put_alias(states, self.change, self.change.after)
+                lead(states, self.change, self.change.after)
             else:
                 self._update(states)
         except (BotoCoreError, ClientError) as error:

@@ -216,6 +216,19 @@ def test_a_rollback_leads_to_no_version_that_was_tried_in_vain(aws: EmbeddedAws)
     assert deploy(aws, "Fifth.").changes == ()
 
 
+def test_what_was_looked_at_before_somebody_else_deployed_is_refused(aws: EmbeddedAws) -> None:
+    for description in ("First.", "Second."):
+        deploy(aws, description, CANARY)
+    promoted, back = promotion("copying", session=aws), rollback("copying", session=aws)
+    deploy(aws, "Third.", CANARY)
+    moved = "alias live leads to other versions than a moment ago"
+    with pytest.raises(DeployError, match=moved):
+        promoted.apply(force=True)
+    with pytest.raises(DeployError, match=moved):
+        back.apply()
+    assert routes(aws) == {"live": {1: 90, 3: 10}}
+
+
 def test_a_new_version_gets_some_of_the_runs_until_it_is_promoted(aws: EmbeddedAws) -> None:
     assert summaries(deploy(aws, "First.", CANARY))[-1] == "create alias live"
     assert routes(aws) == {"live": {1: 100}}

@@ -10,6 +10,7 @@ import pytest
 
 from orchestration import Pipeline
 from orchestration.deploy import Deployment, destruction, promotion, step_functions
+from orchestration.deploy.identities import identities
 from orchestration.errors import DeployError
 from orchestration.local import EmbeddedAws
 from tests.deploy.pipelines import ACCOUNT
@@ -113,6 +114,20 @@ def test_the_role_allows_what_both_versions_need_until_the_trial_is_over(aws: Em
     # Without a trial, the version before gets no more runs.
     deploy(aws, telling("a", {"name": "live"}))
     assert topics(aws) == {"a"}
+
+
+def test_whoever_deploys_a_trial_may_promote_it(aws: EmbeddedAws) -> None:
+    every = identities(telling("a"), ACCOUNT)
+    policy = next(each.policy for each in every if each.who == "deployer")
+    for topic in "ab":
+        deploy(aws, telling(topic))
+    role = ACCOUNT.role_arn("deployer")
+    aws.provide(roles=[role])
+    aws.client("iam").put_role_policy(
+        RoleName="deployer", PolicyName="least", PolicyDocument=json.dumps(policy)
+    )
+    promotion("telling", session=aws.acting_as(role)).apply(force=True)
+    assert weights(aws) == {2: 100}
 
 
 def test_an_input_that_the_version_before_can_not_take_is_refused(aws: EmbeddedAws) -> None:

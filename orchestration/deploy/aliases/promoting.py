@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestration.deploy.account import Account, Clients, refusal
 from orchestration.deploy.aliases.model import Alias, Route
-from orchestration.deploy.applying.aliases import put_alias
+from orchestration.deploy.applying.aliases import lead
 from orchestration.deploy.composing import names_of
 from orchestration.deploy.monitoring.alarms import alarm_names
 from orchestration.deploy.reading import starting_alias, state_machine
@@ -40,7 +40,7 @@ class Promotion:
         if not isinstance(alias, Alias):
             raise DeployError(f"expected an alias to promote a version of, got {alias!r}")
         try:
-            put_alias(self.session.client("stepfunctions"), self.change, alias)
+            lead(self.session.client("stepfunctions"), self.change, alias)
         except (BotoCoreError, ClientError) as error:
             raise DeployError(f"AWS refused to {self.change.summary}: {error}") from error
 

@@ -8,6 +8,7 @@ from orchestration.deploy.aliases.model import ALIAS, Alias
 from orchestration.deploy.applying import versions
 from orchestration.deploy.applying.calling import unless
 from orchestration.deploy.resources import Change
+from orchestration.errors import DeployError
 
 
 def put_alias(client: Any, change: Change, alias: Alias) -> None:
@@ -33,6 +34,19 @@ def put_alias(client: Any, change: Change, alias: Alias) -> None:
     )
     if not created:
         client.update_state_machine_alias(stateMachineAliasArn=alias.arn, **request)
+
+
+def lead(client: Any, change: Change, after: Alias) -> None:
+    """Lead an alias to other versions, unless someone has since it was read."""
+    found = client.describe_state_machine_alias(stateMachineAliasArn=after.arn)
+    now = {each["stateMachineVersionArn"]: each["weight"] for each in found["routingConfiguration"]}
+    before = change.before.routes if isinstance(change.before, Alias) else ()
+    if now != {f"{after.machine_arn}:{route.version}": route.weight for route in before}:
+        raise DeployError(
+            f"alias {after.name} leads to other versions than a moment ago: someone has deployed, "
+            "promoted or rolled back since; look again"
+        )
+    put_alias(client, change, after)
 
 
 def _delete(client: Any, alias: Alias) -> None:

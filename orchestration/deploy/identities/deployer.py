@@ -76,7 +76,7 @@ def deployer(desired: Desired, names: Names, workflow: Workflow, account: Accoun
         found = Statement("FindLogGroups", frozenset(["logs:DescribeLogGroups"]), frozenset("*"))
         needed.append(found.by("logging"))
         needed += _log_group(desired.log_group)
-    needed += _aliases(desired)
+    needed += _aliases(desired, names, account)
     if desired.alarms:
         watched = frozenset(alarm.arn for alarm in desired.alarms)
         for verb, actions in (("Read", _READ["alarm"]), ("Make", _MADE["alarm"])):
@@ -95,13 +95,17 @@ def deployer(desired: Desired, names: Names, workflow: Workflow, account: Accoun
     return identity("deployer", "whoever runs orchestrate deploy", needed)
 
 
-def _aliases(desired: Desired) -> Iterator[Statement]:
-    """Yield what an alias needs: IAM asks for the state machine."""
+def _aliases(desired: Desired, names: Names, account: Account) -> Iterator[Statement]:
+    """Yield what an alias needs: IAM asks for the state machine. To promote, alarms are read."""
     arns = frozenset([desired.machine.arn])
     what = f"state machine {desired.machine.name}"
     yield Statement("RemoveAliases", frozenset(_ALIASES), arns).by(what)
     if desired.alias is not None:
         yield Statement("MakeAliases", frozenset(_ALIASED), arns).by(f"alias {desired.alias.name}")
+        if desired.alias.canary is not None:
+            alarms = frozenset(account.arn("cloudwatch", f"alarm:{name}") for name in names.alarms)
+            read = frozenset(["cloudwatch:DescribeAlarms"])
+            yield Statement("SeeAlarms", read, alarms).by("alias canary")
 
 
 def _log_group(group: LogGroup) -> Iterator[Statement]:
