@@ -128,10 +128,11 @@ class InputsOperator(BaseOperator):
 
     def _timed(self, context: Context) -> dict[str, str]:
         """Return the time of a scheduled run, unless who started a back-fill gave it another."""
-        name, time = self.time_parameter, scheduled_time(context)
-        if name is None or time is None or name in (context["dag_run"].conf or {}):
+        name = self.time_parameter
+        if name is None or name in (context["dag_run"].conf or {}):
             return {}
-        return {name: time}
+        time = scheduled_time(context)
+        return {} if time is None else {name: time}
 
     def _contradiction(self) -> str | None:
         """Return how the connection contradicts the pipeline's region; ``None``: it does not."""

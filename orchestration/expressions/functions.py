@@ -211,12 +211,11 @@ def _finite(item: Json, key: str) -> bool:
 
 def _where(items: Json, key: Json, op: Json, value: Json) -> list[Json]:
     name, comparison = plain_text(key), plain_text(op)
+    is_equality = comparison in ("eq", "ne")
+    bound = value if is_equality else number(value)
 
     def holds(own: Mapping[str, Json]) -> bool:
-        if comparison in ("eq", "ne"):
-            return compare(comparison, own[name], value)
-        # As in JSONata, a bound of another type is an error where something is compared with it.
-        return _finite(own, name) and compare(comparison, own[name], number(value))
+        return (is_equality or _finite(own, name)) and compare(comparison, own[name], bound)
 
     rows = (item for item in _objects(items) if isinstance(item, Mapping))
     return [item for item in rows if name in item and holds(item)]

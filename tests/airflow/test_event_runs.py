@@ -140,7 +140,7 @@ def test_a_schedule_stands_beside_a_trigger(tmp_path: Path) -> None:
 
 
 def test_what_neither_event_nor_default_gives_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PipelineError, match=r"parameters\.topic: a scheduled run can't ask"):
+    with pytest.raises(PipelineError, match=r"parameters\.topic: a triggered run can't ask"):
         dag(of_guide(tmp_path, 0))
     with pytest.raises(PipelineError, match=r"parameters\.data: a scheduled run can't ask"):
         dag(of_guide(tmp_path, 0), parameters={"topic": "t"}, schedule="@daily")

@@ -213,7 +213,9 @@ def _where(node: Apply, writer: Writer) -> Code:
     elif not is_equality and fields.get(key) != "number":
         tests.append(f"$type({own}) = 'number'")
         fields[key] = "number"
-    held = "$w" if isinstance(value, Expression) else other.operand
+    # A bound that is no number is an error also where there is nothing to compare with it.
+    is_wrong = not is_equality and (isinstance(value, bool) or not isinstance(value, int | float))
+    held = "$w" if isinstance(value, Expression) or is_wrong else other.operand
     tests.append(f"{own} {OPERATORS[op]} {held}")
     text = f"[$filter({items.text}, function($o) {{ {' and '.join(tests)} }})]"
     if held == "$w":
