@@ -213,7 +213,7 @@ def _where(node: Apply, writer: Writer) -> Code:
     elif not is_equality and fields.get(key) != "number":
         tests.append(f"$type({own}) = 'number'")
         fields[key] = "number"
-    # A bound that is no number is an error also where there is nothing to compare with it.
+    # Unless it is a number, the bound fails the state, even if the list is empty.
     is_wrong = not is_equality and (isinstance(value, bool) or not isinstance(value, int | float))
     held = "$w" if isinstance(value, Expression) or is_wrong else other.operand
     tests.append(f"{own} {OPERATORS[op]} {held}")
