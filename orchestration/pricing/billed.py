@@ -13,7 +13,6 @@ from orchestration.pricing.knowing import Known
 from orchestration.pricing.lines import Line
 
 _HOUR_S: Final = 3600.0
-_SEARCH: Final = "a search does not say what its training jobs were billed; each of them does"
 
 
 def billed_h(
@@ -45,10 +44,12 @@ def of_job(
     *,
     at: datetime.datetime | None = None,
 ) -> list[Line]:
-    """Return the lines of a job that has run, or runs: one for each group of its machines."""
+    """Return the lines of a job that has run, or runs: one for each group of its machines.
+
+    A search is paid for by its training jobs: ask of each of them.
+    """
     known = Known(region=region, parameters={}, assumptions=Assumptions(), bounds={})
-    # What never ran is not billed; what a search was billed, its training jobs say.
-    took = None if kind.word == "HyperParameterTuning" else billed_h(kind, job, at) or 0.0
+    took = billed_h(kind, job, at) or 0.0  # What never ran is not billed.
     spot = ", spot" if job.get("EnableManagedSpotTraining") else ""
     return [
         _of_group(stage, group, took, known, spot)
@@ -56,21 +57,17 @@ def of_job(
     ]
 
 
-def _of_group(stage: str, group: Machines, took: float | None, known: Known, spot: str) -> Line:
+def _of_group(stage: str, group: Machines, took: float, known: Known, spot: str) -> Line:
     kind, count = group.instance_type, group.count
     rate = None if kind is None else instance_rate(kind, known)
-    quantity = None if count is None or took is None else took * count
+    quantity = None if count is None else took * count
     return Line(
         stage=stage,
         what=group.words() + spot,
         rate=rate,
         expected=quantity,
         most=quantity,
-        lacks=_SEARCH
-        if took is None
-        else ""
-        if rate is not None
-        else f"no price is known for {kind}",
+        lacks="" if rate is not None else f"no price is known for {kind}",
     )
 
 

@@ -17,6 +17,8 @@ _STAGE: Final = "orchestration:stage"
 _PAGE: Final = 100
 """Jobs of one page of a listing: the most that SageMaker gives."""
 _UNENDED: Final = ("InProgress", "Stopping")
+_SEARCH: Final = JobKind(word="HyperParameterTuning")
+_TRAINING: Final = JobKind(word="Training")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,8 @@ class Job:
     """The token of its run."""
     description: Mapping[str, Any]
     """The response of its describe operation."""
+    trained: tuple[Mapping[str, Any], ...] = ()
+    """The descriptions of a search's training jobs, the first one first."""
 
     @property
     def name(self) -> str:
@@ -42,13 +46,26 @@ class Job:
 
     @property
     def phase(self) -> str:
-        """The secondary status of a training job, ``Downloading``; else its status."""
+        """The secondary status of a training job, ``Downloading``; else its status.
+
+        That of a search says how many of its training jobs have ended.
+        """
+        if self.kind == _SEARCH:
+            ended = sum(_has_ended(each) for each in self.trained)
+            return f"{self.status}: {ended} jobs ended, {len(self.trained) - ended} running"
         return str(self.description.get("SecondaryStatus") or self.status)
 
     @property
     def has_ended(self) -> bool:
         """True if it does not change any more."""
         return self.status not in _UNENDED
+
+    @property
+    def paid(self) -> tuple[tuple[JobKind, Mapping[str, Any]], ...]:
+        """The jobs that it is paid for: itself, or the training jobs of a search."""
+        if self.kind == _SEARCH:
+            return tuple((_TRAINING, each) for each in self.trained)
+        return ((self.kind, self.description),)
 
 
 class Jobs:
@@ -60,6 +77,7 @@ class Jobs:
         self._page = page
         self._tags: dict[str, Mapping[str, str]] = {}
         self._ended: dict[str, Job] = {}
+        self._trained: dict[str, Mapping[str, Any]] = {}
 
     def every(self) -> Iterator[Job]:
         """Yield the latest jobs of all runs, a page of each stage, newest first."""
@@ -129,7 +147,10 @@ class Jobs:
             tags = self._tags_of(summary[kind.arn])
             run = tags.get(RUN, "")
             if tags.get(PIPELINE) == self.pipeline.name and (tokens is None or run in tokens):
-                yield self._described(kind, summary[kind.name], tags)
+                job = self._described(kind, summary[kind.name], tags)
+                # The jobs of a search have its tags, and names that begin with its name.
+                if "TuningJobArn" not in job.description:
+                    yield job
 
     def _tags_of(self, arn: str) -> Mapping[str, str]:
         if arn not in self._tags:
@@ -142,15 +163,44 @@ class Jobs:
         if known is not None:
             return known
         describe = getattr(self._client, _method(f"Describe{kind.word}Job"))
+        description = describe(**{kind.name: name})
         job = Job(
             kind=kind,
             stage=tags.get(_STAGE, ""),
             run=tags.get(RUN, ""),
-            description=describe(**{kind.name: name}),
+            description=description,
+            # After the search: once that has ended, none of its jobs starts.
+            trained=tuple(self._of_search(name)) if kind == _SEARCH else (),
         )
-        if job.has_ended:
+        if job.has_ended and all(map(_has_ended, job.trained)):
             self._ended[name] = job
         return job
+
+    def _of_search(self, name: str) -> Iterator[Mapping[str, Any]]:
+        pages = self._client.get_paginator(
+            "list_training_jobs_for_hyper_parameter_tuning_job"
+        ).paginate(
+            HyperParameterTuningJobName=name,
+            SortBy="CreationTime",
+            SortOrder="Ascending",
+            PaginationConfig={"PageSize": _PAGE},
+        )
+        for page in pages:
+            for summary in page["TrainingJobSummaries"]:
+                # Only its description has the billed time, and the machines that it got.
+                yield self._training(summary["TrainingJobName"])
+
+    def _training(self, name: str) -> Mapping[str, Any]:
+        known = self._trained.get(name)
+        if known is None:
+            known = self._client.describe_training_job(TrainingJobName=name)
+            if _has_ended(known):
+                self._trained[name] = known
+        return known
+
+
+def _has_ended(training: Mapping[str, Any]) -> bool:
+    return training["TrainingJobStatus"] not in _UNENDED
 
 
 def _method(operation: str) -> str:

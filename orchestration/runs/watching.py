@@ -158,14 +158,17 @@ class Watch:
 
     def _view(self, job: Job, at: datetime.datetime) -> JobView:
         known = self._read(job)
-        final = job.description.get("FinalMetricDataList") or ()
-        lines = of_job(job.kind, job.stage, job.description, self._region, at=at)
+        lines = [
+            line
+            for kind, each in job.paid
+            for line in of_job(kind, job.stage, each, self._region, at=at)
+        ]
         return JobView(
             name=job.name,
             status=job.status,
             phase=job.phase,
             reason=str(job.description.get("FailureReason", "")),
-            metrics={**known.metrics, **{each["MetricName"]: each["Value"] for each in final}},
+            metrics={**known.metrics, **_final(job)},
             log=tuple(known.tail)[-self._lines :] if self._lines else (),
             usd=Sum.of(lines).expected_usd,
         )
@@ -183,6 +186,15 @@ class Watch:
         if job.has_ended and known.ended_at is None:
             known.ended_at = time.monotonic()
         return known
+
+
+def _final(job: Job) -> dict[str, float]:
+    """Return the metrics of a job as SageMaker tells them: of a search, its best objective."""
+    final = list(job.description.get("FinalMetricDataList") or ())
+    best = job.description.get("BestTrainingJob", {})
+    if objective := best.get("FinalHyperParameterTuningJobObjectiveMetric"):
+        final.append(objective)
+    return {each["MetricName"]: each["Value"] for each in final}
 
 
 def _metrics(job: Job, lines: Sequence[str]) -> Iterator[tuple[str, float]]:

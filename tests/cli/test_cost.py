@@ -11,6 +11,8 @@ from orchestration.catalog import prices
 from orchestration.expressions.evaluate import run_token
 from orchestration.local import EmbeddedAws
 from orchestration.local.run import run
+from orchestration.runs import Jobs, Logs, Watch
+from orchestration.runs.progress import Progress
 from tests.cli.conftest import Command
 
 PIPELINE = """\
@@ -93,3 +95,72 @@ def test_a_run_is_told_what_its_jobs_were_billed(
     [line] = [line for line in found["lines"] if line["what"].startswith("2 x")]
     assert line["quantity"]["expected"] == pytest.approx(2 * hours, abs=1e-3)
     assert any("the one job before" in note for note in line["notes"])
+
+
+SEARCH = """\
+name: swept
+parameters: {bucket: {}}
+workspace: {join: ["s3://", {parameter: bucket}, /swept]}
+stages:
+  tune:
+    kind: training_job
+    image: training:1
+    cluster: {instance_type: ml.m5.large}
+    local: {command: [python3, "-c", ""], directory: .}
+  tune_more:
+    kind: tuning_job
+    after: [tune]
+    image: training:1
+    cluster: {instance_type: ml.m5.xlarge}
+    objective: {metric: score, direction: max, regex: "score=([0-9.]+)"}
+    ranges: {rate: {categorical: [0.1, 0.5]}}
+    search: grid
+    limits: {parallel: 2}
+    local: {command: [python3, "-c", "print('score=0.5')"], directory: .}
+"""
+
+
+def test_a_search_costs_what_each_of_its_training_jobs_does(
+    account: EmbeddedAws, orchestrate: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "swept.yaml"
+    path.write_text(SEARCH)
+    report = run(
+        Pipeline.load(path), on="direct", parameters={"bucket": "costs"}, aws=account, run_id="one"
+    )
+    assert report.state == "succeeded", report.cause
+    sagemaker = account.client("sagemaker")
+    [search] = report.stages[1].job_names
+    listed = sagemaker.list_training_jobs_for_hyper_parameter_tuning_job(
+        HyperParameterTuningJobName=search
+    )["TrainingJobSummaries"]
+    # The name of the first stage's jobs begins those of the search's, too.
+    names = [*report.stages[0].job_names, *(each["TrainingJobName"] for each in listed)]
+    assert len(names) == 3
+    jobs = [sagemaker.describe_training_job(TrainingJobName=name) for name in names]
+    usd = sum(
+        job["BillableTimeInSeconds"]
+        / 3600
+        * prices()[job["ResourceConfig"]["InstanceType"]].usd_per_hour
+        for job in jobs
+    )
+    where = ("--region", account.region, "--json")
+    told = orchestrate("cost", path, "--run-id", "one", *where).document
+    assert told["usd"] == pytest.approx(usd)
+    assert [line["stage"] for line in told["lines"]] == ["tune", "tune_more"]
+    shown = orchestrate("cost", path, "--from-runs", *where).document["lines"]
+    [line] = [each for each in shown if each["what"] == "1 x ml.m5.xlarge"]
+    assert any("mean of 2 jobs" in note for note in line["notes"])
+
+    class Ended:
+        name, token = "swept/one", run_token("swept/one")
+
+        def look(self) -> Progress:
+            return Progress(state="succeeded", started=report.started, ended=report.ended)
+
+    found = Jobs(Pipeline.load(path), sagemaker)
+    watched = Watch(Ended(), found, Logs(account.client("logs")), region=account.region).look()
+    [job] = watched.stages[1].jobs
+    assert (job.phase, job.metrics) == ("Completed: 2 jobs ended, 0 running", {"score": 0.5})
+    assert watched.usd == pytest.approx(usd)
+    assert not watched.unpriced

@@ -25,9 +25,10 @@ def earlier(pipeline: str, region: str | None, profile: str | None) -> dict[str,
     account = account_of(named(pipeline).load(), region, profile)
     hours: dict[str, list[float]] = {}
     for job in account.jobs.every():
-        took = billed_h(job.kind, job.description)
-        if job.status == "Completed" and took is not None:
-            hours.setdefault(job.stage, []).append(took)
+        for kind, description in job.paid:
+            took = billed_h(kind, description)
+            if description[f"{kind.word}JobStatus"] == "Completed" and took is not None:
+                hours.setdefault(job.stage, []).append(took)
     found = {stage: mean(took) for stage, took in hours.items()}
     if not found:
         note(f"no job of an earlier run of {account.jobs.pipeline.name} is in {account.region}")
@@ -88,7 +89,8 @@ class Account:
         found = [
             line
             for job in self.jobs.of(tokens_of(self.jobs.pipeline.name, run_id, self.session))
-            for line in of_job(job.kind, job.stage, job.description, self.region)
+            for kind, description in job.paid
+            for line in of_job(kind, job.stage, description, self.region)
         ]
         return list(merged(found))
 

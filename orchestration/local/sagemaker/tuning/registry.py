@@ -61,7 +61,10 @@ class TuningJobs(Jobs):
         if by == "FinalObjectiveMetricValue":
             summaries = [each for each in summaries if _VALUE in each]
         summaries.sort(key=_KEYS[by], reverse=request.get("SortOrder") == "Descending")
-        return {"TrainingJobSummaries": summaries[: request.get("MaxResults", 10)]}
+        start = int(request.get("NextToken", 0))
+        end = start + request.get("MaxResults", 10)
+        rest = {"NextToken": str(end)} if end < len(summaries) else {}
+        return {"TrainingJobSummaries": summaries[start:end], **rest}
 
 
 _KEYS: dict[str, Callable[[JsonObject], Any]] = {
