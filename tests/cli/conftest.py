@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,10 @@ def orchestrate() -> Command:
     """Run a command in this process; what is no error of a command is raised."""
 
     def run(*arguments: object) -> Said:
+        # One that imports Airflow leaves a handler that writes to the streams of that command.
+        handlers = list(logging.root.handlers)
         result = CliRunner().invoke(app, [str(a) for a in arguments], prog_name="orchestrate")
+        logging.root.handlers[:] = handlers
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Said(result.exit_code, result.stdout, result.stderr)

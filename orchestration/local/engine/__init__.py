@@ -31,7 +31,7 @@ def install(clock: Clock, activity: Activity, endpoint_url: str, *, enforced: bo
         status_events,
         timing,
     )
-    from orchestration.local.engine.machines import logs, versions
+    from orchestration.local.engine.machines import creation, logs, versions
     from orchestration.local.engine.tasks import clients, optimised
 
     default_user_config["stepfunctions"] = {"execute_state_machine": True}
@@ -47,6 +47,7 @@ def install(clock: Clock, activity: Activity, endpoint_url: str, *, enforced: bo
     # Around what the others have replaced.
     fields.install()
     timing.install(clock)
+    creation.install()
     logs.install()
     versions.install()
     definitions.install()

@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestration.planning.model.config_json import ConfigReader
 from orchestration.planning.model.families import IMAGES
-from orchestration.planning.model.shapes import ModelShape
+from orchestration.planning.model.shapes import ModelError, ModelShape
 
 _OWN_TOKENS: Final[Mapping[str, int]] = {"vit": 1, "deit": 2}
 """Learned tokens before the patches, by family: the class, and DeiT's distillation."""
@@ -19,15 +19,23 @@ def tokens(config: Mapping[str, object]) -> int | None:
 
     >>> tokens({"model_type": "vit", "image_size": 224, "patch_size": 14})
     257
+    >>> tokens({"model_type": "vit", "image_size": [224, 112], "patch_size": 14})
+    129
     """
     own = _OWN_TOKENS.get(str(config.get("model_type", "")))
     if own is None:
         return None
-    sizes = [config.get(name) or IMAGES[name] for name in ("image_size", "patch_size")]
-    if not all(isinstance(size, int) for size in sizes):
-        return None
-    image, patch = (int(str(size)) for size in sizes)
-    return (image // patch) ** 2 + own
+    image, patch = (_sides(config, name) for name in ("image_size", "patch_size"))
+    return (image[0] // patch[0]) * (image[1] // patch[1]) + own
+
+
+def _sides(config: Mapping[str, object], name: str) -> tuple[int, int]:
+    """Return height and width; configurations write one number for both, or a pair."""
+    value = config.get(name) or IMAGES[name]
+    match [value, value] if isinstance(value, int) else value:
+        case [int(height), int(width)] if height > 0 and width > 0:
+            return height, width
+    raise ModelError(f"{name}: expected a number or a pair of them, got {value!r}")
 
 
 def as_text(config: Mapping[str, object], kind: str) -> dict[str, object]:
@@ -45,8 +53,8 @@ def as_text(config: Mapping[str, object], kind: str) -> dict[str, object]:
 
 def with_patches(reader: ConfigReader, shape: ModelShape) -> ModelShape:
     """Add the projection of patches, and the pooler or the classifier."""
-    hidden, patch = shape.hidden, reader.number("patch_size")
-    projection = reader.number("num_channels") * patch * patch * hidden
+    hidden, (height, width) = shape.hidden, _sides(reader.config, "patch_size")
+    projection = reader.number("num_channels") * height * width * hidden
     other = shape.other_parameters + hidden
     if reader.architecture.endswith("Model"):
         other += hidden * (hidden + 1)

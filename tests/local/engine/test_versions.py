@@ -306,3 +306,20 @@ def test_an_alias_routes_only_to_what_exists(states: Any) -> None:
         code, text = refused(call, routingConfiguration=unknown, **request)
         assert code == "ResourceNotFound"
         assert text == "Request references a resource that does not exist."
+
+
+def test_a_name_is_taken_unless_the_state_machine_is_the_same(states: Any) -> None:
+    """https://docs.aws.amazon.com/step-functions/latest/apireference/API_CreateStateMachine.html"""
+    arn = create(states)
+    name = arn.rpartition(":")[2]
+    same = {"name": name, "definition": json.dumps(passing(1)), "roleArn": ROLE}
+    other = {**same, "roleArn": f"{ROLE}-other", "tags": [{"key": "team", "value": "b"}]}
+    assert states.create_state_machine(**other)["stateMachineArn"] == arn
+    assert states.describe_state_machine(stateMachineArn=arn)["roleArn"] == ROLE
+    taken = ("StateMachineAlreadyExists", f"State Machine Already Exists: '{arn}'")
+    for change in (
+        {"definition": json.dumps(passing(2))},
+        {"type": "EXPRESS"},
+        {"tracingConfiguration": {"enabled": True}},
+    ):
+        assert refused(states.create_state_machine, **{**same, **change}) == taken

@@ -100,7 +100,7 @@ def test_options_change_the_parameters_as_in_transformers(
             "model_type": "vit", "image_size": 384, "patch_size": 14, "hidden_size": 1280,
             "num_hidden_layers": 3, "num_attention_heads": 16, "intermediate_size": 5120,
         },
-        {"model_type": "deit", "num_channels": 1},
+        {"model_type": "deit", "num_channels": 1, "image_size": [64, 32], "patch_size": [16, 8]},
     ],
 )  # fmt: skip
 def test_a_vision_transformers_parameters_and_operations_are_those_of_torch(
@@ -113,10 +113,11 @@ def test_a_vision_transformers_parameters_and_operations_are_those_of_torch(
     values = model.config.to_dict()
     shape = from_config(values)
     assert shape.parameters == counted(model)
-    size, channels = values["image_size"], values["num_channels"]
+    size = values["image_size"]
+    image = (1, values["num_channels"], *(size if isinstance(size, list) else [size, size]))
     counter = FlopCounterMode(display=False)
     with counter, torch.no_grad():
-        model(pixel_values=torch.zeros((1, channels, size, size), device="meta"))
+        model(pixel_values=torch.zeros(image, device="meta"))
     own = tokens(values) or 0
     assert own == shape.max_sequence
     # Here the model's own tokens pass the projection of patches too.
@@ -228,3 +229,9 @@ def test_a_mixture_of_an_unknown_family_has_the_parameters_of_its_authors() -> N
 def test_a_number_that_is_none_is_named() -> None:
     with pytest.raises(ModelError, match="hidden_size: expected a number, got 'large'"):
         from_config(LLAMA_2_7B | {"hidden_size": "large"})
+
+
+@pytest.mark.parametrize("size", [[224], [224, 224, 3], [0, 224], "224", 22.4])
+def test_an_images_size_is_a_number_or_a_pair(size: object) -> None:
+    with pytest.raises(ModelError, match="image_size: expected a number or a pair of them"):
+        from_config({"model_type": "vit", "image_size": size})

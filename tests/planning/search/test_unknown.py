@@ -210,6 +210,15 @@ def test_a_sample_of_a_vision_transformer_is_as_long_as_its_image() -> None:
             "custom: give parameters with it, and no other sizes",
         ),
         ({"custom": True, "parameters": 2}, "model", "parameters: expected 7 or more"),
+        (
+            {"custom": True, "parameters": 1e6, "vocabulary": 9, "gated": False}, "model",
+            "custom: vocabulary and gated would mean nothing beside it",
+        ),
+        (
+            {"config": {"model_type": "vit"}, "kv_heads": 4}, "model",
+            "config: kv_heads would mean nothing beside it",
+        ),
+        ({"parameters": 1e9, "ffn": 4}, "model", "parameters: ffn would mean nothing beside it"),
     ],
 )  # fmt: skip
 def test_requests_that_say_too_little_are_refused(

@@ -56,6 +56,8 @@ class ModelRequest(Asked):
                 "give one of config (Hugging Face's config.json), parameters, or layers with "
                 f"hidden, heads and vocabulary{_by_name(self.name) if not any(ways) else ''}"
             )
+        if not numbers:
+            self._refuse_unread("custom" if self.custom else "config" if ways[0] else "parameters")
         missing = [name for name, size in sizes.items() if not size]
         if numbers and missing:
             be = "is" if len(missing) == 1 else "are"
@@ -66,6 +68,16 @@ class ModelRequest(Asked):
         if not isinstance(self.config, str):
             self.shape()
         return self
+
+    def _refuse_unread(self, way: str) -> None:
+        """Refuse sizes that mean nothing beside what the shape is taken from."""
+        unread = [
+            name
+            for name in ("kv_heads", "ffn", "vocabulary", "gated", "tied_embeddings")
+            if name in self.model_fields_set and (way, name) != ("parameters", "vocabulary")
+        ]
+        if unread:
+            raise ValueError(f"{way}: {' and '.join(unread)} would mean nothing beside it")
 
     def tokens(self) -> int | None:
         """Return the tokens of a sample, if the model tells them: those of an image, or none."""
