@@ -407,6 +407,7 @@ def test_instances_follow_the_load_and_requests_are_captured(shop: Shop) -> None
             "scheduled": {"noon": {"cron": "0 12 * * *", "min_instances": 6}},
         },
         "startup_timeout_s": 900,
+        "routing": "least_outstanding_requests",
         "volume_kms_key": "alias/volumes",
         "tags": {"team": "shop"},
         "data_capture": {"uri": f"s3://models/captured-{shop.on}"},
@@ -436,7 +437,9 @@ def test_instances_follow_the_load_and_requests_are_captured(shop: Shop) -> None
         EndpointConfigName=shop.describe()["EndpointConfigName"]
     )
     assert config["KmsKeyId"] == "alias/volumes"
-    assert config["ProductionVariants"][0]["ContainerStartupHealthCheckTimeoutInSeconds"] == 900
+    [variant] = config["ProductionVariants"]
+    assert variant["ContainerStartupHealthCheckTimeoutInSeconds"] == 900
+    assert variant["RoutingConfig"] == {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
     assert shop.describe()["ProductionVariants"][0]["CurrentInstanceCount"] == 7
     s3, place = shop.aws.client("s3"), f"captured-{shop.on}/{shop.name}/main/"
     [written] = s3.list_objects_v2(Bucket="models", Prefix=place)["Contents"]

@@ -202,7 +202,11 @@ def test_a_test_that_one_request_alone_cannot_wake_is_a_warning(
     assert [each.field for each in stage.warnings()] == ["smoke_test"] * warned
 
 
-LIMITS = {"startup_timeout_s": 900, "download_timeout_s": 600}
+LIMITS = {
+    "startup_timeout_s": 900,
+    "download_timeout_s": 600,
+    "routing": "least_outstanding_requests",
+}
 
 
 def test_a_trial_has_the_time_and_the_key_that_the_endpoint_has() -> None:
@@ -218,6 +222,7 @@ def test_a_trial_has_the_time_and_the_key_that_the_endpoint_has() -> None:
         [variant] = made["ProductionVariants"]
         assert variant["ContainerStartupHealthCheckTimeoutInSeconds"] == 900
         assert variant["ModelDataDownloadTimeoutInSeconds"] == 600
+        assert variant["RoutingConfig"] == {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
         assert made["KmsKeyId"] == "alias/volumes"
 
 
@@ -295,6 +300,11 @@ def test_every_request_is_well_formed(fields: dict[str, Any]) -> None:
         (
             {**SERVERLESS, "startup_timeout_s": 90},
             "startup_timeout_s",
+            "a serverless endpoint has no instances; remove it",
+        ),
+        (
+            {**SERVERLESS, "routing": "random"},
+            "routing",
             "a serverless endpoint has no instances; remove it",
         ),
         (

@@ -15,6 +15,7 @@ _NOT_SERVERLESS: Final = {
     "volume_kms_key": "has no volumes of its own",
     "startup_timeout_s": "has no instances",
     "download_timeout_s": "has no instances",
+    "routing": "has no instances",
     "asynchronous": "has no queue",
     "autoscaling": "scales by itself",
     "data_capture": "captures nothing",

@@ -81,6 +81,9 @@ class DeploymentFields(SequenceFields):
     """Seconds in which a model's container must have started and answer ``/ping``."""
     download_timeout_s: int | None = Field(default=None, ge=60, le=3600, strict=True)
     """Seconds in which the model's files must have come from S3."""
+    routing: Literal["random", "least_outstanding_requests"] | None = None
+    """How requests are dealt to the instances: at random (SageMaker's default), or each to the one
+    that has the fewest under way."""
     serverless: Serverless | None = None
     """A model without machines of its own, in their place."""
     asynchronous: Asynchronous | None = None
@@ -139,6 +142,10 @@ class DeploymentFields(SequenceFields):
         """Return what a variant runs on, with a number of instances where it has any."""
         if self.serverless is not None:
             return {"ServerlessConfig": self.serverless.request()}
+        strategy = self.routing
+        routing = (
+            {} if strategy is None else {"RoutingConfig": {"RoutingStrategy": strategy.upper()}}
+        )
         asked = {
             "ContainerStartupHealthCheckTimeoutInSeconds": self.startup_timeout_s,
             "ModelDataDownloadTimeoutInSeconds": self.download_timeout_s,
@@ -147,6 +154,7 @@ class DeploymentFields(SequenceFields):
             "InstanceType": self.instance_type,
             "InitialInstanceCount": instances,
             **{name: seconds for name, seconds in asked.items() if seconds is not None},
+            **routing,
         }
 
     @property

@@ -189,6 +189,26 @@ def _asked(*, is_queued: bool, **how: Any) -> Callable[[EmbeddedAws], Any]:
     return ask
 
 
+def _scaled(**changes: Any) -> Callable[[EmbeddedAws], Any]:
+    """Update an endpoint whose variant is a scalable target."""
+
+    def retype(aws: EmbeddedAws) -> None:
+        name = endpoint(aws, served(aws), status="InService")
+        aws.client("application-autoscaling").register_scalable_target(
+            ServiceNamespace="sagemaker",
+            ResourceId=f"endpoint/{name}/variant/all",
+            ScalableDimension="sagemaker:variant:DesiredInstanceCount",
+            MinCapacity=1,
+            MaxCapacity=4,
+        )
+        try:
+            update(aws, name, variant(aws, **changes))
+        finally:
+            aws.client("sagemaker").delete_endpoint(EndpointName=name)
+
+    return retype
+
+
 def _two(aws: EmbeddedAws) -> list[dict[str, Any]]:
     return [variant(aws, VariantName=name, InitialInstanceCount=2) for name in ("a", "b")]
 
@@ -259,6 +279,7 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     ),
     "alarms exist": _deployed({"AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "none"}]}}),
     "variants stay": _renamed,
+    "scaled variants stay": _scaled(InstanceType="ml.m5.xlarge"),
     "rolling instances": _deployed(rolling(), **serverless()),
 }
 
@@ -279,6 +300,7 @@ ALSO: dict[str, tuple[str, Callable[[EmbeddedAws], Any]]] = {
         "half a canary",
         _deployed(traffic("CANARY", CanarySize=part(10))),
     ),
+    "a scaled variant that is removed": ("scaled variants stay", _scaled(VariantName="other")),
     "a canary of one instance of one": (
         "half a canary",
         _deployed(traffic("CANARY", CanarySize={"Type": "INSTANCE_COUNT", "Value": 1})),

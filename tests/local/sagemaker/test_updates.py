@@ -250,6 +250,31 @@ def test_capacity_is_kept_where_the_update_says_so(served: Served) -> None:
     assert reset["ProductionVariants"][0]["CurrentInstanceCount"] == 2
 
 
+def test_a_deleted_endpoint_has_no_scalable_targets(account: EmbeddedAws) -> None:
+    gone, scaling = Served(account), account.client("application-autoscaling")
+    gone.name = "gone"
+    gone.client.create_endpoint(EndpointName="gone", EndpointConfigName=gone.config("gone"))
+    gone.settled()
+    place = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": "endpoint/gone/variant/main",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+    }
+    scaling.register_scalable_target(**place, MinCapacity=1, MaxCapacity=4)
+    tracked = {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}
+    followed = {"TargetValue": 10.0, "PredefinedMetricSpecification": tracked}
+    scaling.put_scaling_policy(
+        **place,
+        PolicyName="load",
+        PolicyType="TargetTrackingScaling",
+        TargetTrackingScalingPolicyConfiguration=followed,
+    )
+    gone.client.delete_endpoint(EndpointName="gone")
+    listed = {"ServiceNamespace": "sagemaker"}
+    assert scaling.describe_scalable_targets(**listed)["ScalableTargets"] == []
+    assert scaling.describe_scaling_policies(**listed)["ScalingPolicies"] == []
+
+
 def test_variants_share_requests_by_weight(served: Served) -> None:
     served.update(served.config("both", "one", "two"), {})
     runtime = served.aws.client("sagemaker-runtime")

@@ -214,6 +214,12 @@ HOSTING: Final[Mapping[str, Rule]] = {
         "A DeploymentConfig needs the same variants in both configurations, got {old} and {new}.",
         f"{_GUIDE}/deployment-guardrails-exclusions.html; wording assumed",
     ),
+    "scaled variants stay": Rule(
+        _REFUSED,
+        'The variant(s) "{variants}" must be deregistered as scalable targets before they can be '
+        "removed or have their instance type updated.",
+        f"{_GUIDE}/endpoint-scaling-update.html; wording assumed",
+    ),
     "rolling instances": Rule(
         _REFUSED,
         "RollingUpdatePolicy is not supported for serverless variants.",

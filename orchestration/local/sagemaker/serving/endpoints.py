@@ -19,6 +19,7 @@ from orchestration.local.account.protocol import (
 from orchestration.local.sagemaker.checks.deployments import check_alarms, check_deployment
 from orchestration.local.sagemaker.checks.surroundings import check_tags
 from orchestration.local.sagemaker.rules import refusal
+from orchestration.local.sagemaker.serving import scaling
 from orchestration.local.sagemaker.serving.alarms import Alarms
 from orchestration.local.sagemaker.serving.asynchronous import start
 from orchestration.local.sagemaker.serving.deploying import Deployer, Rollout, retained
@@ -203,6 +204,7 @@ class Endpoints:
             if endpoint.status in _BUSY:
                 raise refusal("no deletion in progress", arn=endpoint.arn)
             endpoint.deleted = True
+            scaling.forget(self._account, endpoint.name)
             del self._endpoints[endpoint.name]
         endpoint.traffic.route()
         if endpoint.fleet:
@@ -228,6 +230,7 @@ class Endpoints:
         new = rollout.config["ProductionVariants"]
         if "ServerlessConfig" in new[0] and "ServerlessConfig" not in old[0]:
             raise refusal("no update to serverless", arn=endpoint.arn)
+        scaling.check_scaled(self._account, endpoint.name, old, new)
         names = [sorted(each["VariantName"] for each in variants) for variants in (old, new)]
         if rollout.deployment and names[0] != names[1]:
             raise refusal("variants stay", old=names[0], new=names[1])

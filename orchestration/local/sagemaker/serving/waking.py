@@ -7,12 +7,12 @@ Of scaling policies, step scaling alone is applied, and only where an alarm on
 
 from __future__ import annotations
 
-import sys
 import time
-from typing import Any, Final
+from typing import Final
 
 from orchestration.local.account.account import Account
-from orchestration.local.account.protocol import ACCOUNT_ID, Operation, ServiceError
+from orchestration.local.account.protocol import Operation, ServiceError
+from orchestration.local.sagemaker.serving import scaling
 from orchestration.local.sagemaker.serving.alarms import Alarms
 from orchestration.local.sagemaker.serving.endpoint import Endpoint
 
@@ -37,14 +37,11 @@ def _instances(endpoint: Endpoint) -> int:
 
 def _scale(account: Account, endpoint: Endpoint, action: str, resize: Operation) -> None:
     """Add the instances that a step scaling policy says, within its target's bounds."""
-    models = sys.modules.get("moto.applicationautoscaling.models")
-    backend: Any = None
-    if models is not None:
-        backend = models.applicationautoscaling_backends[ACCOUNT_ID][account.region]
-    for policy in [] if backend is None else backend.policies.values():
+    found = scaling.backend(account)
+    for policy in [] if found is None else found.policies.values():
         if policy.policy_arn != action or policy.step_scaling_policy_configuration is None:
             continue
-        target = backend.targets[policy.scalable_dimension][policy.resource_id]
+        target = found.targets[policy.scalable_dimension][policy.resource_id]
         [step, *_] = policy.step_scaling_policy_configuration["StepAdjustments"]
         count = min(_instances(endpoint) + step["ScalingAdjustment"], target.max_capacity)
         desired = {
