@@ -177,7 +177,8 @@ def _lacks(kind: str | None, known: Known) -> str:
 
 def _variants(config: Call) -> list[Mapping[str, Any]]:
     request: Any = config.operation.request
-    return list(request.get("ProductionVariants") or ())
+    kinds = ("ProductionVariants", "ShadowProductionVariants")
+    return [variant for kind in kinds for variant in request.get(kind) or ()]
 
 
 def _same(config: Call, name: Tree) -> bool:

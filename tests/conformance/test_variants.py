@@ -51,6 +51,68 @@ def test_a_kept_variant_that_the_endpoint_lacks_is_not_made_of_the_new_model(sho
     assert answers(shop, 4) == {"one": 3, "two": 1}
 
 
+def test_a_shadow_gets_copies_answers_nobody_and_is_promoted(shop: Shop) -> None:
+    shop.serve("one")
+    place = f"shadowed-{shop.on}"
+    copied: dict[str, Any] = {
+        "variant": "candidate",
+        "weight": 0.5,
+        "shadow": True,
+        "variants": {"main": {}},
+        "data_capture": {"uri": f"s3://models/{place}"},
+    }
+    report = shop.deploy("two", {"trial": [{"request": 1, "expected": {"name": "two"}}]}, **copied)
+    assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+    assert answers(shop, 10) == {"one": 10}
+    assert captured(shop, f"{place}/{shop.name}/main/", 10) == {"one": 10}
+    assert captured(shop, f"{place}/{shop.name}/candidate/", 5) == {"two": 5}
+    [shadow] = shop.describe()["ShadowProductionVariants"]
+    assert (shadow["VariantName"], shadow["CurrentWeight"]) == ("candidate", 0.5)
+    if shop.on != "direct":
+        return
+    assert alarmed(shop, "candidate", above=4) == ["ALARM"]
+    assert alarmed(shop, "candidate", above=5) == ["OK"]
+    again = shop.deploy("two", {}, **copied)
+    assert (again.outputs, count(again, "UpdateEndpoint")) == (report.outputs, 0)
+    promoted = shop.deploy("two", CANARY)
+    assert (promoted.state, promoted.cause) == ("succeeded", None)
+    assert answers(shop, 2) == {"two": 2}
+    assert "ShadowProductionVariants" not in shop.describe()
+
+
+def captured(shop: Shop, prefix: str, total: int) -> Counter[str]:
+    """Wait for a number of captured requests, and return what answered them."""
+    s3 = shop.aws.client("s3")
+
+    def listed() -> list[dict[str, Any]]:
+        found = s3.list_objects_v2(Bucket="models", Prefix=prefix)
+        return list(found.get("Contents", []))
+
+    wait(lambda: len(listed()) >= total)
+    lines = [s3.get_object(Bucket="models", Key=each["Key"])["Body"].read() for each in listed()]
+    outputs = [json.loads(line)["captureData"]["endpointOutput"]["data"] for line in lines]
+    return Counter(json.loads(output)["name"] for output in outputs)
+
+
+def alarmed(shop: Shop, variant: str, *, above: int) -> list[str]:
+    """Return the state of an alarm on the invocations of a variant."""
+    watch, name = shop.aws.client("cloudwatch"), f"{shop.name}-{variant}-{above}"
+    dimensions = {"EndpointName": shop.name, "VariantName": variant}
+    watch.put_metric_alarm(
+        AlarmName=name,
+        Namespace="AWS/SageMaker",
+        MetricName="Invocations",
+        Dimensions=[{"Name": key, "Value": value} for key, value in dimensions.items()],
+        Statistic="Sum",
+        Period=36_000,
+        EvaluationPeriods=1,
+        Threshold=above,
+        ComparisonOperator="GreaterThanThreshold",
+    )
+    listed = watch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
+    return [each["StateValue"] for each in listed]
+
+
 @pytest.mark.parametrize("shop", BACKENDS[:1], indirect=True)
 def test_the_others_keep_their_models_over_updates_and_rollbacks(shop: Shop) -> None:
     first = shop.deploy("one", {}, **AB)

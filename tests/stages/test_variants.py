@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from orchestration import Pipeline, join
+from orchestration.checks.requests import violations
 from orchestration.graph import Require, all_steps
 from orchestration.pricing import Assumptions, estimate
 from tests.stages.test_endpoint_updates import calls, deployment, problems
@@ -116,6 +117,65 @@ def test_what_does_not_go_with_several_variants_is_an_error(
     fields: dict[str, Any], field: str, message: str
 ) -> None:
     assert problems(**{**AB, **fields})[field].startswith(message)
+
+
+SHADOW: dict[str, Any] = {**AB, "variants": {"old": {}}, "shadow": True}
+
+
+def test_a_shadow_stands_beside_the_variant_that_answers() -> None:
+    request = config(**SHADOW, weight=0.2)
+    [old], [new] = (request[f"{kind}ProductionVariants"] for kind in ("", "Shadow"))
+    assert (old["VariantName"], old["InitialVariantWeight"]) == ("old", 1.0)
+    assert (new["VariantName"], new["InitialVariantWeight"]) == ("new", 0.2)
+    assert not list(deployment(**SHADOW, weight=0.2).check())
+    assert not violations("sagemaker", "CreateEndpointConfig", request)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message"),
+    [
+        ({"variants": {}, "variant": None}, "shadow", "there are no other variants; remove it"),
+        ({"variants": {"a": {}, "b": {}}}, "variants", "SageMaker makes a shadow of an endpoint's"),
+        (
+            {"weight": 2.0},
+            "weight",
+            "a shadow gets at most all requests of old: expected at most 1",
+        ),
+        ({"smoke_test": {"request": 1}}, "smoke_test", "a shadow answers nobody; use update.trial"),
+        ({"autoscaling": {"max_instances": 2}}, "autoscaling", "a shadow is not scaled; remove it"),
+        ({"postprocessing": [{"image": "i"}]}, "postprocessing", "SageMaker makes shadows of one"),
+        (
+            {"instance_type": "ml.inf1.xlarge"},
+            "instance_type",
+            "SageMaker makes no shadows on Inf1",
+        ),
+        ({"asynchronous": {"output_uri": "s3://b/o"}}, "variants", "requests that wait name no"),
+        (
+            {"update": {"traffic": "canary", "percent": 25}},
+            "update.traffic",
+            "a shadow gets copies, and no traffic moves to it; remove it",
+        ),
+        ({"update": {"alarms": {"named": ["orders"]}}}, "update.alarms", "a shadow gets copies"),
+        (
+            {"update": {"trial": {"cases": [{"request": 1}], "after": True}}},
+            "update.trial.after",
+            "a shadow answers nobody; the cases are asked before",
+        ),
+    ],
+)
+def test_what_does_not_go_with_a_shadow_is_an_error(
+    fields: dict[str, Any], field: str, message: str
+) -> None:
+    assert problems(**{**SHADOW, **fields})[field].startswith(message)
+
+
+def test_a_shadow_costs_beside_what_answers() -> None:
+    made = Pipeline(
+        name="p", workspace="s3://b", region="us-east-1", stages=[deployment(**SHADOW)]
+    ).lower()
+    found = estimate(made, Assumptions(), region="us-east-1", parameters={})
+    lines = [each.what for each in found.lines if "endpoint" in each.what]
+    assert lines == ["endpoint, 4 x ml.m5.large"] * 2
 
 
 def test_each_variant_costs_and_the_scaled_one_has_a_range() -> None:

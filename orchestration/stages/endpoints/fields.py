@@ -82,8 +82,8 @@ class DeploymentFields(SequenceFields):
     download_timeout_s: int | None = Field(default=None, ge=60, le=3600, strict=True)
     """Seconds in which the model's files must have come from S3."""
     routing: Literal["random", "least_outstanding_requests"] | None = None
-    """How requests are dealt to the instances: at random (SageMaker's default), or each to the one
-    that has the fewest under way."""
+    """The instance that gets a request: one at random (SageMaker's default), or the one that has the
+    fewest under way."""
     serverless: Serverless | None = None
     """A model without machines of its own, in their place."""
     asynchronous: Asynchronous | None = None
@@ -105,6 +105,9 @@ class DeploymentFields(SequenceFields):
     variants: dict[VariantName, OtherVariant] = Field(default={}, max_length=MOST - 1)
     """Further variants, by their names: ``{champion: {weight: 9}}`` keeps what the endpoint serves
     there, for 9 of 10 requests beside a ``weight`` of 1."""
+    shadow: bool = Field(default=False, strict=True)
+    """With one of ``variants``: the new model answers nobody. It gets copies of that variant's
+    requests: with a ``weight`` of 0.2 beside 1, of one in five."""
     poll_interval_s: Seconds = 30
     """Seconds between two questions about the endpoint's status."""
     vpc: Vpc | None = None

@@ -153,7 +153,7 @@ class Made:
         }
         request: dict[str, Any] = {
             "EndpointConfigName": name,
-            "ProductionVariants": [*sharing.others(stage), variant],
+            **sharing.placed(stage, variant),
             **stage.volume_key,
             "Tags": self.context.tag_list(stage.name),
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from orchestration.errors import Problem
 from orchestration.expressions import Result
@@ -11,12 +11,19 @@ from orchestration.stages.endpoints.fields import DeploymentFields
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.values import Text
 
+_NOT_OF_A_SHADOW: Final = {
+    "autoscaling": "a shadow is not scaled; remove it",
+    "smoke_test": "a shadow answers nobody; use update.trial",
+    "preprocessing": "SageMaker makes shadows of one container only; remove it",
+    "postprocessing": "SageMaker makes shadows of one container only; remove it",
+}
+
 
 def problems(stage: DeploymentFields) -> Iterator[Problem]:
     """Yield what is missing beside variants, or does not go with them."""
     if not stage.variants:
-        for field in ("variant", "weight"):
-            if getattr(stage, field) is not None:
+        for field in ("variant", "weight", "shadow"):
+            if getattr(stage, field) is not None and getattr(stage, field) is not False:
                 yield Problem(field, "there are no other variants; remove it, or give variants")
         return
     if stage.variant is None:
@@ -25,6 +32,7 @@ def problems(stage: DeploymentFields) -> Iterator[Problem]:
         yield Problem("variant", f"{stage.variant} is one of the other variants; choose another")
     if not any((own_weight(stage), *(each.weight for each in stage.variants.values()))):
         yield Problem("weight", "all variants have a weight of 0: none would get a request")
+    yield from _shadowed(stage)
     if stage.asynchronous is not None:
         yield Problem("variants", "requests that wait name no variant; remove it")
     if stage.update is None:
@@ -58,6 +66,49 @@ def _updated(update: EndpointUpdate) -> Iterator[Problem]:
         yield Problem("update.traffic", message)
     if update.keep is not None:
         yield Problem("update.keep", "another variant may serve one of the old models; remove it")
+
+
+def _shadowed(stage: DeploymentFields) -> Iterator[Problem]:
+    """Yield what SageMaker refuses beside a shadow, and what would ask one that answers nobody.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/shadow-tests-exclusions.html
+    """
+    if not stage.shadow:
+        return
+    for name in _NOT_OF_A_SHADOW:
+        if getattr(stage, name):
+            yield Problem(name, _NOT_OF_A_SHADOW[name])
+    if len(stage.variants) > 1:
+        yield Problem(
+            "variants", "SageMaker makes a shadow of an endpoint's only variant; give one"
+        )
+    for name, other in list(stage.variants.items())[:1]:
+        if own_weight(stage) > other.weight:
+            message = f"a shadow gets at most all requests of {name}: expected at most"
+            yield Problem("weight", f"{message} {other.weight:g}, got {own_weight(stage):g}")
+    kinds = [stage.instance_type, *(each.instance_type for each in stage.variants.values())]
+    if any(isinstance(kind, str) and kind.startswith("ml.inf1.") for kind in kinds):
+        yield Problem("instance_type", "SageMaker makes no shadows on Inf1 instances; change it")
+    if stage.update is not None:
+        yield from _moved(stage.update)
+
+
+def _moved(update: EndpointUpdate) -> Iterator[Problem]:
+    """Yield what an update would move to a shadow, or ask it."""
+    for field in ("traffic", "alarms", "termination_wait_s"):
+        if getattr(update, field) != EndpointUpdate.model_fields[field].default:
+            message = "a shadow gets copies, and no traffic moves to it; remove it"
+            yield Problem(f"update.{field}", message)
+    if update.trial is not None and update.trial.after:
+        message = "a shadow answers nobody; the cases are asked before"
+        yield Problem("update.trial.after", message)
+
+
+def placed(stage: DeploymentFields, own: dict[str, Any]) -> dict[str, Any]:
+    """Return the variants of the configuration, with that of the new model."""
+    if stage.shadow:
+        return {"ProductionVariants": others(stage), "ShadowProductionVariants": [own]}
+    return {"ProductionVariants": [*others(stage), own]}
 
 
 def own_weight(stage: DeploymentFields) -> float:

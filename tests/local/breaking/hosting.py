@@ -209,6 +209,21 @@ def _scaled(**changes: Any) -> Callable[[EmbeddedAws], Any]:
     return retype
 
 
+def _shadowed(*shadows: str, **more: Any) -> Callable[[EmbeddedAws], Any]:
+    """Configure shadows, by their names, of a variant that may have several containers."""
+
+    def shadow(aws: EmbeddedAws) -> None:
+        containers = more.pop("containers", 1)
+        model_name = in_sequence(aws, *[{}] * containers)
+        aws.client("sagemaker").create_endpoint_config(
+            EndpointConfigName=f"breaking-{next(_numbers)}",
+            ProductionVariants=[variant(aws, ModelName=model_name, **more)],
+            ShadowProductionVariants=[variant(aws, VariantName=name) for name in shadows],
+        )
+
+    return shadow
+
+
 def _two(aws: EmbeddedAws) -> list[dict[str, Any]]:
     return [variant(aws, VariantName=name, InitialInstanceCount=2) for name in ("a", "b")]
 
@@ -253,6 +268,8 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
         EndpointConfigName=configuration(aws, *_two(aws)),
         DeploymentConfig=rolling(),
     ),
+    "one shadow": _shadowed("one", "two"),
+    "what has a shadow": _shadowed("one", **serverless()),
     "variants to invoke": _unknown_variant,
     "endpoints once": _twice_created,
     "endpoints exist": lambda aws: update(aws, "no-such-endpoint"),
@@ -301,6 +318,8 @@ ALSO: dict[str, tuple[str, Callable[[EmbeddedAws], Any]]] = {
         _deployed(traffic("CANARY", CanarySize=part(10))),
     ),
     "a scaled variant that is removed": ("scaled variants stay", _scaled(VariantName="other")),
+    "a shadow on Inf1": ("what has a shadow", _shadowed("one", InstanceType="ml.inf1.xlarge")),
+    "a shadow of containers": ("what has a shadow", _shadowed("one", containers=2)),
     "a canary of one instance of one": (
         "half a canary",
         _deployed(traffic("CANARY", CanarySize={"Type": "INSTANCE_COUNT", "Value": 1})),

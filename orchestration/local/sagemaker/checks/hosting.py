@@ -61,15 +61,27 @@ def model_reader(account: Account, request: JsonObject) -> Caller:
 
 def check_variants(request: JsonObject) -> None:
     """Refuse production variants that break a rule of SageMaker, and what is not simulated."""
-    variants = request["ProductionVariants"]
+    variants = all_variants(request)
     for name in repeated(variant["VariantName"] for variant in variants):
         raise refusal("variants once", variant=name)
-    not_simulated(_not_simulated(request, variants))
+    not_simulated(_not_simulated(variants))
+    _check_shadow(request)
     for variant in variants:
         if "ServerlessConfig" in variant:
             _check_serverless(variant)
         else:
             _check_instances(variant)
+
+
+def all_variants(config: JsonObject) -> list[JsonObject]:
+    """Return the variants of a configuration: those that answer, and behind them their shadows."""
+    return [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
+
+
+def check_shadowed_model(variant: JsonObject, model: JsonObject) -> None:
+    """Refuse several containers in a variant that has a shadow, or is one."""
+    if len(containers(model)) > 1:
+        raise refusal("what has a shadow", variant=variant["VariantName"])
 
 
 def check_served_model(variant: JsonObject, model: JsonObject) -> None:
@@ -114,9 +126,20 @@ def _check_there(account: Account, request: JsonObject, data: Location, *, is_pr
         raise refusal("model data exists", uri=data)
 
 
-def _not_simulated(request: JsonObject, variants: list[JsonObject]) -> Iterator[str]:
-    if request.get("ShadowProductionVariants"):
-        yield "ShadowProductionVariants"
+def _check_shadow(request: JsonObject) -> None:
+    """Refuse a shadow beside others, or of what SageMaker makes no copies of requests for."""
+    shadows = request.get("ShadowProductionVariants", [])
+    if not shadows:
+        return
+    if len(all_variants(request)) > len(("one that answers", "its shadow")):
+        raise refusal("one shadow")
+    for variant in all_variants(request):
+        is_inf1 = variant.get("InstanceType", "").startswith("ml.inf1.")
+        if is_inf1 or "ServerlessConfig" in variant or "AsyncInferenceConfig" in request:
+            raise refusal("what has a shadow", variant=variant["VariantName"])
+
+
+def _not_simulated(variants: list[JsonObject]) -> Iterator[str]:
     if any("ModelName" not in variant for variant in variants):
         yield "a production variant without a ModelName"
     if any(variant.get("InstancePools") for variant in variants):

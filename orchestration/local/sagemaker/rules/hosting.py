@@ -109,6 +109,18 @@ HOSTING: Final[Mapping[str, Rule]] = {
         "A RollingUpdatePolicy does not support endpoints with several variants.",
         f"{_GUIDE}/deployment-guardrails-exclusions.html; wording assumed",
     ),
+    "one shadow": Rule(
+        _REFUSED,
+        "With ShadowProductionVariants, one variant of ProductionVariants and one of "
+        "ShadowProductionVariants may be specified.",
+        "model: CreateEndpointConfigInput.ShadowProductionVariants; wording assumed",
+    ),
+    "what has a shadow": Rule(
+        _REFUSED,
+        "Variant {variant}: shadow variants are not supported with serverless or asynchronous "
+        "inference, several containers, or Inf1 instances.",
+        f"{_GUIDE}/shadow-tests-exclusions.html; wording assumed",
+    ),
     "variants to invoke": Rule(
         _REFUSED,
         "Variant {variant} of endpoint {name} was not found.",

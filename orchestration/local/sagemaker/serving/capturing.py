@@ -9,6 +9,7 @@ import base64
 import json
 import threading
 import uuid
+from collections import Counter
 from typing import Any, Final
 
 from orchestration.local.account import storage
@@ -22,7 +23,7 @@ class Capture:
     """The captured requests of one endpoint; each is an object, where SageMaker gathers several."""
 
     def __init__(self) -> None:
-        self._credit = 0
+        self._credits: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def write(
@@ -36,7 +37,7 @@ class Capture:
 
         `place` are the names of the endpoint and of the variant.
         """
-        if not config or not config.get("EnableCapture", True) or not self._turn(config):
+        if not config or not config.get("EnableCapture", True) or not self._turn(config, place[1]):
             return
         headers = {name.lower(): value for name, value in answer.headers}
         contents = {
@@ -63,11 +64,11 @@ class Capture:
         text = json.dumps(line, separators=(",", ":")) + "\n"
         storage.write(storage.Location.parse(f"{prefix}/{key}"), text.encode())
 
-    def _turn(self, config: JsonObject) -> bool:
+    def _turn(self, config: JsonObject, variant: str) -> bool:
         """Return whether it is the next request's turn: evenly, where SageMaker draws lots."""
         with self._lock:
-            self._credit += int(config["InitialSamplingPercentage"])
-            due, self._credit = divmod(self._credit, 100)
+            credit = self._credits[variant] + int(config["InitialSamplingPercentage"])
+            due, self._credits[variant] = divmod(credit, 100)
         return due > 0
 
 

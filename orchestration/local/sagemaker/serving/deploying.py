@@ -11,6 +11,7 @@ from pathlib import Path
 
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, ServiceError
+from orchestration.local.sagemaker.checks.hosting import all_variants
 from orchestration.local.sagemaker.serving.alarms import Alarms
 from orchestration.local.sagemaker.serving.endpoint import Endpoint
 from orchestration.local.sagemaker.serving.model_host import PRIMARY, ModelHost, ModelHostFailed
@@ -114,7 +115,7 @@ class Deployer:
 
     def _started(self, endpoint: Endpoint, rollout: Rollout) -> Fleet:
         members: list[Member] = []
-        for variant in rollout.config["ProductionVariants"]:
+        for variant in all_variants(rollout.config):
             directory = self._directory(endpoint)
             # A host is told of its model, and what the variant says of its start.
             model = {**rollout.models[variant["VariantName"]], **variant}
@@ -125,7 +126,12 @@ class Deployer:
                     member.host.stop()
                 raise
             members.append(_member(variant, host, endpoint.fleet, rollout.retained))
-        return Fleet(rollout.config["EndpointConfigName"], tuple(members))
+        answering = len(rollout.config["ProductionVariants"])
+        return Fleet(
+            rollout.config["EndpointConfigName"],
+            tuple(members[:answering]),
+            tuple(members[answering:]),
+        )
 
     def _directory(self, endpoint: Endpoint) -> Path:
         name = f"{endpoint.name}-{next(self._numbers)}"
@@ -135,7 +141,7 @@ class Deployer:
         endpoint.traffic.drain(fleet)
         endpoint.last_log += fleet.logs()
         fleet.stop()
-        for member in fleet.members:
+        for member in fleet.all_members:
             shutil.rmtree(member.host.directory, ignore_errors=True)
 
     def _fail(self, endpoint: Endpoint, reason: str) -> None:
@@ -153,7 +159,7 @@ def _member(
         count=variant.get("InitialInstanceCount", 1),
         weight=variant.get("InitialVariantWeight", 1.0),
     )
-    for earlier in serving.members if serving else ():
+    for earlier in serving.all_members if serving else ():
         if earlier.name == member.name:
             member.count = earlier.count if _RETAINED[0] in kept else member.count
             member.weight = earlier.weight if _RETAINED[1] in kept else member.weight

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
+from typing import Any, Final
 
 from orchestration.local.account.protocol import JsonObject, now
 from orchestration.local.sagemaker.responses import response_members
 from orchestration.local.sagemaker.serving.capturing import Capture
 from orchestration.local.sagemaker.serving.requests import Requests
 from orchestration.local.sagemaker.serving.traffic import Fleet, Member, Traffic
+
+_KINDS: Final = ("ProductionVariants", "ShadowProductionVariants")
 
 
 class Endpoint:
@@ -38,14 +40,17 @@ class Endpoint:
         self.modified = now()
         self.pending = {
             "EndpointConfigName": config["EndpointConfigName"],
-            "ProductionVariants": [_pending(each) for each in config["ProductionVariants"]],
+            **{
+                kind: [_pending(each) for each in config[kind]] for kind in _KINDS if kind in config
+            },
             "StartTime": self.modified,
         }
 
     def stage(self, stage: str) -> None:
         """Note the stage that a deployment is in: ``Creating``, ``Baking``, ``Deleting``."""
         started: datetime.datetime = now()
-        for variant in [] if self.pending is None else self.pending["ProductionVariants"]:
+        pending = self.pending or {}
+        for variant in [each for kind in _KINDS for each in pending.get(kind, [])]:
             variant["VariantStatus"] = [{"Status": stage, "StartTime": started}]
 
     def settle(self, status: str, failure_reason: str | None = None) -> None:
@@ -70,9 +75,8 @@ class Endpoint:
             "FailureReason": self.failure_reason,
             "CreationTime": self.created,
             "LastModifiedTime": self.modified,
-            "ProductionVariants": [_serving(each) for each in self.fleet.members]
-            if self.fleet
-            else None,
+            "ProductionVariants": _serving(self.fleet.members if self.fleet else ()),
+            "ShadowProductionVariants": _serving(self.fleet.shadows if self.fleet else ()),
             "PendingDeploymentSummary": self.pending,
             "LastDeploymentConfig": self.last_deployment,
         }
@@ -82,14 +86,18 @@ class Endpoint:
         }
 
 
-def _serving(member: Member) -> dict[str, Any]:
-    return {
-        "VariantName": member.name,
-        "CurrentInstanceCount": member.count,
-        "DesiredInstanceCount": member.count,
-        "CurrentWeight": member.weight,
-        "DesiredWeight": member.weight,
-    }
+def _serving(members: tuple[Member, ...]) -> list[dict[str, Any]] | None:
+    described = [
+        {
+            "VariantName": member.name,
+            "CurrentInstanceCount": member.count,
+            "DesiredInstanceCount": member.count,
+            "CurrentWeight": member.weight,
+            "DesiredWeight": member.weight,
+        }
+        for member in members
+    ]
+    return described or None
 
 
 def _pending(variant: JsonObject) -> dict[str, Any]:

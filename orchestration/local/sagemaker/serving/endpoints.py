@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +16,7 @@ from orchestration.local.account.protocol import (
     ServiceError,
 )
 from orchestration.local.sagemaker.checks.deployments import check_alarms, check_deployment
+from orchestration.local.sagemaker.checks.hosting import all_variants
 from orchestration.local.sagemaker.checks.surroundings import check_tags
 from orchestration.local.sagemaker.rules import refusal
 from orchestration.local.sagemaker.serving import scaling
@@ -27,6 +27,7 @@ from orchestration.local.sagemaker.serving.endpoint import Endpoint
 from orchestration.local.sagemaker.serving.model_host import ModelHost
 from orchestration.local.sagemaker.serving.models import EndpointConfigs, Models
 from orchestration.local.sagemaker.serving.requests import Requests
+from orchestration.local.sagemaker.serving.shadowing import answered, copy
 from orchestration.local.sagemaker.serving.waking import started
 from orchestration.local.sagemaker.tags import Tags
 
@@ -98,14 +99,14 @@ class Endpoints:
         endpoint = self._serving(str(request["EndpointName"]))
         config = self._configs.find(endpoint.config_name)
 
-        def answered(content: bytes) -> Answer:
+        def reply(content: bytes) -> Answer:
             started(self._account, endpoint, self._alarms, self._resize)
             try:
                 return self._answered(endpoint, content, headers)
             except ServiceError as error:
                 return Answer(error.status, str(error).encode())
 
-        return start(self._account, config, {**request, "Body": body}, answered)
+        return start(self._account, config, {**request, "Body": body}, reply)
 
     def _serving(self, name: str) -> Endpoint:
         endpoint = self._endpoints.get(name)
@@ -123,10 +124,9 @@ class Endpoints:
             fleet, member = served
             if variant not in (None, member.name):
                 raise refusal("variants to invoke", variant=variant, name=name)
-            began = time.monotonic()
-            answer = member.host.invoke(body, headers)
-            latency_s = time.monotonic() - began
-            endpoint.requests.add(fleet.config_name, member.name, answer.status, latency_s)
+            captures = self._configs.find(fleet.config_name).get("DataCaptureConfig")
+            copy(endpoint, fleet, body, headers, captures)
+            answer = answered(endpoint, fleet, member, body, headers)
         if answer.status >= 400:
             text = answer.body.decode(errors="replace")
             whose = "client" if answer.status < 500 else "server"
@@ -139,7 +139,6 @@ class Endpoints:
                 OriginalStatusCode=answer.status,
                 OriginalMessage=text,
             )
-        captures = self._configs.find(fleet.config_name).get("DataCaptureConfig")
         kind = headers.get("Content-Type", "application/octet-stream")
         endpoint.capture.write(captures, (name, member.name), (body, kind), answer)
         invoked = ("x-Amzn-Invoked-Production-Variant", member.name)
@@ -191,7 +190,7 @@ class Endpoints:
             if endpoint.status in _BUSY or endpoint.fleet is None:
                 raise refusal("no update in progress", arn=endpoint.arn)
             for desired in request["DesiredWeightsAndCapacities"]:
-                for member in endpoint.fleet.members:
+                for member in endpoint.fleet.all_members:
                     if member.name == desired["VariantName"]:
                         member.weight = desired.get("DesiredWeight", member.weight)
                         member.count = desired.get("DesiredInstanceCount", member.count)
@@ -221,7 +220,10 @@ class Endpoints:
         for variant in variants:
             check_deployment(deployment, variant)
         check_alarms(deployment, self._alarms.missing)
-        models = {each["VariantName"]: self._models.hosted(each["ModelName"]) for each in variants}
+        models = {
+            each["VariantName"]: self._models.hosted(each["ModelName"])
+            for each in all_variants(config)
+        }
         return Rollout(config, models, deployment, retained(request))
 
     def _check_update(self, endpoint: Endpoint, rollout: Rollout) -> None:

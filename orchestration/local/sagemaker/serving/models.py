@@ -7,8 +7,10 @@ from typing import Protocol
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, Operation, now
 from orchestration.local.sagemaker.checks.hosting import (
+    all_variants,
     check_model,
     check_served_model,
+    check_shadowed_model,
     check_variants,
 )
 from orchestration.local.sagemaker.checks.surroundings import check_tags, not_simulated
@@ -166,5 +168,8 @@ class EndpointConfigs(Resources):
     def check(self, request: JsonObject) -> None:
         """Check that the model exists; refuse what is not simulated."""
         check_variants(request)
-        for variant in request["ProductionVariants"]:
-            check_served_model(variant, self._models.hosted(variant["ModelName"]))
+        for variant in all_variants(request):
+            model = self._models.hosted(variant["ModelName"])
+            check_served_model(variant, model)
+            if "ShadowProductionVariants" in request:
+                check_shadowed_model(variant, model)

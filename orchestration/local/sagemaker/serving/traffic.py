@@ -52,23 +52,34 @@ class Fleet:
 
     config_name: str
     members: tuple[Member, ...]
+    shadows: tuple[Member, ...] = ()
+    """Variants that get copies of requests, and answer nobody."""
     shares: Shares[Member] = field(init=False)
+    copies: Shares[Member | None] = field(init=False)
 
     def __post_init__(self) -> None:
         self.weigh()
 
+    @property
+    def all_members(self) -> tuple[Member, ...]:
+        """The variants that answer, and their shadows."""
+        return (*self.members, *self.shadows)
+
     def weigh(self) -> None:
-        """Share the requests by the variants' weights."""
+        """Share the requests, and their copies, by the variants' weights."""
         self.shares = Shares([(member, member.weight) for member in self.members])
+        copied = [(shadow, shadow.weight) for shadow in self.shadows]
+        rest = sum(each.weight for each in self.members) - sum(weight for _, weight in copied)
+        self.copies = Shares([*copied, (None, max(0.0, rest))])
 
     def stop(self) -> None:
         """Stop the processes."""
-        for member in self.members:
+        for member in self.all_members:
             member.host.stop()
 
     def logs(self) -> str:
         """Return the logs of the processes so far."""
-        return "".join(member.host.logs() for member in self.members)
+        return "".join(member.host.logs() for member in self.all_members)
 
 
 class Traffic:
@@ -95,9 +106,21 @@ class Traffic:
         try:
             yield served
         finally:
-            with self._changed:
-                self._pending[fleet] -= 1
-                self._changed.notify_all()
+            self.release(fleet)
+
+    def shadow(self, fleet: Fleet) -> Member | None:
+        """Return the shadow whose turn it is to get a copy; `release` the fleet when it has it."""
+        with self._changed:
+            shadow = fleet.copies.turn()
+            if shadow is not None:
+                self._pending[fleet] += 1
+            return shadow
+
+    def release(self, fleet: Fleet) -> None:
+        """Note that a fleet has answered a request."""
+        with self._changed:
+            self._pending[fleet] -= 1
+            self._changed.notify_all()
 
     def _next(self, variant: str | None) -> tuple[Fleet, Member] | None:
         with self._changed:
