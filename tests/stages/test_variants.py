@@ -174,8 +174,9 @@ def test_a_shadow_costs_beside_what_answers() -> None:
         name="p", workspace="s3://b", region="us-east-1", stages=[deployment(**SHADOW)]
     ).lower()
     found = estimate(made, Assumptions(), region="us-east-1", parameters={})
-    lines = [each.what for each in found.lines if "endpoint" in each.what]
-    assert lines == ["endpoint, 4 x ml.m5.large"] * 2
+    [line] = [each for each in found.lines if "endpoint" in each.what]
+    # Four machines of each, over a month of 730 hours.
+    assert (line.what, line.expected) == ("endpoint, 4 x ml.m5.large", 2 * 4 * 730)
 
 
 def test_each_variant_costs_and_the_scaled_one_has_a_range() -> None:

@@ -82,8 +82,8 @@ class DeploymentFields(SequenceFields):
     download_timeout_s: int | None = Field(default=None, ge=60, le=3600, strict=True)
     """Seconds in which the model's files must have come from S3."""
     routing: Literal["random", "least_outstanding_requests"] | None = None
-    """The instance that gets a request: one at random (SageMaker's default), or the one that has the
-    fewest under way."""
+    """The instance that a request goes to: one at random (SageMaker's default), or the one that has
+    the fewest under way."""
     serverless: Serverless | None = None
     """A model without machines of its own, in their place."""
     asynchronous: Asynchronous | None = None
