@@ -21,6 +21,13 @@ def with_origin(comment: str, origin: Sequence[Mapping[str, Any]]) -> str:
     return _BETWEEN.join([comment, *(dumped(each).strip() for each in origin)])
 
 
+def bare(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a definition without the files that it carries, which its executions never read."""
+    if "Comment" not in definition:
+        return dict(definition)
+    return {**definition, "Comment": parts(definition)[0]}
+
+
 def parts(definition: Mapping[str, Any]) -> list[str]:
     """Return the comment of a definition, and the texts of the files that follow it."""
     comment = definition.get("Comment", "")

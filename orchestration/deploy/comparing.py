@@ -45,9 +45,11 @@ def difference(desired: Desired, current: Current, *, adopt: bool = False) -> tu
 
 
 def _published(desired: Desired, current: Current) -> bool:
-    """Return whether the state machine becomes another version."""
-    machine = _tagged(current.machine, desired.machine)
-    return any(change.aspects != ("tags",) for change in machine)
+    """Return whether the state machine becomes another version; for a carried file it does not."""
+    now = current.machine
+    if now is None:
+        return True
+    return replace(now, **_unasked(desired.machine)).executed() != desired.machine.executed()
 
 
 def _copying(desired: Desired, current: Current) -> tuple[tuple[Role | None, Role | None], ...]:

@@ -109,7 +109,6 @@ def machine_of(response: Mapping[str, Any]) -> StateMachine:
         role_arn=response["roleArn"],
         logging=Logging.of(response.get("loggingConfiguration", {})),
         tracing=response.get("tracingConfiguration", {}).get("enabled", False),
-        revision=response.get("revisionId"),
     )
 
 
@@ -151,7 +150,7 @@ def _route(client: Any, found: Mapping[str, Any], machine: StateMachine) -> Rout
     return Route(
         weight=found["weight"],
         version=int(arn.rpartition(":")[2]),
-        newest=version.get("revisionId") == machine.revision,
+        newest=machine_of(version).executed() == machine.executed(),
         definition=json.loads(version["definition"]),
     )
 

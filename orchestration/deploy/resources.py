@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from difflib import unified_diff
 from typing import Any, Literal, TypeAlias
 
+from orchestration.backends.origins import bare
 from orchestration.deploy.account import OWNER
 from orchestration.deploy.aliases.model import Alias
 from orchestration.deploy.monitoring.alarms import Alarm
@@ -51,8 +52,6 @@ class StateMachine:
     """``None``: left as someone set it."""
     tracing: bool | None = None
     """``None``: left as someone set it."""
-    revision: str | None = field(default=None, compare=False)
-    """The revision that AWS tells, if any: of the first, none."""
 
     def aspects(self) -> dict[str, Any]:
         """Return its parts for comparing and showing."""
@@ -65,6 +64,11 @@ class StateMachine:
             **tracing,
             "tags": dict(self.tags),
         }
+
+    def executed(self) -> dict[str, Any]:
+        """Return the parts that a version holds, without the files that its definition carries."""
+        parts = {**self.aspects(), "definition": bare(self.definition)}
+        return {name: part for name, part in parts.items() if name != "tags"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,12 +150,14 @@ def _last(states: Any, machine_arn: str, numbers: Sequence[int]) -> int:
 
     newest = described(numbers[0])
     now = states.describe_state_machine(stateMachineArn=machine_arn)
-    if replace(machine_of(newest), arn=machine_arn) != machine_of(now):
+    executed = machine_of(now).executed()
+    if machine_of(newest).executed() != executed:
         return numbers[0]  # Someone has changed it since.
     last = _original(newest, numbers[0], numbers)
     for number in numbers:
-        if number < last:
-            return _original(described(number), number, numbers)
+        # One that differs in the carried file alone was published before a deployment.
+        if number < last and machine_of(version := described(number)).executed() != executed:
+            return _original(version, number, numbers)
     name = machine_arn.rpartition(":")[2]
     raise DeployError(f"version {last} is the oldest of {name} that is kept")
 

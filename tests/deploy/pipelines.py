@@ -127,3 +127,15 @@ def copying(**fields: Any) -> Pipeline:
         "stages": (DataStaging(name="staging", source=parameter("data")),),
     }
     return Pipeline(**{**given, **fields})
+
+
+def copying_file(directory: Path, cron: str, description: str = "First.", more: str = "") -> Path:
+    """The same as a file, which its definition carries: a change of the schedule changes that."""
+    path = directory / "copying.yaml"
+    path.write_text(
+        f"name: copying\ndescription: {description}\nparameters: {{bucket: {{}}, data: {{}}}}\n"
+        'workspace: {join: ["s3://", {parameter: bucket}, /copying]}\n'
+        f'schedule: {{cron: "{cron}"}}\n{more}'
+        "stages: {staging: {kind: data_staging, source: {parameter: data}}}\n"
+    )
+    return path

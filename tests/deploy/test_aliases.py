@@ -24,6 +24,7 @@ from orchestration.deploy import (
 from orchestration.deploy.aliases.model import ALIAS
 from orchestration.deploy.executions import start, stop
 from orchestration.errors import DeployError, PipelineError, StartError
+from orchestration.importing import Imported, from_data
 from orchestration.local import EmbeddedAws
 from tests.deploy import pipelines
 from tests.deploy.pipelines import ACCOUNT, SLEEPING
@@ -266,6 +267,39 @@ def test_a_trial_ends_with_the_version_before_or_with_the_next_one(aws: Embedded
     deploy(aws, "Third.", None)
     with pytest.raises(DeployError, match="no alias starts runs of copying"):
         promotion("copying", session=aws)
+
+
+def test_another_schedule_alone_makes_no_version_and_no_trial(
+    aws: EmbeddedAws, tmp_path: Path
+) -> None:
+    """The definition carries the pipeline's file, which no execution reads."""
+
+    def deployed(cron: str, description: str) -> list[str]:
+        more = "step_functions: {alias: {name: live, canary: {percent: 10, minutes: 30}}}\n"
+        made = Pipeline.load(pipelines.copying_file(tmp_path, cron, description, more))
+        given = {**PARAMETERS, "data": "s3://incoming/set"}
+        done = step_functions(made, session=aws, parameters=given, sleep=lambda _: None)
+        assert carried(aws).description["schedule"] == {"cron": cron}
+        return summaries(done)
+
+    deployed("30 6 * * *", "First.")
+    other = ["update state machine copying: definition", "update schedule copying: expression"]
+    assert deployed("30 7 * * *", "First.") == other
+    assert (routes(aws), deployed("30 7 * * *", "First.")) == ({"live": {1: 100}}, [])
+    # What was there before the next version is kept as it was, the file aside the same.
+    deployed("30 7 * * *", "Second.")
+    assert routes(aws) == {"live": {1: 90, 3: 10}}
+    assert deployed("30 8 * * *", "Second.") == other
+    assert routes(aws) == {"live": {1: 90, 3: 10}}
+    # What is tried again is what the version before does, yet not what gets the other runs.
+    deployed("30 8 * * *", "First.")
+    assert routes(aws) == {"live": {1: 90, 5: 10}}
+
+
+def carried(aws: EmbeddedAws) -> Imported:
+    """The pipeline that the state machine carries."""
+    found = aws.client("stepfunctions").describe_state_machine(stateMachineArn=MACHINE)
+    return from_data(json.loads(found["definition"]))
 
 
 def test_an_alarm_is_in_the_way_of_a_promotion(aws: EmbeddedAws) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from orchestration import Pipeline
-from orchestration.deploy import rollback, step_functions
+from orchestration.deploy import destruction, rollback, step_functions
 from orchestration.deploy.applying.versions import KEPT
 from orchestration.errors import DeployError
 from orchestration.local import EmbeddedAws, Fault
@@ -93,6 +94,25 @@ def test_the_next_deployment_brings_what_the_pipeline_says(aws: EmbeddedAws) -> 
         "update state machine copying: definition"
     ]
     assert comment(aws) == "Second."
+
+
+def test_a_change_of_the_carried_file_alone_is_nothing_to_go_back_from(
+    aws: EmbeddedAws, tmp_path: Path
+) -> None:
+    for cron, description in (
+        ("0 6 * * *", "First."),
+        ("0 6 * * *", "Second."),
+        ("0 7 * * *", "Second."),
+    ):
+        made = Pipeline.load(pipelines.copying_file(tmp_path, cron, description))
+        step_functions(made, session=aws, parameters=PARAMETERS, sleep=lambda _: None)
+    assert numbers(aws) == [2, 1]
+    assert rollback("copying", session=aws).version == 1
+    made = Pipeline.load(pipelines.copying_file(tmp_path, "0 7 * * *", "Third."))
+    step_functions(made, session=aws, parameters=PARAMETERS, sleep=lambda _: None)
+    assert [back(aws), back(aws)] == [3, 1]
+    assert comment(aws).startswith("First.")
+    destruction("copying", session=aws).apply(sleep=lambda _: None)
 
 
 def test_what_was_there_before_the_first_version_is_kept(aws: EmbeddedAws) -> None:

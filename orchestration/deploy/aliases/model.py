@@ -35,7 +35,7 @@ class Route:
     version: int | None = None
     """``None``: the state machine as the deployment leaves it, which becomes a version."""
     newest: bool = False
-    """True if it is what the state machine itself is now."""
+    """True if it does what the state machine itself does now."""
     definition: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The definition of a version that was read."""
 

@@ -42,7 +42,7 @@ def _routes(wanted: Alias, there: Alias | None, *, published: bool) -> tuple[Rou
     everything = (Route(weight=100),)
     if there is None:
         return everything
-    tried = not published and any(route.newest for route in there.routes)
+    tried = not published and there.routes[-1].newest
     if tried and (wanted.canary is not None or len(there.routes) == 1):
         return there.routes
     if tried or wanted.canary is None:

@@ -117,8 +117,11 @@ def _put_machine(client: Any, change: Change, machine: StateMachine, sleep: Slee
         return
     if old is None or replace(old, tags=machine.tags) != machine:
         changed = {key: request[key] for key in ("definition", "roleArn")}
-        changed |= {**monitoring_request(machine), "publish": True}
-        versions.publish(client, machine.arn)
+        # Of another carried file alone, nobody would want to go back.
+        publish = old is None or old.executed() != machine.executed()
+        changed |= {**monitoring_request(machine), "publish": publish}
+        if publish:
+            versions.publish(client, machine.arn)
         once_known(sleep, "", client.update_state_machine, stateMachineArn=machine.arn, **changed)
         versions.prune(client, machine.arn)
     if old is None or old.tags != machine.tags:
