@@ -13,6 +13,7 @@ from orchestration.errors import PipelineError, Problem, near
 from orchestration.pipeline import plans
 from orchestration.pipeline.afterwards.sections import all_stages
 from orchestration.pipeline.nesting.inlining import Whole, whole
+from orchestration.pipeline.nesting.paths import without_machine
 from orchestration.pipeline.unusable import of_path, unusable
 from orchestration.pipeline.yaml import data_of
 from orchestration.stages.packing import contents, digest
@@ -29,7 +30,8 @@ class Read(NamedTuple):
     document: Whole
     problems: list[Problem]
     origin: tuple[dict[str, Any], ...]
-    """The data as the file has it, and the content of a lock file that makes the same of it."""
+    """The data as the file has it, but for absolute paths, and the content of a lock file that
+    makes the same of it."""
 
 
 def read(path: Path, content: Mapping[str, Any] | None = None) -> Read:
@@ -42,15 +44,16 @@ def read(path: Path, content: Mapping[str, Any] | None = None) -> Read:
     data, defaults = file.data, file.defaults
     if wrong := unusable(data):
         raise PipelineError(defaults.placed(wrong))
+    carried = without_machine(file.given, path.parent)
     unsaid = {code.key for code in _codes(data) if "sha256" not in code.source}
     _place_stand_ins(data, path.parent)
     locked = _lock(path) if content is None else _locked(content)
+    pins = plans.of_moved(locked.plans, data, carried)
     found = plans.settle(data, path.parent, locked.plans)
     found += [problem for trial in _trials(data) for problem in trial.read(path.parent)]
     found += _fill(data, path.parent, locked.sources)
     known = {c.key: str(c.source.get("sha256")) for c in _codes(data) if c.key in unsaid}
-    lock_file = document(known, locked.plans)
-    return Read(file, [*defaults.problems, *found], (file.given, lock_file))
+    return Read(file, [*defaults.problems, *found], (carried, document(known, pins)))
 
 
 def with_code(data: dict[str, Any], directory: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from orchestration.errors import PipelineError, Problem
 from orchestration.pipeline.afterwards.sections import all_stages
+from orchestration.pipeline.defaults.merging import merged
 
 if TYPE_CHECKING:
     from orchestration.planning.model.measurements import Measurement
@@ -147,6 +148,18 @@ def _asked(stage: Mapping[str, Any]) -> str:
     """A digest of what a stage asks the planner for, as it is written."""
     canonical = json.dumps(stage["strategy"], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def of_moved(
+    pins: Mapping[str, Pinned], data: Mapping[str, Any], moved: Mapping[str, Any]
+) -> dict[str, Pinned]:
+    """Return pinned plans for the data of the same file whose paths are written otherwise."""
+    now = {name: _asked(stage) for name, stage in automatic(data)}
+    then = {name: _asked(stage) for name, stage in automatic(merged(moved).data)}
+    return {
+        name: {**pin, "asked": then[name]} if pin["asked"] == now.get(name) else pin
+        for name, pin in pins.items()
+    }
 
 
 def pins(

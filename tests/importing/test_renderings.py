@@ -100,6 +100,43 @@ def test_nested_pipelines_come_back_as_their_stages(tmp_path: Path) -> None:
     }
 
 
+def test_no_path_of_the_machine_that_rendered_it_is_carried(tmp_path: Path) -> None:
+    """Code is found by its digest, wherever it lay."""
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    for folder in (project / "src", elsewhere / "eval"):
+        folder.mkdir(parents=True)
+        (folder / "run.py").write_text("print(1)\n")
+    job = "kind: processing_job, image: i, cluster: {instance_type: ml.m5.large}"
+    shared = elsewhere / "eval"
+    (project / "inner.yaml").write_text(
+        "name: inner\nworkspace: s3://bucket/x\nstages:\n"
+        f"  fit: {{{job}, source: {{directory: src, entry_point: run.py}}}}\n"
+    )
+    file = project / "p.yaml"
+    header = "name: p\nworkspace: s3://bucket/x\nrole: arn:aws:iam::111122223333:role/r\n"
+    file.write_text(
+        f"{header}"
+        f"defaults: [{{for: [check], source: {{directory: {shared}}}}}]\n"
+        "stages:\n"
+        f"  fit: {{{job}, source: {{directory: {project}/../project/src, entry_point: run.py}}}}\n"
+        f"  check: {{{job}, source: {{entry_point: run.py}}, "
+        f"local: {{directory: {shared}, command: [x]}}}}\n"
+    )
+    definition = stepfunctions.render(Pipeline.load(file).lower())
+    assert str(tmp_path) not in json.dumps(definition)
+    imported = from_data(json.loads(json.dumps(definition)))
+    stages, [default] = imported.description["stages"], imported.description["defaults"]
+    assert stages["fit"]["source"] == {"directory": "src", "entry_point": "run.py"}
+    assert default["source"] == {"directory": "eval"}
+    assert stages["check"]["local"]["directory"] == "eval"
+    assert imported.notes == ()
+    file.write_text(f"{header}stages: {{one: {{kind: pipeline, file: {project}/inner.yaml}}}}\n")
+    definition = stepfunctions.render(Pipeline.load(file).lower())
+    assert str(tmp_path) not in json.dumps(definition)
+    imported = from_data(json.loads(json.dumps(definition)))
+    assert imported.description["stages"]["one_fit"]["source"]["directory"] == "src"
+
+
 def test_changes_inside_of_other_states_are_told() -> None:
     path = ROOT / "statemachines/digits.asl.json"
     definition = json.loads(path.read_text(encoding="utf-8"))

@@ -127,11 +127,14 @@ def test_code_is_found_beside_its_own_file_and_locked_here(tmp_path: Path) -> No
         "source": {"directory": "src", "entry_point": "train.py"},
         "cluster": {"instance_type": "ml.m5.xlarge"},
     }
-    written(tmp_path / "nested", inner={**INNER, "parameters": {}, "stages": {"train": train}})
+    before = {"image": "i", "source": {"directory": "src", "entry_point": "train.py"}}
+    model = {"kind": "model_registration", "package_group": "g", "preprocessing": [before]}
+    inside = {"train": train, "register": {**model, "model_data": "s3://b/m", "image": "i"}}
+    written(tmp_path / "nested", inner={**INNER, "parameters": {}, "stages": inside})
     stages = {"sub": {"kind": "pipeline", "file": "nested/inner.yaml"}}
     path = written(tmp_path, outer=outer(stages=stages, parameters={}))
     content = files.lock(path)
-    assert list(content["sources"]) == ["sub_train.source"]
+    assert list(content["sources"]) == ["sub_register.preprocessing[0].source", "sub_train.source"]
     locked = with_renderings(path, content)[0]
     locks.lock_path(path).write_text(json.dumps(locked), encoding="utf-8")
     assert isinstance(locking.specification(path), DagSpec)

@@ -11,6 +11,7 @@ import yaml
 
 from orchestration import Pipeline, PipelineError
 from orchestration.backends import airflow, stepfunctions
+from orchestration.importing import from_data
 from orchestration.pipeline.files import lock, lock_path, planned
 from orchestration.pipeline.plans import searches
 from orchestration.strategies import Strategy
@@ -128,6 +129,19 @@ def test_a_scheduler_needs_no_model(tmp_path: Path) -> None:
     pin(path)
     (tmp_path / "tiny/config.json").unlink()
     assert Pipeline.load(path).lower().name == "p"
+
+
+def test_what_is_carried_elsewhere_has_its_plan_wherever_the_model_lay(tmp_path: Path) -> None:
+    absolute = {"config": str(tmp_path / "tiny/config.json")}
+    path = written(tmp_path, described(model=absolute))
+    pin(path)
+    definition = stepfunctions.render(Pipeline.load(path).lower())
+    assert str(tmp_path) not in json.dumps(definition)
+    imported = from_data(definition)
+    assert imported.notes == ()
+    assert imported.description["stages"]["train"]["strategy"]["model"] == {
+        "config": "tiny/config.json"
+    }
 
 
 def test_locking_the_code_keeps_the_plans(tmp_path: Path) -> None:

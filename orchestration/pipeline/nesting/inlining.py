@@ -13,6 +13,7 @@ from orchestration.errors import PipelineError, Problem
 from orchestration.pipeline.afterwards.sections import AFTER_END, SECTIONS, in_section
 from orchestration.pipeline.defaults.merging import Merged, merged
 from orchestration.pipeline.nesting.mistakes import to_pipelines, wrong_fields
+from orchestration.pipeline.nesting.paths import with_paths
 from orchestration.pipeline.nesting.renaming import Renaming
 from orchestration.pipeline.yaml import load
 
@@ -141,7 +142,8 @@ class _Inlining:
         yield from renaming.problems(given, _declared(self.data))
         self._declare(renaming.lifted(), given)
         folder = (self.path.parent / given).parent
-        moved = os.path.relpath(folder, self.path.parent)
+        absolute = Path(given).is_absolute()
+        moved = str(folder) if absolute else os.path.relpath(folder, self.path.parent)
         for other, content in stages.items():
             made = renaming.stage({key: v for key, v in content.items() if key != "name"})
             yield from _in_two_loops(stage, other, content, given)
@@ -225,26 +227,4 @@ def _entered(stage: Data, around: Data, name: str) -> Data:
 
 def _placed(stage: Data, folder: str) -> Data:
     """Return a stage with paths relative to the file that it is put into."""
-
-    def moved(content: Any, *keys: str) -> Any:
-        if not isinstance(content, dict):
-            return content
-        changed = {key: content[key] for key in keys if isinstance(content.get(key), str)}
-        paths = {key: os.path.normpath(Path(folder) / path) for key, path in changed.items()}
-        return {**content, **paths}
-
-    placed = {
-        name: moved(value, "directory", "archive")
-        if isinstance(value, dict) and "entry_point" in value
-        else value
-        for name, value in stage.items()
-    }
-    if "local" in placed:
-        placed["local"] = moved(placed["local"], "directory")
-    update = placed.get("update")
-    if isinstance(update, dict) and "trial" in update:
-        placed["update"] = {**update, "trial": moved(update["trial"], "cases")}
-    strategy = placed.get("strategy")
-    if isinstance(strategy, dict) and isinstance(strategy.get("model"), dict):
-        placed["strategy"] = {**strategy, "model": moved(strategy["model"], "config")}
-    return placed
+    return with_paths(stage, lambda path: os.path.normpath(Path(folder) / path))
