@@ -155,6 +155,11 @@ def _check(
         for name, reasons in sorted(why.items())
     ]
     problems += [
+        f"parameter {name!r} is the time of a scheduled run, which the schedule gives; leave it out"
+        for name in timed
+        if name in chosen and workflow.trigger is None
+    ]
+    problems += [
         f"unknown parameter {name!r} in unrestricted{near(name, known)}"
         for name in unrestricted
         if name not in known

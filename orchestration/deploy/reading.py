@@ -12,6 +12,7 @@ from orchestration.deploy.account import Clients
 from orchestration.deploy.aliases.model import ALIAS, Alias, Route
 from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import Logging, LogGroup
+from orchestration.deploy.permissions import document
 from orchestration.deploy.resources import (
     GROUP,
     Companion,
@@ -192,7 +193,7 @@ def _role(client: Any, name: str) -> Role | None:
         name=name,
         arn=role["Arn"],
         trust=role["AssumeRolePolicyDocument"],
-        policy=policy["PolicyDocument"] if policy is not None else {},
+        policy=document() if policy is None else policy["PolicyDocument"],
         tags={tag["Key"]: tag["Value"] for tag in role.get("Tags", ())},
     )
 

@@ -32,6 +32,7 @@ class Role:
     arn: str
     trust: Mapping[str, Any]
     policy: Mapping[str, Any]
+    """Without a statement, the role has no policy: IAM takes none that is empty."""
     tags: Mapping[str, str] = field(default_factory=dict)
 
     def aspects(self) -> dict[str, Any]:

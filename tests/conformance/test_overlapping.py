@@ -11,6 +11,7 @@ import pytest
 from orchestration import Pipeline
 from orchestration.backends.stepfunctions.beginning.overlapping import SKIPPED
 from orchestration.deploy import step_functions
+from orchestration.deploy.executions import listed
 from orchestration.local import EmbeddedAws, Fault
 from tests.local.conftest import ROLE, wait
 
@@ -104,6 +105,8 @@ def test_a_run_is_skipped_while_an_older_one_is_under_way(aws: EmbeddedAws) -> N
     second = machine.ends(machine.start("second"))
     assert (second["status"], json.loads(second["output"])) == ("SUCCEEDED", {SKIPPED: first})
     assert machine.entered(second["executionArn"])[-1] == "Skipped"
+    shown = [(each.status, each.cause) for each in listed("skip", session=aws)]
+    assert shown == [("SKIPPED", "skip:first was under way"), ("RUNNING", "")]
     machine.stop(first)
     third = machine.start("third")
     machine.enters(third, "hold-wait")

@@ -14,6 +14,7 @@ from orchestration import (
     FileSystemChannel,
     NewFileSystem,
     Parameter,
+    Pause,
     Pipeline,
     S3Channel,
     SmokeTest,
@@ -139,3 +140,15 @@ def copying_file(directory: Path, cron: str, description: str = "First.", more: 
         "stages: {staging: {kind: data_staging, source: {parameter: data}}}\n"
     )
     return path
+
+
+def resting(**fields: Any) -> Pipeline:
+    """A pause, for which nobody calls AWS."""
+    given: dict[str, Any] = {
+        "name": "resting",
+        "parameters": {"bucket": Parameter(), "data": Parameter()},
+        "workspace": join("s3://", parameter("bucket"), "/resting"),
+        "overlap": "allow",
+        "stages": (Pause(name="rest", duration_s=1),),
+    }
+    return Pipeline(**{**given, **fields})

@@ -355,6 +355,18 @@ def test_missing_values_are_all_named_before_anything_is_asked_of_aws(account: A
     assert "parameter 'role'" not in str(caught.value)
 
 
+def test_a_value_that_the_schedule_would_not_give_its_runs_is_refused(account: Account) -> None:
+    timed = {"cron": "0 6 * * *", "time_parameter": "data"}
+    with pytest.raises(DeployError, match="parameter 'data' is the time of a scheduled run"):
+        account.deploy(pipelines.copying(schedule=timed))
+    given = {name: value for name, value in PARAMETERS.items() if name != "data"}
+    assert account.deploy(pipelines.copying(schedule=timed), parameters=given, dry_run=True).changes
+    # Runs that an event starts have no such time.
+    event = {"trigger": {"s3": {"bucket": "incoming"}}, "overlap": "allow"}
+    both = pipelines.copying(schedule=timed, **event)
+    assert account.deploy(both, dry_run=True).changes
+
+
 def test_a_parameter_may_be_left_unrestricted(account: Account) -> None:
     given = {"bucket": "workspace", "role": PARAMETERS["role"]}
     done = account.deploy(

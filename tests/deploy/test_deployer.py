@@ -39,13 +39,14 @@ def test_a_deployer_needs_its_whole_policy_and_nothing_more(tmp_path: Path) -> N
     logged = {"logging": {"retention_days": None}, "alias": {"name": "live"}}
     scheduled = pipelines.digits(code, schedule=SCHEDULED, step_functions=logged)
     plain = pipelines.digits(code)
-    policies = [deployer(pipeline).policy for pipeline in (scheduled, plain)]
+    resting = pipelines.resting(name="digits")
+    policies = [deployer(pipeline).policy for pipeline in (scheduled, plain, resting)]
     with EmbeddedAws(enforce_iam=True) as aws:
         aws.client("s3").create_bucket(Bucket=PARAMETERS["bucket"])
         aws.provide(roles=[PARAMETERS["role"], ARN])
         session = aws.acting_as(ARN)
         recorded = [aws.calls(include_jobs=True)]
-        for pipeline, policy in zip((scheduled, plain), policies, strict=True):
+        for pipeline, policy in zip((scheduled, plain), policies[:2], strict=True):
             allow(aws, policy)
             step_functions(pipeline, session=session, parameters=PARAMETERS)
             recorded.append(aws.calls(include_jobs=True))
@@ -53,9 +54,15 @@ def test_a_deployer_needs_its_whole_policy_and_nothing_more(tmp_path: Path) -> N
         allow(aws, without(policies[1], "iam:GetRole"))
         with pytest.raises(DeployError, match="not authorized to perform: iam:GetRole"):
             step_functions(plain, session=session, parameters=PARAMETERS)
+        # The role of a pipeline that calls nothing has no policy: IAM takes none that is empty.
+        allow(aws, policies[2])
+        step_functions(resting, session=session, parameters=PARAMETERS)
+        assert step_functions(resting, session=session, parameters=PARAMETERS).changes == ()
+        left = aws.client("iam").list_role_policies(RoleName="digits-us-east-1-states")
+        assert left["PolicyNames"] == []
     made, changed = (
         superfluous(policy, after[len(before) :])
-        for policy, before, after in zip(policies, recorded, recorded[1:], strict=False)
+        for policy, before, after in zip(policies[:2], recorded, recorded[1:], strict=False)
     )
     assert made == []
     # Nothing new is made by a change that removes a schedule and turns logging off.

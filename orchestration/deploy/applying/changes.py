@@ -94,15 +94,23 @@ def _put_role(client: Any, before: object, role: Role) -> None:
             client.update_assume_role_policy(RoleName=role.name, PolicyDocument=trust)
         if old.tags != role.tags:
             client.tag_role(RoleName=role.name, Tags=tags)
-    if old is None or old.policy != role.policy:
+    if old is not None and old.policy == role.policy:
+        return
+    if role.policy["Statement"]:
         client.put_role_policy(
             RoleName=role.name, PolicyName=POLICY, PolicyDocument=json.dumps(role.policy)
         )
+    elif old is not None:
+        _delete_policy(client, role)
 
 
 def _delete_role(client: Any, role: Role) -> None:
-    unless("NoSuchEntity", client.delete_role_policy, RoleName=role.name, PolicyName=POLICY)
+    _delete_policy(client, role)
     unless("NoSuchEntity", client.delete_role, RoleName=role.name)
+
+
+def _delete_policy(client: Any, role: Role) -> None:
+    unless("NoSuchEntity", client.delete_role_policy, RoleName=role.name, PolicyName=POLICY)
 
 
 def _put_machine(client: Any, change: Change, machine: StateMachine, sleep: Sleep) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from orchestration.backends.stepfunctions.beginning.overlapping import SKIPPED
 from orchestration.backends.stepfunctions.parameters import ATTEMPT, RUN
 from orchestration.deploy.account import Account, Clients
 from orchestration.errors import StartError
@@ -152,7 +153,8 @@ class Listed:
 
     arn: str
     status: str
-    """``RUNNING``, ``SUCCEEDED``, ``FAILED``, ``TIMED_OUT`` or ``ABORTED``."""
+    """``RUNNING``, ``SUCCEEDED``, ``FAILED``, ``TIMED_OUT`` or ``ABORTED``, as AWS has it, or
+    ``SKIPPED``: another one was under way (``overlap``), for which it has ended at once."""
     started: datetime
     ended: datetime | None
     error: str = ""
@@ -161,7 +163,7 @@ class Listed:
     @property
     def name(self) -> str:
         """The end of its ARN, by which commands name it: ``digits:0f5b7f0e-…``."""
-        return ":".join(self.arn.split(":")[-2:])
+        return _name_of(self.arn)
 
 
 def listed(pipeline: str, *, session: Clients, most: int = 20) -> tuple[Listed, ...]:
@@ -183,15 +185,25 @@ def listed(pipeline: str, *, session: Clients, most: int = 20) -> tuple[Listed, 
 
 
 def _listed(states: Any, found: Mapping[str, Any]) -> Listed:
-    """Ask for the error of an execution that has ended badly."""
-    arn = found["executionArn"]
-    bad = found["status"] not in ("RUNNING", "SUCCEEDED")
-    why = states.describe_execution(executionArn=arn) if bad else {}
+    """Ask how an execution has ended: with an error, or skipped for another one."""
+    arn, status = found["executionArn"], found["status"]
+    end = {} if status == "RUNNING" else states.describe_execution(executionArn=arn)
+    other = _skipped_for(end)
     return Listed(
         arn=arn,
-        status=found["status"],
+        status="SKIPPED" if other else status,
         started=found["startDate"],
         ended=found.get("stopDate"),
-        error=why.get("error", ""),
-        cause=why.get("cause", ""),
+        error=end.get("error", ""),
+        cause=f"{_name_of(other)} was under way" if other else end.get("cause", ""),
     )
+
+
+def _skipped_for(end: Mapping[str, Any]) -> str:
+    """Return the ARN of the execution for which one was skipped; empty where it was not."""
+    output = json.loads(end.get("output") or "null")
+    return str(output.get(SKIPPED, "")) if isinstance(output, dict) else ""
+
+
+def _name_of(arn: str) -> str:
+    return ":".join(arn.split(":")[-2:])

@@ -193,11 +193,11 @@ class _Writer:
                 assert_never(resource)
 
     def _role(self, role: Role) -> dict[str, Any]:
-        request = role_request(role)
+        policy = {"PolicyName": POLICY, "PolicyDocument": self._written(role.policy)}
         return {
-            **self._written(request),
+            **self._written(role_request(role)),
             "AssumeRolePolicyDocument": self._written(role.trust),
-            "Policies": [{"PolicyName": POLICY, "PolicyDocument": self._written(role.policy)}],
+            **({"Policies": [policy]} if role.policy["Statement"] else {}),
         }
 
     def _machine(self, machine: StateMachine) -> dict[str, Any]:

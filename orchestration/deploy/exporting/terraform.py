@@ -88,6 +88,8 @@ class _Writer:
             for each in export.resources
             if isinstance(each, Role | LogGroup | StateMachine | Alias)
         }
+        roles = (each for each in export.resources if isinstance(each, Role))
+        self._permitted = {role.arn for role in roles if role.policy["Statement"]}
         self._versioned = {e.machine_arn for e in export.resources if isinstance(e, Alias)}
         self._first = next(each for each in export.resources if isinstance(each, StateMachine))
 
@@ -104,7 +106,8 @@ class _Writer:
         match resource:
             case Role():
                 yield kind, label, self._role(resource)
-                yield "aws_iam_role_policy", label, self._policy(resource)
+                if resource.policy["Statement"]:
+                    yield "aws_iam_role_policy", label, self._policy(resource)
             case LogGroup():
                 yield kind, label, self._log_group(resource)
             case Alarm():
@@ -259,9 +262,9 @@ class _Writer:
 
     def _after(self, role_arn: str) -> dict[str, Any]:
         """Let what uses a role wait for its policy, which is a resource of its own."""
-        address = self._addresses.get(role_arn)
-        if address is None:
+        if role_arn not in self._permitted:
             return {}
+        address = self._addresses[role_arn]
         return {"depends_on": [address.replace("aws_iam_role.", "aws_iam_role_policy.")]}
 
     def _arn(self, arn: str) -> str:

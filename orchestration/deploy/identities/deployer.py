@@ -92,6 +92,10 @@ def deployer(desired: Desired, names: Names, workflow: Workflow, account: Accoun
             for verb, table in tables.items():
                 sid = f"{verb}{kind.title().replace(' ', '')}s"
                 needed.append(Statement(sid, frozenset(table[kind]), frozenset([arn])).by(what))
+    if not (desired.own_role or desired.role.policy["Statement"]):
+        # An earlier deployment may have left one.
+        emptied = frozenset(["iam:DeleteRolePolicy"]), frozenset([desired.role.arn])
+        needed.append(Statement("EmptyRoles", *emptied).by(f"role {desired.role.name}"))
     return identity("deployer", "whoever runs orchestrate deploy", needed)
 
 

@@ -23,7 +23,7 @@ from tests.deploy.exporting.cases import CASES, GIVEN, batch, digits, events, fo
 from tests.deploy.exporting.conftest import Made, Make
 from tests.deploy.exporting.test_law import STACK
 from tests.deploy.pipelines import digits as whole
-from tests.deploy.pipelines import source_folder
+from tests.deploy.pipelines import resting, source_folder
 
 pytestmark = pytest.mark.slow
 
@@ -321,3 +321,16 @@ def test_names_inside_the_objects_of_a_list_are_parameters_too() -> None:
     marked: Any = names.marked(markets)
     assert names.held(marked) == {"Bucket"}
     assert names.filled(marked[0]["data"], {"Bucket": "mine"}) == "s3://mine/de"
+
+
+def test_a_role_that_needs_nothing_has_no_policy() -> None:
+    made = export(resting(), parameters=GIVEN)
+    [role] = [
+        each["Properties"]
+        for each in cloudformation.template(made).document["Resources"].values()
+        if each["Type"] == "AWS::IAM::Role"
+    ]
+    assert "Policies" not in role
+    resources = terraform.configuration(made)["resource"]
+    assert "aws_iam_role_policy" not in resources
+    assert "depends_on" not in resources["aws_sfn_state_machine"]["pipeline"]

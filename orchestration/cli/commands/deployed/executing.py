@@ -54,7 +54,7 @@ def _print(found: Sequence[Listed]) -> None:
     for heading in ("run", "state", "started (UTC)", "took", "error"):
         table.add_column(heading, overflow="fold")
     for each in found:
-        why = f"{each.error}: {each.cause}" if each.error else ""
+        why = f"{each.error}: {each.cause}" if each.error else each.cause
         began = f"{each.started.astimezone(UTC):%Y-%m-%d %H:%M:%S}" if each.started else ""
         cells = (each.name, each.status, began, _took(each), why)
         table.add_row(*map(escape, cells))
