@@ -20,6 +20,7 @@ from orchestration.deploy.resources import (
     Desired,
     Role,
     Rule,
+    Schedule,
     StateMachine,
     kind_of,
     owned,
@@ -84,12 +85,11 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
     # A schedule is deleted before the role that it starts runs with, and created after it.
     if desired.schedule is None and current.schedule is not None:
         yield Change(current.schedule, None)
-    if desired.schedule_role is not None:
-        yield from _tagged(current.schedule_role, desired.schedule_role)
-    elif current.schedule_role is not None:
+    if desired.schedule_role is None and current.schedule_role is not None:
         yield Change(current.schedule_role, None)
-    if desired.schedule is not None and desired.schedule != current.schedule:
-        yield Change(current.schedule, desired.schedule)
+    yield from _started(
+        (current.schedule_role, desired.schedule_role), current.schedule, desired.schedule
+    )
     yield from _trigger(desired, current)
     yield from settling.left(desired.alias, current.aliases)
     yield from _companion(desired.companion, _own_companion(desired, current))
@@ -115,12 +115,31 @@ def _trigger(desired: Desired, current: Current) -> Iterator[Change]:
         and starts(rule.target_arn, desired.machine.arn)
     ):
         yield Change(rule, None)
-    if desired.trigger_role is not None:
-        yield from _tagged(role, desired.trigger_role)
-    elif role is not None and owned(role.tags, desired.pipeline):
+    if desired.trigger_role is None and role is not None and owned(role.tags, desired.pipeline):
         yield Change(role, None)
-    if desired.trigger is not None and desired.trigger != rule:
-        yield Change(rule, desired.trigger)
+    yield from _started((role, desired.trigger_role), rule, desired.trigger)
+
+
+def _started(
+    roles: tuple[Role | None, Role | None],
+    now: Schedule | Rule | None,
+    wanted: Schedule | Rule | None,
+) -> Iterator[Change]:
+    """Yield the change of a schedule or rule after that of its role.
+
+    Where it comes to start by another alias, the role allows both until it does: what fires between
+    two of these changes would be lost.
+    """
+    before, after = roles
+    # Whoever may start the state machine itself may do so by each of its aliases.
+    moved = now and wanted and not starts(now.target_arn, wanted.target_arn)
+    both = trials.allowing(after, before) if moved else after
+    if both is not None:
+        yield from _tagged(before, both)
+    if wanted is not None and wanted != now:
+        yield Change(now, wanted)
+    if both is not None and after is not None:
+        yield from _tagged(both, after)
 
 
 def _notices(desired: Desired, current: Current) -> Iterator[Change]:

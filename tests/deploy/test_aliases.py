@@ -15,6 +15,7 @@ from orchestration.cleanup import MACHINE as OF_MACHINE
 from orchestration.deploy import (
     Deployment,
     destruction,
+    plan,
     promotion,
     readable,
     rerun,
@@ -37,6 +38,7 @@ MACHINE = ACCOUNT.arn("states", "stateMachine:copying")
 PARAMETERS = {"bucket": "workspace", "role": ROLE}
 Asked: TypeAlias = str | dict[str, Any] | None
 CANARY = {"name": "live", "canary": {"percent": 10, "minutes": 30}}
+STARTER = "copying-us-east-1-schedule"
 NIGHTLY = {"cron": "30 6 * * *"}
 OBJECTS = {"s3": {"bucket": "incoming"}, "parameters": {"data": {"event": "object_uri"}}}
 
@@ -370,18 +372,48 @@ def test_events_start_runs_by_the_alias_and_their_role_allows_no_other_way(
     made = pipeline("First.", trigger=OBJECTS)
     step_functions(made, session=aws, parameters=PARAMETERS, sleep=lambda _: None)
     aws.client("s3").put_object(Bucket="incoming", Key="new/1", Body=b"1")
-    states = aws.client("stepfunctions")
-
-    def runs() -> list[dict[str, Any]]:
-        return list(states.list_executions(stateMachineArn=MACHINE)["executions"])
-
-    [run] = wait(runs, lambda found: bool(found))
+    [run] = wait(lambda: executions(aws), lambda found: bool(found))
     assert run["stateMachineAliasArn"] == f"{MACHINE}:live"
     assert run["stateMachineVersionArn"] == f"{MACHINE}:1"
     starter = aws.acting_as(ACCOUNT.role_arn("copying-us-east-1-trigger")).client("stepfunctions")
     for arn in (MACHINE, f"{MACHINE}:1"):
         with pytest.raises(starter.exceptions.ClientError, match="not authorized to perform"):
             starter.start_execution(stateMachineArn=arn, input="{}")
+
+
+def test_a_schedule_starts_runs_at_each_moment_of_a_move_to_another_alias(
+    aws: EmbeddedAws,
+) -> None:
+    """It starts them as its role, so that a wrong one is found where IAM is enforced."""
+    given = {**PARAMETERS, "data": "s3://incoming/set"}
+    deploy(aws, "First.", None, schedule=NIGHTLY)
+
+    def started_in_a_day() -> int:
+        before = len(executions(aws))
+        assert len(aws.pass_time(hours=24)) == 1
+        return len(executions(aws)) - before
+
+    runs: list[int] = []
+    for alias, steps in (("live", 2), ("prod", 2), (None, 1)):
+        planned = plan(pipeline("First.", alias, schedule=NIGHTLY), session=aws, parameters=given)
+        planned.apply(sleep=lambda _: None, on_change=lambda _: runs.append(started_in_a_day()))
+        changed = [each.name for each in planned.deployment.changes if each.resource == "role"]
+        assert changed.count(STARTER) == steps
+    assert set(runs) == {1}
+    iam, role = aws.client("iam"), {"RoleName": STARTER}
+    trust = iam.get_role(**role)["Role"]["AssumeRolePolicyDocument"]
+    wrong = {**trust, "Statement": [{**trust["Statement"][0], "Principal": {"Service": "x"}}]}
+    iam.update_assume_role_policy(**role, PolicyDocument=json.dumps(wrong))
+    assert started_in_a_day() == 0
+    iam.update_assume_role_policy(**role, PolicyDocument=json.dumps(trust))
+    assert started_in_a_day() == 1
+    iam.delete_role_policy(**role, PolicyName="orchestration")
+    assert started_in_a_day() == 0
+
+
+def executions(aws: EmbeddedAws) -> list[Any]:
+    states = aws.client("stepfunctions")
+    return list(states.list_executions(stateMachineArn=MACHINE)["executions"])
 
 
 def test_what_runs_make_is_the_state_machines_whatever_their_context_says(

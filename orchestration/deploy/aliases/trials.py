@@ -41,13 +41,13 @@ def shared(desired: Desired, current: Current, *, published: bool) -> Desired:
         return desired
     return replace(
         desired,
-        role=_allowing(desired.role, current.role),
-        transfer_role=_allowing(desired.transfer_role, current.transfer_role),
-        batch_role=_allowing(desired.batch_role, current.batch_role),
+        role=allowing(desired.role, current.role),
+        transfer_role=allowing(desired.transfer_role, current.transfer_role),
+        batch_role=allowing(desired.batch_role, current.batch_role),
     )
 
 
-def _allowing(role: Any, before: Role | None) -> Any:
+def allowing(role: Any, before: Role | None) -> Any:
     """Return a role that allows what it did before as well; the same, made again."""
     if role is None or before is None:
         return role

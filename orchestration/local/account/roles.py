@@ -10,6 +10,7 @@ from typing import Any
 _SERVICES = (
     "batchoperations.s3.amazonaws.com",
     "datasync.amazonaws.com",
+    "events.amazonaws.com",
     "sagemaker.amazonaws.com",
     "scheduler.amazonaws.com",
     "states.amazonaws.com",

@@ -52,4 +52,4 @@ def install(clock: Clock, activity: Activity, endpoint_url: str, *, enforced: bo
     versions.install()
     definitions.install()
     optimised.install(activity)
-    clients.install(endpoint_url, enforced=enforced)
+    clients.install(endpoint_url, as_roles=enforced)

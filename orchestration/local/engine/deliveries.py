@@ -19,8 +19,9 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from orchestration.local.account import roles
 from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject
-from orchestration.local.engine.tasks.clients import client, installed
+from orchestration.local.engine.tasks.clients import client, enforced, installed
 
 _log = logging.getLogger(__name__)
 _SERVICE: Final = "events.amazonaws.com"
@@ -56,18 +57,25 @@ def deliver(target: JsonObject, event: JsonObject) -> None:
         return
     message = message_of(target, event)
     if message is not None:
-        start(target["Arn"], message)
+        start(target, message, _SERVICE)
 
 
-def start(machine_arn: str, message: str) -> None:
-    """Start an execution, if the state machine exists."""
+def start(target: JsonObject, message: str, service: str) -> None:
+    """Start an execution of a target as its role, if the state machine exists and the role may.
+
+    Where IAM is enforced, the role must let the service assume it, too.
+    """
     from botocore.exceptions import ClientError
 
     if not installed():
         return
-    region = machine_arn.split(":")[3]
+    machine_arn, role = target["Arn"], target.get("RoleArn", "")
+    if enforced() and not (role and roles.trusts(role, service)):
+        _log.error("not delivered to %s: role %s does not trust %s", machine_arn, role, service)
+        return
+    states = client("stepfunctions", machine_arn.split(":")[3], role)
     try:
-        client("stepfunctions", region).start_execution(stateMachineArn=machine_arn, input=message)
+        states.start_execution(stateMachineArn=machine_arn, input=message)
     except ClientError as error:
         _log.error("not delivered to %s: %s", machine_arn, error)
 

@@ -112,7 +112,7 @@ def _five(fields: str) -> str:
 def _start(schedule: Any, moment: datetime.datetime) -> None:
     template = str(schedule.target.get("Input") or "{}")
     message = template.replace("<aws.scheduler.scheduled-time>", _written(moment))
-    start(schedule.target["Arn"], message)
+    start(schedule.target, message, "scheduler.amazonaws.com")
 
 
 def _written(moment: datetime.datetime) -> str:

@@ -51,18 +51,23 @@ def installed() -> bool:
     return bool(_ENDPOINT)
 
 
+def enforced() -> bool:
+    """Return whether calls of the engine's clients are those of roles, which IAM restricts."""
+    return bool(_ENFORCED)
+
+
 def _boto_client_for(region: str, service: str, state_credentials: Any = None) -> Any:
     return client(service, region, getattr(state_credentials, "role_arn", ""))
 
 
-def install(endpoint_url: str, *, enforced: bool = False) -> None:
+def install(endpoint_url: str, *, as_roles: bool = False) -> None:
     """Make the engine's integrations use these clients.
 
     moto 5.2.5 creates a new client for every call, with the environment's settings.
     `tests/local/engine/test_engine.py` fails when calls no longer arrive from here.
     """
     _ENDPOINT[:] = [endpoint_url]
-    _ENFORCED[:] = [True] if enforced else []
+    _ENFORCED[:] = [True] if as_roles else []
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").startswith(
             "moto.stepfunctions."
