@@ -48,7 +48,7 @@ def _changed(content: Any, change: Change, *keys: str) -> Any:
 def without_machine(given: Mapping[str, Any], directory: Path) -> Data:
     """Return a file's data as it may go elsewhere: absolute paths tell of this machine alone.
 
-    What lies below the file is named from there, and anything else by the last of its names.
+    A place below the file is named from there, and any other by the last of its names.
     """
     below = Path(os.path.abspath(directory))
 
