@@ -5,6 +5,8 @@ All functions return seconds of one device that computing does not hide.
 
 from __future__ import annotations
 
+from math import gcd
+
 from orchestration.planning.cost.collectives import (
     Links,
     exposed_time,
@@ -50,15 +52,28 @@ def expert_time(c: Configuration, s: Sizes, links: Links) -> float:
         return 0.0
     tokens = c.micro_batch * c.sequence / c.context / c.tensor * s.hidden * c.element_bytes
     inside = min(c.expert, max(1, links.devices_per_node // c.tensor))
-    near = tokens * s.routed * (inside - 1) / c.expert / links.inside
+    copies = _reached(c, s, c.expert) if c.joined_dispatch else float(s.routed)
+    near = tokens * copies * (inside - 1) / c.expert / links.inside
     far = 0.0
     if c.expert > inside:
         # A token goes to each other node at most once, however many of its experts are there.
         nodes = c.expert / inside
-        copies = (nodes - 1) * (1 - (1 - 1 / nodes) ** s.routed)
+        copies = _reached(c, s, nodes) * (1 - 1 / nodes)
         far = tokens * copies / (links.node / links.devices_per_node)
     exchanges = 4 * (max(near, far) + latency(c.expert, inside, links))
     return exchanges * links.exposed * s.sparse
+
+
+def _reached(c: Configuration, s: Sizes, places: float) -> float:
+    """Return over how many of the devices, or nodes, that share the experts a token's are spread.
+
+    Experts are independent, unless a benchmark's gate counts through them: it begins at multiples
+    of the number that a token passes.
+    """
+    if not c.consecutive_experts:
+        return places * (1 - (1 - 1 / places) ** s.routed)
+    each = max(1, round(s.experts / places))
+    return min(places, 1 + (s.routed - gcd(s.routed, each)) / each)
 
 
 def fill_time(c: Configuration, stage: float) -> float:

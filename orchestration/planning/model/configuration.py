@@ -152,6 +152,10 @@ class Configuration:
     """Beside frozen matrices of few bits, embedding and output layer are in fp32."""
     whole_gradients: bool = False
     """FSDP accumulates gradients without reducing them, so that every rank keeps whole ones."""
+    joined_dispatch: bool = False
+    """A token travels to a device once, however many of its experts are there (DeepEP)."""
+    consecutive_experts: bool = False
+    """Tokens pass consecutive experts in turn, as a benchmark's balanced gate assigns them."""
     deepspeed: bool = False
     """Train with DeepSpeed's engine: its ZeRO 1 reduces whole gradients and keeps copies of them,
     and its checkpointing waits for the device."""

@@ -45,6 +45,7 @@ class Recipe:
     kept_logits: bool = False
     update_bytes: int = 0
     wide_ends: bool = False
+    joined_dispatch: bool = False
     deepspeed: bool = False
     sequence_parallel: bool = False
     source: str
@@ -69,11 +70,12 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     ),
     "automodel": Recipe(
         flash="flash2", kernels="fused", loss="plain", update_bytes=2,
-        gradient_bytes=4, whole_gradients=True,
+        gradient_bytes=4, whole_gradients=True, joined_dispatch=True,
         source="examples/llm_benchmark: Transformer Engine's linear layers, norms and rotary "
         "positions, attention by flex or by cuDNN, MaskedCrossEntropy with fp32_upcast: false, "
         "and torch.optim.Adam on bf16 parameters, whose step keeps a root of one moment; "
-        "components/moe: fsdp_mixin.py reduces gradients with the last micro-batch only, in fp32",
+        "components/moe: fsdp_mixin.py reduces gradients with the last micro-batch only, in fp32; "
+        "layers.py dispatches by DeepEP",
     ),
     "kempnerforge": Recipe(
         gradient_bytes=4, whole_gradients=True, loss="plain", whole_logits=True,
@@ -164,6 +166,7 @@ class EngineSettings(TypedDict):
     kept_logits: bool
     update_bytes: int
     wide_ends: bool
+    joined_dispatch: bool
     deepspeed: bool
 
 
@@ -188,6 +191,7 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         kept_logits=recipe.kept_logits,
         update_bytes=recipe.update_bytes,
         wide_ends=recipe.wide_ends,
+        joined_dispatch=recipe.joined_dispatch,
         deepspeed=recipe.deepspeed,
     )
 

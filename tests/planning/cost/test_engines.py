@@ -10,6 +10,7 @@ from orchestration.planning.cost.coefficients import fitted
 from orchestration.planning.cost.collectives import cluster_links, gather
 from orchestration.planning.cost.compute import launch_times
 from orchestration.planning.cost.devices import device
+from orchestration.planning.cost.model_parallel import expert_time
 from orchestration.planning.cost.prediction import predict
 from orchestration.planning.cost.rates import rates
 from orchestration.planning.model.configuration import Configuration
@@ -96,6 +97,37 @@ def test_aleph_alphas_engine_sends_more_inside_a_replica() -> None:
     slower, before = predict(more).time, predict(usual).time
     assert slower.tensor == pytest.approx(before.tensor * 5 / 4)
     assert slower.pipeline > before.pipeline
+
+
+def exchange_time(**changes: object) -> float:
+    """Return the seconds of exchanging tokens among eight devices that share 128 experts."""
+    experts = replace(LLAMA, ffn=768, experts=128, active_experts=8)
+    c = setting(experts, expert=8, kernels="fused", **changes)
+    links = cluster_links(c, device("a100-80"), fitted())
+    latency = 4 * links.inside_latency
+    return expert_time(c, sizes(c.model, c.sequence), links) - latency
+
+
+def test_a_token_travels_once_to_a_device_with_several_of_its_experts() -> None:
+    each, joined = exchange_time(), exchange_time(joined_dispatch=True)
+    devices_of_a_token = 8 * (1 - (7 / 8) ** 8)
+    assert joined / each == pytest.approx(devices_of_a_token / 8)
+
+
+def test_consecutive_experts_are_on_one_device() -> None:
+    joined = exchange_time(joined_dispatch=True, consecutive_experts=True)
+    assert exchange_time() / joined == pytest.approx(8)
+
+
+def test_consecutive_experts_that_no_device_holds_together_are_on_neighbours() -> None:
+    """Sixteen devices hold eight experts each; six in turn cross to the next for one in two."""
+    experts = replace(LLAMA, ffn=768, experts=128, active_experts=6)
+    wide = setting(experts, machine=machine(16), expert=16, consecutive_experts=True)
+    links = cluster_links(wide, device("a100-80"), fitted())
+    seconds = expert_time(wide, sizes(experts, wide.sequence), links)
+    nodes = 1 + (6 - 2) / 64
+    sent = 2 * 4096 * 4096 * nodes / 2 / (links.node / 8)
+    assert seconds == pytest.approx(4 * (sent + links.node_latency + links.hop))
 
 
 def test_offloading_sends_sums_of_gradients_back_and_forth() -> None:
