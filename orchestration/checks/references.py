@@ -9,6 +9,7 @@ from orchestration.errors import Problem, near
 from orchestration.expressions import Item, Parameter, Result, Tree, walk
 from orchestration.graph import (
     CONCLUDED,
+    LATENCY,
     Call,
     Choose,
     Clock,
@@ -37,7 +38,7 @@ def outputs_of(step: Step) -> frozenset[str]:
             return frozenset(pages.folds)
         case Call():
             waited = step.until.outputs if step.until is not None else {}
-            return frozenset([*step.outputs, *waited])
+            return frozenset([*step.outputs, *waited, *([LATENCY] if step.timed else [])])
         case Read():
             return frozenset(step.outputs)
         case ForEach():

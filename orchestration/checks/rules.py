@@ -13,6 +13,7 @@ from orchestration.checks.requests import has_output, operation_model, places, v
 from orchestration.errors import GraphError, Problem
 from orchestration.expressions import Parameter
 from orchestration.graph import (
+    LATENCY,
     Call,
     Choose,
     Concluded,
@@ -149,8 +150,10 @@ def adoption(workflow: Workflow) -> Iterator[Problem]:
                 yield Problem("", message, step=step.name)
             if step.may_fail and (step.until is None or outputs_of(step) or step.failure):
                 yield Problem("", "may fail only as a job without outputs", step=step.name)
+            if step.timed and (step.until or step.pages or step.adopt or LATENCY in step.outputs):
+                yield Problem("", f"only one plain request gives {LATENCY}", step=step.name)
             for recovery in step.recoveries:
-                if set(recovery.outputs) != outputs_of(step):
+                if set(recovery.outputs) != outputs_of(step) - ({LATENCY} if step.timed else set()):
                     yield Problem("", "a recovery gives exactly the step's outputs", step=step.name)
 
 

@@ -18,6 +18,7 @@ from orchestration.execution.effects import (
     Failed,
     Follow,
     Note,
+    Now,
     Outputs,
     Performance,
     Place,
@@ -47,6 +48,7 @@ from orchestration.expressions import Environment, evaluate
 from orchestration.graph import (
     ENDS_OF_JOBS,
     JOB_FAILED,
+    LATENCY,
     TIMED_OUT,
     Call,
     Fallback,
@@ -64,7 +66,12 @@ def called(call: Call, values: Environment, attempt: Attempt, path: str) -> Perf
     try:
         if call.pages is not None:
             return (yield from listed(job(call, values), call.pages))
-        return (yield from _Calling(call, values, attempt, path).perform())
+        begun = cast(float, (yield Now())) if call.timed else 0.0
+        outputs = yield from _Calling(call, values, attempt, path).perform()
+        if call.timed:
+            seconds = cast(float, (yield Now())) - begun
+            return {**outputs, LATENCY: round(seconds * 1000)}
+        return outputs
     except RunError as error:
         if call.may_fail and error.error in ENDS_OF_JOBS:
             yield Note(f"{error.cause}; going on without it")

@@ -14,6 +14,7 @@ from orchestration.graph.bounds import most_elements
 from orchestration.graph.calls import (
     ANY_ERROR,
     JOB_FAILED,
+    LATENCY,
     MAX_REPORT_BYTES,
     NO_CAPACITY,
     TIMED_OUT,
@@ -94,6 +95,7 @@ __all__ = [
     "CONCLUDED",
     "ENDS_OF_JOBS",
     "JOB_FAILED",
+    "LATENCY",
     "MAX_REPORT_BYTES",
     "NO_CAPACITY",
     "RUN_FAILED",

@@ -23,6 +23,9 @@ MAX_REPORT_BYTES: Final = 120 * 1024
 """Bytes of a document that a run reads: Step Functions carries 256 KiB, and JSON that stands inside
 of JSON has up to twice as many."""
 
+LATENCY: Final = "latency_ms"
+"""The output with the milliseconds of a call that is timed."""
+
 Path: TypeAlias = tuple[str | int, ...]
 """The place of a value in a response: ``("FileSystems", 0, "Lifecycle")``."""
 

@@ -51,6 +51,10 @@ class Call:
     failure: Failure | None = None
     may_fail: bool = False
     """True if the step ends well although its job failed or ran out of time; it has no outputs."""
+    timed: bool = False
+    """True if it gives the output :data:`~orchestration.graph.calls.LATENCY`: the milliseconds from
+    the first request to the answer, as whoever drives the run sees them, with the pauses before
+    further tries; of calls that wait for nothing only."""
     within: Within | None = None
     """The time that it has together with others; of calls that wait only."""
     after: tuple[str, ...] = ()

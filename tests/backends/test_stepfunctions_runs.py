@@ -16,9 +16,11 @@ from orchestration.execution import wording
 from orchestration.execution.parameters import problems
 from orchestration.expressions import Compare, Item, Result, Tree, field, join, parameter, run_id
 from orchestration.graph import (
+    LATENCY,
     Call,
     Choose,
     Fail,
+    Failure,
     Graph,
     Operation,
     Output,
@@ -236,6 +238,33 @@ def test_an_output_that_is_missing_or_wrong_fails_the_step(
     ended = report(execute, aws, {"text": "x", "rows": [{"x": 1}]}, value=output)
     assert ended.error == error
     assert said in ended.cause
+
+
+def test_a_body_that_is_not_json_says_so(execute: Execute, aws: EmbeddedAws) -> None:
+    aws.client("s3").put_object(Bucket=BUCKET, Key="answer", Body=b"a text")
+    operation = Operation("s3", "GetObject", {"Bucket": BUCKET, "Key": "answer"})
+    answer = Output(("Body",), parse=True)
+    asked = Call(name="ask", operation=operation, outputs={"answer": answer})
+    told = Failure(error="Told", remedy="ask again")
+    for step, error, cause in (
+        (asked, "WrongOutput", "Body of ask is not JSON"),
+        (replace(asked, failure=told), "Told", "Body of ask is not JSON; ask again"),
+    ):
+        ended = execute(workflow(step))
+        assert (ended.error, ended.cause) == (error, cause)
+
+
+def test_a_timed_call_adds_milliseconds_to_its_outputs(execute: Execute, aws: EmbeddedAws) -> None:
+    store(aws, "timed.json", {"n": 1})
+    operation = Operation("s3", "GetObject", {"Bucket": BUCKET, "Key": "timed.json"})
+    body = Output(("Body",), parse=True, inside=("n",))
+    asked = Call(name="ask", operation=operation, outputs={"n": body}, timed=True)
+    bare = Call(name="bare", operation=operation, timed=True, after=("ask",))
+    outputs = {name: Result(name, LATENCY) for name in ("ask", "bare")}
+    ended = execute(workflow(asked, bare, outputs={**outputs, "n": Result("ask", "n")}))
+    assert ended.output["n"] == 1
+    assert all(0 <= ended.output[name] < 60_000 for name in outputs)
+    assert ended.states.index("ask-Asked") + 2 == ended.states.index("ask-Answered")
 
 
 # --- side by side --------------------------------------------------------------------------------

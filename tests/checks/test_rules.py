@@ -12,6 +12,7 @@ from orchestration.checks import rules
 from orchestration.errors import GraphError
 from orchestration.expressions import Compare, Item, Result, Run, Tree, join, parameter
 from orchestration.graph import (
+    LATENCY,
     Adopt,
     Alternative,
     Call,
@@ -157,6 +158,11 @@ SHAPES: list[tuple[Step, str, str]] = [
         replace(get("b"), recoveries=(Recovery(ErrorPattern("X"), {"other": 1}),)),
         "b",
         "a recovery gives exactly the step's outputs",
+    ),
+    (
+        replace(get("b"), outputs={LATENCY: Output(("ETag",))}, timed=True),
+        "b",
+        "only one plain request gives latency_ms",
     ),
     (
         replace(

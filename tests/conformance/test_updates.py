@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,11 +29,14 @@ CODE = """
 import json
 import os
 import pathlib
+import time
 
 def model_fn(folder):
     return pathlib.Path(folder, "name").read_text()
 
 def predict_fn(data, model):
+    if data == 15:
+        time.sleep(0.5)
     if model == "bad" or data == 13:
         raise ValueError("this model answers nothing")
     if model == "turns":
@@ -334,6 +338,23 @@ def test_a_new_model_is_tried_before_it_gets_any_traffic(shop: Shop) -> None:
     assert [each["EndpointName"] for each in listed] == [shop.name]
 
 
+def test_an_answer_that_comes_too_late_fails_the_trial(shop: Shop) -> None:
+    shop.serve("one")
+    # Nobody who asks for 15 is answered in less than half a second.
+    cases = [
+        {"request": 15, "max_latency_ms": 60_000, "expected": {"name": "two"}},
+        {"request": 13, "status": 500, "max_latency_ms": 60_000},
+        {"request": 15, "max_latency_ms": 499},
+    ]
+    report = shop.deploy("two", {"baking_s": 0, "trial": cases})
+    assert (report.state, report.error) == ("failed", "TrialTooSlow")
+    told = r"case 3; expected an answer within 499 ms, got it after (\d+) ms; the endpoint is .*"
+    late = re.fullmatch(told, str(report.cause))
+    assert late is not None, report.cause
+    assert 500 <= int(late.group(1)) <= 60_000
+    assert (count(report, "UpdateEndpoint"), shop.ask()) == (0, "one")
+
+
 UPDATE = "UpdateEndpoint deploy.update"
 
 
@@ -344,11 +365,15 @@ def test_an_answer_that_is_not_json_fails_the_trial(shop: Shop) -> None:
     cases = [{"request": 14}, {"request": 14, "expected": {"name": "two"}}]
     report = shop.deploy("two", {"baking_s": 0, "trial": cases})
     assert (report.state, report.error) == ("failed", "TrialFailed")
-    assert str(report.cause).endswith("; case 2; the endpoint is as it was")
+    told = "Body of deploy.trial_2 is not JSON; case 2; the endpoint is as it was"
+    assert report.cause == told
     assert (count(report, "UpdateEndpoint"), shop.ask()) == (0, "one")
 
 
-CASES = [{"request": 1, "expected": {"name": "two"}}, {"request": 13, "status": 500}]
+CASES = [
+    {"request": 1, "expected": {"name": "two"}, "max_latency_ms": 60_000},
+    {"request": 13, "status": 500},
+]
 
 
 def test_an_endpoint_goes_back_where_it_answers_wrongly_after_its_update(shop: Shop) -> None:

@@ -16,6 +16,7 @@ from orchestration.execution.steps import performed
 from orchestration.expressions import Compare, Function, Item, Json, Result, apply
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import (
+    LATENCY,
     Adopt,
     Call,
     Choose,
@@ -30,6 +31,7 @@ from orchestration.graph import (
     Pages,
     Parallel,
     Read,
+    Recovery,
     Require,
     Retry,
     Step,
@@ -143,6 +145,16 @@ def test_an_error_that_passes_is_tried_again_with_growing_pauses() -> None:
     aws, _ = run(call("m"), edge=edge(CreateModel=twice))
     assert aws.operations == ["CreateModel"] * 3
     assert aws.now == 2 + 4
+
+
+def test_a_timed_request_tells_the_milliseconds_until_its_answer() -> None:
+    timed = replace(call("model"), outputs={"n": Output(("N",))}, timed=True)
+    missing = ErrorPattern("ResourceInUse")
+    recovered = replace(timed, name="other", recoveries=(Recovery(missing, {"n": 0}),))
+    aws, scope = run(timed, recovered, edge=edge(CreateModel=[THROTTLED, {"N": 1}, EXISTS]))
+    assert scope.results["model"] == {"n": 1, LATENCY: round(1000 * aws.now)}
+    assert aws.now > 0
+    assert scope.results["other"] == {"n": 0, LATENCY: 0}
 
 
 def test_trouble_that_lasts_may_be_tried_again_as_a_whole() -> None:

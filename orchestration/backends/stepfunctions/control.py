@@ -179,7 +179,10 @@ class _Here:
         match step:
             case Call():
                 scope = self.scope.entered_by(step.name, self.entering)
-                return sending.call(step, scope, self.states, following)
+                if step.timed:
+                    following = timing.answered(step, self.states, following)
+                asked = sending.call(step, scope, self.states, following)
+                return timing.asked(step, self.states, asked) if step.timed else asked
             case Read():
                 scope = self.scope.entered_by(step.name, self.entering)
                 return reports.read(step, scope, self.states, following)

@@ -27,6 +27,7 @@ from orchestration.expressions import (
     walk,
 )
 from orchestration.graph import (
+    LATENCY,
     Call,
     Clock,
     Concluded,
@@ -192,6 +193,8 @@ def _kinds(graph: Graph) -> Iterator[tuple[tuple[str, str], Kind]]:
                     others = _others(step, name, output)
                     same = all(_constant_kind(other) == kind for other in others)
                     yield (step.name, name), kind if same else "any"
+                if isinstance(step, Call) and step.timed:
+                    yield (step.name, LATENCY), "number"
             case ForEach() | Clock() | Concluded():
                 yield from (((step.name, name), kind) for name, kind in _own_kinds(step))
             case _:

@@ -242,7 +242,7 @@ def _carries(steps: Sequence[Step]) -> bool:
             whole = all(names <= recovery.outputs.keys() for recovery in step.recoveries)
             adopted = step.adopt is not None and until is None
             one_way = whole and not adopted and not step.may_fail
-            return one_way and (until is None or until.gone is None)
+            return one_way and not step.timed and (until is None or until.gone is None)
         case Choose() | Clock() | Fail():
             return False
         case _:

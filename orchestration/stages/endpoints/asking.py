@@ -8,6 +8,7 @@ from typing import Final, cast
 from orchestration.expressions import All, Compare, Result, Tree, join
 from orchestration.expressions.scalars import text
 from orchestration.graph import (
+    LATENCY,
     Call,
     ErrorPattern,
     Failure,
@@ -35,6 +36,8 @@ class Asking:
     endpoint: Text
     error: str
     """The error of a case that is not answered as expected."""
+    too_slow: str
+    """The error of a case that is answered as expected, and too late."""
     remedy: str | Expression[object]
     """Words behind its cause: what becomes of the endpoint."""
     variant: str | None = None
@@ -48,6 +51,9 @@ class Asking:
             after = (steps[-1].name,)
             if case.expected or case.status != OK:
                 steps.append(self._answered(number, case, after))
+                after = (steps[-1].name,)
+            if case.max_latency_ms is not None:
+                steps.append(self._in_time(number, case.max_latency_ms, after))
                 after = (steps[-1].name,)
         return tuple(steps)
 
@@ -72,6 +78,21 @@ class Asking:
             outputs=outputs,
             recoveries=_refusals(case.status),
             failure=failure if case.status == OK else None,
+            timed=case.max_latency_ms is not None,
+            after=after,
+        )
+
+    def _in_time(self, number: int, most_ms: int, after: tuple[str, ...]) -> Require:
+        asked = f"{self.name}_{number}"
+        took = Result(asked, LATENCY)
+        return Require(
+            name=f"{asked}_in_time",
+            condition=Compare("le", took, most_ms),
+            error=self.too_slow,
+            cause=join(
+                f"case {number}; expected an answer within {most_ms} ms, got it after ",
+                *(took, " ms; ", self.remedy),
+            ),
             after=after,
         )
 

@@ -15,6 +15,10 @@ from orchestration.stages.values import Model, Scalar
 
 MOST_CASES: Final = 20
 OK: Final = 200
+LONGEST_MS: Final = 60_000
+"""Milliseconds that SageMaker gives a container for an answer:
+https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-inference-code.html (November 2026)
+"""
 _STATUSES: Final = range(400, 600)
 _WHOLE: Final = "@"
 
@@ -57,6 +61,9 @@ class Case(SmokeTest):
     expected: dict[str, Scalar] = Field(default={}, max_length=10)
     """Values in the answer, which is JSON then, by JMESPaths of fields, numbers and filters:
     ``{"predictions[0].label": cat}``; ``@`` is the whole answer."""
+    max_latency_ms: int | None = Field(default=None, strict=True, ge=1, le=LONGEST_MS)
+    """Milliseconds within which the answer must come, as the run sees it: its way to the endpoint
+    and back counts, and on Step Functions the changes of state around the request."""
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is sent, or expected, as it can't be."""
@@ -103,7 +110,7 @@ class Trial(Model):
     after: bool = Field(default=False, strict=True)
     """Send them again to the endpoint once it serves the new model. Where one is not answered as
     expected, the endpoint goes back to its configuration before, and the run fails with
-    ``CheckFailed``."""
+    ``CheckFailed`` (too late an answer: ``CheckTooSlow``)."""
 
     def problems(self) -> Iterator[Problem]:
         """Yield the errors of cases, by their places."""

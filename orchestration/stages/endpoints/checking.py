@@ -34,6 +34,7 @@ from orchestration.stages.endpoints.states import States
 from orchestration.stages.endpoints.trials import GONE, temporary, temporary_configuration
 
 ERROR: Final = "CheckFailed"
+TOO_SLOW: Final = "CheckTooSlow"
 _CONFIG: Final = "EndpointConfigName"
 
 
@@ -77,7 +78,7 @@ class Checking:
         before = Result(self._name("look"), "config")
         remedy = join("the endpoint goes back to what it served before: [", before, "]")
         named = self.made.stage.variant
-        asking = Asking(self._name("check"), self.made.endpoint, ERROR, remedy, named)
+        asking = Asking(self._name("check"), self.made.endpoint, ERROR, TOO_SLOW, remedy, named)
         asked = asking.steps(self.cases, ())
         described = Operation("sagemaker", "DescribeEndpoint", {"EndpointName": self.made.endpoint})
         serves = Call(

@@ -28,6 +28,7 @@ from orchestration.stages.endpoints.cases import Case
 from orchestration.stages.endpoints.making import VARIANT, Made
 from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, QUOTA
 
+ERRORS: Final = ("TrialFailed", "TrialTooSlow")
 GONE: Final = Recovery(ErrorPattern("ValidationException", "Could not find"), {})
 _VISIBLE_LATER: Final = Retry(
     errors=(ErrorPattern("ValidationException", "Could not find endpoint configuration"),)
@@ -91,13 +92,12 @@ class Trying:
             Require(
                 name=self._name("trial_serves"),
                 condition=Compare("eq", Result(ready.name, "status"), "InService"),
-                error="TrialFailed",
+                error=ERRORS[0],
                 cause=join("the model did not start: ", Result(ready.name, "reason")),
             ),
         ]
-        asking = Asking(
-            self._name("trial"), temporary(self.made), "TrialFailed", "the endpoint is as it was"
-        )
+        remedy = "the endpoint is as it was"
+        asking = Asking(self._name("trial"), temporary(self.made), *ERRORS, remedy)
         return (*steps, *asking.steps(self.cases, (steps[-1].name,)))
 
     def _until(self) -> Until:

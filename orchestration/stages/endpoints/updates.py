@@ -102,8 +102,9 @@ class EndpointUpdate(Model):
     """Any that goes off takes all traffic back, and fails the run with ``EndpointRolledBack``."""
     trial: Annotated[Trial | None, BeforeValidator(as_trial)] = None
     """Cases that a temporary endpoint of one instance must answer before anything else changes; it
-    is deleted in any case. Where one is answered otherwise, the run fails with ``TrialFailed``. A
-    list of cases is short for ``{cases: [...]}``."""
+    is deleted in any case. Where one is answered otherwise, the run fails with ``TrialFailed``, and
+    where one is answered later than its ``max_latency_ms`` with ``TrialTooSlow``. A list of cases
+    is short for ``{cases: [...]}``."""
     while_busy: Literal["wait", "refuse"] = "wait"
     """While another deployment of the endpoint is under way: wait for its end, or fail with
     ``EndpointBusy``."""

@@ -13,6 +13,7 @@ from orchestration.expressions import Json
 from orchestration.graph import ENDS_OF_JOBS, Call, Failure
 from orchestration.refs import Expression
 
+_BODY: Final = ("Body",)
 _REMEDIED: Final = wording.REMEDIED.format(cause=wording.CALL_REFUSED, remedy="{remedy}")
 _MESSAGE: Final = Raw("$substringBefore($states.errorOutput.Cause, ' (Service:')")
 
@@ -37,6 +38,19 @@ def renamed(step: Call, failure: Failure, scope: Scope, states: States) -> str:
     output: Json = {"Error": field_value(failure.error), "Cause": enclosed(cause)}
     named: State = {"Type": "Pass", "Output": output}
     return states.add(state(step.name, "Failed"), named, states.failed())
+
+
+def not_json(step: Call, scope: Scope) -> Json:
+    """Return the error of a body that does not parse; null where none is parsed.
+
+    It would fail with the expression for a cause. Nothing else of such a call can't be evaluated:
+    its request has names and what a user wrote, the body is always there, and a place in it has a
+    default. What a Lambda function returns is JSON.
+    """
+    if not any(output.parse and output.path == _BODY for output in step.outputs.values()):
+        return None
+    cause = worded(wording.NOT_JSON, scope, source=(f"{_BODY[0]} of {step.name}",))
+    return {"Error": wording.WRONG_OUTPUT, "Cause": enclosed(cause)}
 
 
 def refused(subject: Words, scope: Scope, failure: Failure | None = None) -> Json:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from orchestration.backends.jsonata import enclosed, literal, render
-from orchestration.backends.stepfunctions.names import Scope, alternative
-from orchestration.backends.stepfunctions.states import Rule, State, choice
+from orchestration.backends.jsonata import enclosed, literal, quote, render
+from orchestration.backends.stepfunctions.names import Scope, alternative, state, variable
+from orchestration.backends.stepfunctions.states import Rule, State, States, choice
 from orchestration.backends.stepfunctions.wording import Words, worded
 from orchestration.execution import wording
 from orchestration.expressions import Json
-from orchestration.graph import Call
+from orchestration.graph import LATENCY, Call
 from orchestration.refs import Expression
 
 NOW: Final = "$millis() / 1000"
@@ -18,6 +18,7 @@ NOW: Final = "$millis() / 1000"
 # https://docs.aws.amazon.com/step-functions/latest/dg/redrive-executions.html
 _REDRIVEN: Final = "$toMillis($states.context.Execution.RedriveTime) / 1000"
 _CHECK: Final = "CheckTime"
+_ASKED: Final = "Asked"
 
 
 def entered(step: Call, number: int = 0) -> str:
@@ -35,6 +36,21 @@ def check(step: Call, scope: Scope, subject: Words, *, failed: str, following: s
     cause = worded(wording.NOT_STARTED, scope, subject=subject, limit=_words(step))
     error = {"Error": wording.TIMED_OUT, "Cause": enclosed(cause)}
     return choice(Rule(over(step, scope), failed, output=error), default=following)
+
+
+def asked(step: Call, states: States, following: str) -> str:
+    """Write the state before a timed request; a moment is the same all over a state."""
+    begun: State = {"Type": "Pass", "Assign": {variable(step.name, _ASKED): enclosed("$millis()")}}
+    return states.add(state(step.name, _ASKED), begun, following)
+
+
+def answered(step: Call, states: States, following: str) -> str:
+    """Write the state after a timed request, which adds the time to its outputs."""
+    own, passed = f"${variable(step.name)}", f"$millis() - ${variable(step.name, _ASKED)}"
+    outputs = f"{own}, " if step.outputs else ""
+    merged = enclosed(f"$merge([{outputs}{{{quote(LATENCY)}: {passed}}}])")
+    ended: State = {"Type": "Pass", "Assign": {variable(step.name): merged}}
+    return states.add(state(step.name, "Answered"), ended, following)
 
 
 def over(step: Call, scope: Scope) -> str:
