@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from orchestration import Pipeline, Source, TuningJob
+from orchestration import CheckpointEvaluation, Pipeline, Source, TuningJob
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import run
@@ -70,6 +70,16 @@ USED: dict[str, Any] = {
         "direction": "max",
         **JOB,
     },
+    "decide": {
+        "kind": "checkpoint_evaluation",
+        "tuning_job": {"ref": "tune.tuning_job_name"},
+        "best_jobs": 1,
+        "report": {},
+        "source": Source.at(JUDGE, "evaluate.py"),
+        "metric": "accuracy",
+        "direction": "min",
+        **JOB,
+    },
     "each": {
         "kind": "tuning_job",
         **SEARCH,
@@ -104,7 +114,18 @@ def hyperparameters(aws: EmbeddedAws, model: str) -> Any:
 def test_the_best_of_three_jobs_gives_the_outputs_and_is_paid_for_once(
     aws: EmbeddedAws, airflow: LocalAirflow
 ) -> None:
-    pipeline = made("tuned", tuned())
+    search = tuned()
+    job: dict[str, Any] = {**JOB, "source": Source.at(JUDGE, "evaluate.py")}
+    judge = CheckpointEvaluation(
+        name="judge",
+        tuning_job=search.outputs.tuning_job_name,
+        best_jobs=2,
+        metric="accuracy",
+        direction="max",
+        **job,
+    )
+    pipeline = made("tuned", search, judge)
+    aws.client("s3").put_object(Bucket=BUCKET, Key="numbers/a.csv", Body=b"10\n20\n")
     # The job is created, and the response is lost: the second request finds it.
     lost = Fault(
         "sagemaker",
@@ -122,6 +143,17 @@ def test_the_best_of_three_jobs_gives_the_outputs_and_is_paid_for_once(
         assert shown["job_name"].startswith(f"{shown['tuning_job_name']}-002-")
         told = hyperparameters(aws, shown["model_artifacts"])
         assert (told["rate"], told["_tuning_objective_metric"]) == ("0.5", "score")
+        # By the objective, the rates are in the order 0.5, 0.8, 0.1.
+        results = outputs["judge"].pop("results")
+        assert [each["metric"] for each in results] == [0.25, 0.4]
+        assert results[0]["training_job"] == shown["job_name"]
+        assert outputs["judge"] == {
+            "model": results[1]["model"],
+            "best_training_job": results[1]["training_job"],
+            "best_metric": 0.4,
+            "passed": True,
+        }
+        assert hyperparameters(aws, results[1]["model"])["rate"] == "0.8"
     assert (of(aws, "HyperParameterTuningJobs"), of(aws, "TrainingJobs")) == (3, 9)
     again = run(pipeline, aws=aws, run_id="tuned-direct")
     assert again.state == "succeeded"
@@ -164,7 +196,9 @@ def test_stages_take_the_best_job_as_they_take_a_training_job(aws: EmbeddedAws) 
     place = f"/tune/checkpoints/{best['job_name']}/epoch-1/"
     assert shown["evaluate"]["best_checkpoint"].endswith(place)
     assert shown["evaluate"]["best_metric"] == shown["judge"]["best_metric"] == 1
-    assert shown["judge"]["model"] == best["model_artifacts"]
+    assert shown["judge"]["model"] == shown["decide"]["model"] == best["model_artifacts"]
+    assert shown["decide"]["best_training_job"] == best["job_name"]
+    assert (shown["decide"]["best_metric"], shown["decide"]["outcome"]) == (0.25, "promoted")
     scored = [body(aws, f"{uri}/a.csv.out") for uri in shown["score"]["location"]]
     assert scored == [b"5\n10\n", b"10\n20\n"]
 

@@ -151,7 +151,8 @@ def test_a_timed_request_tells_the_milliseconds_until_its_answer() -> None:
     timed = replace(call("model"), outputs={"n": Output(("N",))}, timed=True)
     missing = ErrorPattern("ResourceInUse")
     recovered = replace(timed, name="other", recoveries=(Recovery(missing, {"n": 0}),))
-    aws, scope = run(timed, recovered, edge=edge(CreateModel=[THROTTLED, {"N": 1}, EXISTS]))
+    responses: list[Answer] = [THROTTLED, {"N": 1}, EXISTS]
+    aws, scope = run(timed, recovered, edge=edge(CreateModel=responses))
     assert scope.results["model"] == {"n": 1, LATENCY: round(1000 * aws.now)}
     assert aws.now > 0
     assert scope.results["other"] == {"n": 0, LATENCY: 0}

@@ -40,6 +40,7 @@ JOB: dict[str, Any] = {
 OF_CHECKPOINTS: dict[str, Any] = {"checkpoints": {"ref": "train.checkpoints"}, **JOB}
 OF_MODEL: dict[str, Any] = {"model": {"ref": "train.model_artifacts"}, **JOB}
 OF_JOB: dict[str, Any] = {"training_job": {"ref": "train.job_name"}}
+OF_TUNING: dict[str, Any] = {"tuning_job": {"ref": "tune.tuning_job_name"}, **JOB}
 LATENCY = {"latency_ms": {"path": "timing.p95", "maximum": 40}}
 STOP = {"threshold": {"value": 0.9, "on_miss": "stop"}}
 
@@ -47,7 +48,12 @@ STOP = {"threshold": {"value": 0.9, "on_miss": "stop"}}
 def pipeline(subject: dict[str, Any], **fields: Any) -> Pipeline:
     judged = {"metric": "accuracy", "direction": "max", **subject, **fields}
     stage = {"kind": "checkpoint_evaluation", **judged}
-    stages = {"train": TRAIN, "evaluate": {k: v for k, v in stage.items() if v is not None}}
+    searched = "tune" in str(subject.get("tuning_job"))
+    stages = {
+        "train": TRAIN,
+        **({"tune": TUNE} if searched else {}),
+        "evaluate": {k: v for k, v in stage.items() if v is not None},
+    }
     return Pipeline.parse(
         {"name": "p", "workspace": "s3://bucket/runs", "role": ROLE, "stages": stages}
     )
@@ -197,6 +203,91 @@ def test_the_best_that_training_recorded_are_selected_by_a_plain_reading_of_the_
     assert [each["Prefix"] for each in found] == [f"c/{i}/" for i in wanted]
     if not by_job:
         assert evaluate(step(made, "selected").condition, known) is bool(wanted)
+
+
+def test_the_best_jobs_of_a_search_are_listed_by_its_own_objective() -> None:
+    made = lowered(OF_TUNING, best_jobs=2, max_concurrency=1)
+    ranked = step(made, "ranked")
+    for objective, order in (("Maximize", "descending"), ("Minimize", "ascending")):
+        known = env(tuning={"objective": objective})
+        way = ranked.then if evaluate(ranked.condition, known) else ranked.otherwise
+        [listed] = way.steps
+        assert listed.name == f"evaluate.{order}"
+        assert {**listed.operation.request, "HyperParameterTuningJobName": "x"} == {
+            "HyperParameterTuningJobName": "x",
+            "StatusEquals": "Completed",
+            "SortBy": "FinalObjectiveMetricValue",
+            "SortOrder": order.title(),
+            "MaxResults": 2,
+        }
+    required = step(made, "usable")
+    none = Values({"tune.job": {"tuning_job_name": "t"}, "evaluate.ranked": {"found": []}}, {})
+    assert evaluate(required.condition, none) is False
+    assert required.error == "NoTrainingJobCompleted"
+    assert evaluate(required.cause, none) == (
+        "stage evaluate: no training job of t completed with the objective"
+    )
+    each = step(made, "each")
+    assert (each.at_most, each.max_concurrency) == (2, 1)
+
+
+@given(st.lists(st.none() | st.integers(-2, 2), min_size=1, max_size=6))
+@settings(max_examples=20, deadline=None)
+def test_of_equal_models_the_one_with_the_better_objective_is_the_best(
+    metrics: list[float | None],
+) -> None:
+    made = lowered(OF_TUNING)
+    # As the search has ranked them; NaN is null here, and has lost.
+    ranked: list[Json] = [
+        {"training_job": f"t-{n}", "model": f"s3://m/{n}", "metric": each}
+        for n, each in enumerate(metrics)
+    ]
+    known = env(each={"items": ranked})
+    left = [(n, each) for n, each in enumerate(metrics) if each is not None]
+    assert evaluate(step(made, "finite").condition, known) is bool(left)
+    if left:
+        best = max(left, key=lambda pair: pair[1])[0]
+        shown: Any = evaluate(made.outputs["evaluate"], known)
+        assert (shown["model"], shown["best_training_job"]) == (f"s3://m/{best}", f"t-{best}")
+
+
+def test_the_best_model_of_a_search_is_an_archive_that_a_deployment_takes() -> None:
+    whole = pipeline(OF_TUNING)
+    deploy = {
+        "kind": "deployment",
+        "model_data": {"ref": "evaluate.model"},
+        "image": IMAGE,
+        "instance_type": "ml.m5.large",
+    }
+    stages = {"tune": TUNE, "evaluate": {**OF_TUNING, "kind": "checkpoint_evaluation"}}
+    stages["evaluate"] |= {"metric": "accuracy", "direction": "max"}
+    common = {"name": "p", "workspace": "s3://bucket/runs", "role": ROLE}
+    with pytest.raises(PipelineError, match="model_archive: true"):
+        Pipeline.parse({**common, "stages": {**stages, "deploy": deploy}})
+    Pipeline.parse({**common, "stages": {**stages, "deploy": {**deploy, "model_archive": True}}})
+    assert whole.lower().outputs["evaluate"]
+
+
+@pytest.mark.parametrize(
+    ("subject", "fields", "expected"),
+    [
+        (OF_TUNING, {"model": "s3://b/m"}, "tuning_job: expected one of checkpoints, model"),
+        (OF_TUNING, {"select": {"last": 2}}, "select: is for checkpoints, and best_jobs says"),
+        (OF_TUNING, {"best_jobs": 101}, "best_jobs"),
+        (OF_TUNING, {"data": None}, "data: is needed by the job that evaluates the tuning_job"),
+        (OF_MODEL, {"best_jobs": 2}, "best_jobs: is for a tuning_job"),
+        (
+            {**JOB, "tuning_job": {"ref": "tune.job_name"}},
+            {},
+            "tuning_job: is the name of the whole search; write tuning_job: "
+            "{ref: tune.tuning_job_name}",
+        ),
+    ],
+)
+def test_what_does_not_fit_the_best_jobs_of_a_search_is_refused(
+    subject: dict[str, Any], fields: dict[str, Any], expected: str
+) -> None:
+    assert any(expected in each for each in problems(subject, **fields))
 
 
 def test_what_training_recorded_is_read_beside_each_checkpoint_without_a_job() -> None:
@@ -426,10 +517,13 @@ def test_the_guide_s_pipeline_judges_the_training_and_its_model(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"checkpoints": None}, "checkpoints: is needed; or a model, or a training_job"),
+        (
+            {"checkpoints": None},
+            "checkpoints: is needed; or a model, a training_job, or a tuning_job",
+        ),
         (
             {"model": "s3://b/m"},
-            "model: expected one of checkpoints, model, training_job, got checkpoints, too",
+            "model: expected one of checkpoints, model, training_job, tuning_job, got checkpoints",
         ),
         (
             {"checkpoints": {"ref": "train.model_artifacts"}},

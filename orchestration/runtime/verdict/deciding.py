@@ -37,13 +37,21 @@ def _evaluations(inputs: Path, request: Mapping[str, Any]) -> list[Evaluation]:
     found = []
     if MODEL in request:
         return [read(inputs / MODEL, MODEL, request[MODEL], request)]
+    if "models" in request:
+        for each in request["models"]:
+            name = each["training_job"]
+            found.append(read(inputs / _folder(request, name), name, each["model"], request))
+        return found
     for each in request["checkpoints"]:
         prefix = each["Prefix"]
-        # As the run names the folder of each: a hash of the run and the whole prefix.
-        token = hashlib.sha256(f"{request['run']}/{prefix}".encode()).hexdigest()[:12]
         name, uri = prefix.rstrip("/").rpartition("/")[2], f"s3://{request['bucket']}/{prefix}"
-        found.append(read(inputs / token, name, uri, request))
+        found.append(read(inputs / _folder(request, prefix), name, uri, request))
     return found
+
+
+def _folder(request: Mapping[str, Any], element: str) -> str:
+    """Return the folder of an evaluation: a hash of the run and the whole prefix, or the job."""
+    return hashlib.sha256(f"{request['run']}/{element}".encode()).hexdigest()[:12]
 
 
 def _champion(inputs: Path, request: Mapping[str, Any]) -> Evaluation | None:
@@ -114,7 +122,7 @@ def _figures(
     }
     best, interval = verdict.best, verdict.interval
     if best is not None:
-        figures["best"] = best.uri
+        figures["best"], figures["best_name"] = best.uri, best.name
         figures["metrics"] = {k: v for k, v in best.metrics.items() if v is not None}
     if champion is not None:
         figures[CHAMPION] = champion.uri

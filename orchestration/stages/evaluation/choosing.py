@@ -9,6 +9,7 @@ from typing import Final
 from orchestration.expressions import All, Best, Compare, Function, Result, Tree, apply, field, join
 from orchestration.graph import Choose, Graph, Require, Step
 from orchestration.refs import Expression
+from orchestration.stages.evaluation import tuned
 from orchestration.stages.evaluation.fields import METRIC, EvaluationFields
 from orchestration.stages.evaluation.outputs import BEST
 from orchestration.stages.stage import Fragment, Gate
@@ -38,8 +39,8 @@ def fragment(
     gates: tuple[Step, ...] = ()
     if threshold is not None and not stage.stops:
         what = f"{stage.metric} of stage {stage.name}"
-        if stage.subject == "checkpoints":
-            what = f"the best checkpoint's {stage.metric}"
+        if stage.several:
+            what = f"the best {stage.noun}'s {stage.metric}"
         name = f"{stage.name}.gate"
         stopper = threshold.stopper(name, metric, stage.direction, what=what, after=choice.last)
         [condition] = _reached(stage, metric)
@@ -71,7 +72,7 @@ def _all(conditions: Sequence[Expression[bool]]) -> Expression[bool] | None:
 
 @dataclass(frozen=True)
 class Many:
-    """The choice among checkpoints: the best of those that keep all bounds, the first of equals."""
+    """The choice among several: the best of those that keep all bounds, the first of equals."""
 
     stage: EvaluationFields
     rows: Expression[object]
@@ -90,7 +91,8 @@ class Many:
 
     @property
     def _columns(self) -> tuple[str, ...]:
-        return ("checkpoint", *self.stage.measured())
+        own = ("checkpoint",) if self.stage.subject == "checkpoints" else (tuned.JOB, tuned.MODEL)
+        return (*own, *self.stage.measured())
 
     @property
     def _measured(self) -> Expression[object]:
@@ -111,7 +113,7 @@ class Many:
     def _finite(self) -> Require:
         """A checkpoint that diverged has lost; where all have, there is nothing to go on with."""
         stage = self.stage
-        cause = f"stage {stage.name}: {stage.metric} is NaN or infinite for every checkpoint"
+        cause = f"stage {stage.name}: {stage.metric} is NaN or infinite for every {stage.noun}"
         return Require(
             name=f"{stage.name}.finite",
             condition=Compare("gt", apply(Function.COUNT, self._measured), 0),
@@ -133,7 +135,7 @@ class Many:
             condition=self._any_keeps(),
             error=CONSTRAINT_NOT_MET,
             cause=join(
-                f"stage {self.stage.name}: no checkpoint of ",
+                f"stage {self.stage.name}: no {self.stage.noun} of ",
                 apply(Function.COUNT, self.rows),
                 f" has {wanted}",
             ),

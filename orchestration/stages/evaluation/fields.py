@@ -32,9 +32,9 @@ from orchestration.stages.values import (
     Vpc,
 )
 
-Subject: TypeAlias = Literal["checkpoints", "model", "training_job"]
+Subject: TypeAlias = Literal["checkpoints", "model", "training_job", "tuning_job"]
 """The field that names what is evaluated."""
-SUBJECTS: Final[tuple[Subject, ...]] = ("checkpoints", "model", "training_job")
+SUBJECTS: Final[tuple[Subject, ...]] = ("checkpoints", "model", "training_job", "tuning_job")
 _LARGEST: Final = 3.4e38
 """About the largest number of 32 bits; SageMaker has none beyond."""
 METRIC: Final = "metric"
@@ -58,6 +58,11 @@ class EvaluationFields(Stage):
     training_job: Text | None = None
     """Instead: name of a training job that has ended, ``train.outputs.job_name``; the metrics are
     those that it has printed, and no job is started."""
+    tuning_job: Text | None = None
+    """Instead: name of a tuning job that has ended, ``tune.outputs.tuning_job_name``; the models of
+    its best training jobs are evaluated."""
+    best_jobs: int = Field(default=3, ge=1, le=100)
+    """With a ``tuning_job``: so many, the best by its objective as SageMaker ranks them."""
     checkpoint_prefix: str = Field(default="", max_length=100)
     """Beginning of the names of complete checkpoints (``epoch-``, ``checkpoint-``); others are
     ignored."""
@@ -131,6 +136,16 @@ class EvaluationFields(Stage):
     def subject(self) -> Subject:
         """The field that names what is evaluated."""
         return next((name for name in SUBJECTS if getattr(self, name) is not None), "checkpoints")
+
+    @property
+    def several(self) -> bool:
+        """True if there may be several models, the best of which is chosen."""
+        return self.subject in ("checkpoints", "tuning_job")
+
+    @property
+    def noun(self) -> str:
+        """The word for each of several."""
+        return "checkpoint" if self.subject == "checkpoints" else "model"
 
     @property
     def stops(self) -> bool:

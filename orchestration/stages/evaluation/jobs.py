@@ -14,6 +14,7 @@ from orchestration.expressions import Function, Item, Tree, apply, field, join, 
 from orchestration.graph import Call, Read
 from orchestration.refs import Expression
 from orchestration.stages.capacity import fallback
+from orchestration.stages.evaluation import tuned
 from orchestration.stages.evaluation.fields import METRIC, EvaluationFields, known
 from orchestration.stages.processing.request import (
     INPUT,
@@ -49,9 +50,15 @@ def listed_uri(stage: EvaluationFields) -> Expression[object]:
     return join("s3://", bucket, "/", cast("Expression[object]", field(Item(), "Prefix")))
 
 
+def element(stage: EvaluationFields) -> Expression[object]:
+    """Return the name of the element that the loop is at: a prefix, or a training job."""
+    key = "Prefix" if stage.subject == "checkpoints" else tuned.JOB
+    return cast("Expression[object]", field(Item(), key))
+
+
 @dataclass(frozen=True)
 class Evaluating:
-    """The job that evaluates one checkpoint, or the final model."""
+    """The job that evaluates one checkpoint, or one model."""
 
     stage: EvaluationFields
     context: Context
@@ -71,7 +78,7 @@ class Evaluating:
 
         A checkpoint whose metric is NaN or infinite has lost; a single model has nobody to lose to.
         """
-        many = self.stage.subject == "checkpoints"
+        many = self.stage.several
         deciding = {METRIC, *(self.stage.column(name) for name in self.stage.bounded())}
         return Read(
             name=step,
@@ -126,6 +133,8 @@ class Evaluating:
     def _uri(self) -> Tree:
         if self.champion is not None:
             return self.champion
+        if self.stage.subject == "tuning_job":
+            return field(Item(), tuned.MODEL)
         return listed_uri(self.stage) if self._input == "checkpoint" else self.stage.model
 
     def _arguments(self) -> Sequence[Tree]:
@@ -137,13 +146,12 @@ class Evaluating:
         )
 
     def _token(self) -> Expression[object]:
-        prefix = cast("Expression[object]", field(Item(), "Prefix"))
-        return apply(Function.HASH, join(run_id(), "/", prefix))
+        return apply(Function.HASH, join(run_id(), "/", element(self.stage)))
 
     def _name(self) -> Expression[str]:
         if self.champion is not None:
             return second_name(self.stage, self.context, "champion")
-        if self._input == "model":
+        if not self.stage.several:
             return self.context.resource_name(self.stage.name)
         return join(self.context.name_prefix(self.stage.name), self._token())
 
@@ -152,6 +160,6 @@ class Evaluating:
         location = self.context.location(self.stage.name, *((REPORTS,) if decided else ()))
         if self.champion is not None:
             return join(location, "/champion")
-        if self._input == "model":
+        if not self.stage.several:
             return join(location, "/model") if decided else location
         return join(location, "/", self._token())

@@ -28,7 +28,7 @@ def _compared(stage: Any) -> bool:
 
 def _judged(stage: Any) -> object:
     """Return the reference to the model that is judged, where it is known."""
-    job = stage.training_job
+    job = stage.training_job if stage.tuning_job is None else stage.tuning_job
     return Ref[str](job.stage, "model_artifacts") if isinstance(job, Ref) else stage.model
 
 
@@ -49,7 +49,14 @@ class CheckpointEvaluationOutputs:
         shown=True,
         repeats=_judged,
     )
-    """S3 URI of the model that was evaluated, or that the training job has written."""
+    """S3 URI of the model that was evaluated, or that the training job has written; of a tuning
+    job's, the best, null where none keeps the bounds."""
+    best_training_job: Ref[str] = output(
+        exists=lambda stage: stage.subject == "tuning_job",
+        otherwise="only an evaluation of a tuning_job has it",
+        shown=True,
+    )
+    """Name of the training job that wrote the best model."""
     best_metric: Ref[float] = output(shown=True)
     """The metric that decides, of the best checkpoint or of the model."""
     passed: Ref[bool] = output(shown=True)
@@ -60,8 +67,9 @@ class CheckpointEvaluationOutputs:
         otherwise="they are in report.json, beside its output report",
         shown=True,
     )
-    """``checkpoint`` (or ``model``, or ``training_job``), ``metric`` and the further metrics of
-    every checkpoint, in the order of their names; a metric that is NaN or infinite is null."""
+    """``checkpoint`` (or ``model``, or ``training_job``, or both), ``metric`` and the further
+    metrics of every checkpoint, in the order of their names, or every model of a tuning job, the
+    best by its objective first; a metric that is NaN or infinite is null."""
 
     outcome: Ref[str] = output(exists=_decided, otherwise=_NO_JOB, shown=True)
     """``promoted``, ``champion_kept``, ``below_threshold``, ``bounds_missed`` or

@@ -25,6 +25,7 @@ _OF_A_JOB: Final = (
 _OF_CHECKPOINTS: Final = (
     *("checkpoint_prefix", "select", "recorded", "max_checkpoints", "max_concurrency"),
 )
+_OF_SEVERAL: Final = ("max_concurrency",)
 _OTHER_JOBS: Final = ("processing_job", "batch_transform")
 _OF_A_DECISION: Final = ("slices", "failures_allowed", "champion", "report")
 _MODELS: Final = frozenset({"best_checkpoint", "model"})
@@ -58,7 +59,7 @@ def problems(stage: EvaluationFields) -> Iterator[Problem]:
 def _subject(stage: EvaluationFields) -> Iterator[Problem]:
     subjects = [name for name in SUBJECTS if getattr(stage, name) is not None]
     if not subjects:
-        yield Problem("checkpoints", "is needed; or a model, or a training_job")
+        yield Problem("checkpoints", "is needed; or a model, a training_job, or a tuning_job")
     for name in subjects[1:]:
         yield Problem(name, f"expected one of {', '.join(SUBJECTS)}, got {subjects[0]}, too")
     checkpoints, model, job = stage.checkpoints, stage.model, stage.training_job
@@ -75,13 +76,17 @@ def _subject(stage: EvaluationFields) -> Iterator[Problem]:
     if isinstance(job, Ref) and job.output in ("model_artifacts", "checkpoints"):
         way_out = f"write training_job: {{ref: {job.stage}.job_name}}"
         yield Problem("training_job", f"is the name of a job, not what it writes; {way_out}")
+    tuning = stage.tuning_job
+    if isinstance(tuning, Ref) and tuning.output != "tuning_job_name":
+        way_out = f"write tuning_job: {{ref: {tuning.stage}.tuning_job_name}}"
+        yield Problem("tuning_job", f"is the name of the whole search; {way_out}")
 
 
 def _fields(stage: EvaluationFields) -> Iterator[Problem]:
     """Yield the fields that are missing, and those that nothing would come of."""
     subject, idle = stage.subject, list[str]()
     if subject != "checkpoints":
-        idle += _OF_CHECKPOINTS
+        idle += [name for name in _OF_CHECKPOINTS if not (stage.several and name in _OF_SEVERAL)]
     if subject == "training_job":
         idle += (*_OF_A_JOB, *_OF_A_DECISION)
         reason = "a training_job's own metrics decide, and no job is started; remove it"
@@ -90,6 +95,8 @@ def _fields(stage: EvaluationFields) -> Iterator[Problem]:
         reason = "the recorded metrics decide, and no job is started; remove it, or recorded"
     else:
         reason = "is for checkpoints, and there is one model; remove it"
+        if subject == "tuning_job":
+            reason = "is for checkpoints, and best_jobs says how many models there are; remove it"
         for name in _NEEDED:
             if getattr(stage, name) is None:
                 yield Problem(name, f"is needed by the job that evaluates the {subject}")
@@ -97,6 +104,9 @@ def _fields(stage: EvaluationFields) -> Iterator[Problem]:
     for name in idle:
         if getattr(stage, name) != type(stage).model_fields[name].default:
             yield Problem(name, reason)
+    usual = type(stage).model_fields["best_jobs"].default
+    if subject != "tuning_job" and stage.best_jobs != usual:
+        yield Problem("best_jobs", "is for a tuning_job; remove it")
 
 
 def _container(stage: EvaluationFields) -> Iterator[Problem]:

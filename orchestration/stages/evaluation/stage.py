@@ -1,4 +1,4 @@
-"""Evaluation of checkpoints, of a final model, or of what a training job has measured."""
+"""Evaluation of checkpoints, a final model, a tuning job's best ones, or training metrics."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Final
 from typing_extensions import override
 
 from orchestration.errors import PipelineError, Problem
-from orchestration.expressions import All, Compare, Function, Result, Tree, apply, join
+from orchestration.expressions import All, Compare, Function, Item, Result, Tree, apply, field, join
 from orchestration.graph import Call, ForEach, Graph, Operation, Output, Require, Step
 from orchestration.refs import Expression
-from orchestration.stages.evaluation import recorded, rules, training_metrics
+from orchestration.stages.evaluation import recorded, rules, training_metrics, tuned
 from orchestration.stages.evaluation.champion import Looking
 from orchestration.stages.evaluation.choosing import Many, fragment, single
 from orchestration.stages.evaluation.fields import EvaluationFields, known
@@ -38,7 +38,8 @@ class CheckpointEvaluation(EvaluationFields):
     writes ``evaluation.json`` into the output directory: ``{"metrics": {"accuracy": 0.97}}``. With
     a ``model``, it is started once, with ``--model DIR`` (which holds ``model.tar.gz``, or the
     model's files) in the place of ``--checkpoint DIR``. With a ``training_job``, nothing is
-    started: the metrics are those that the job has printed.
+    started: the metrics are those that the job has printed. With a ``tuning_job``, it is started
+    with the model of each of the best training jobs.
 
     Of several ``metrics``, one decides and the others have bounds. Of equals, the first by name is
     the best. Whatever is NaN or infinite has lost; a metric that is missing fails the run.
@@ -75,24 +76,28 @@ class CheckpointEvaluation(EvaluationFields):
     @override
     def lower(self, context: Context) -> Fragment:
         match self.subject:
-            case "checkpoints":
-                return self._of_checkpoints(context)
+            case "checkpoints" | "tuning_job":
+                return self._of_several(context)
             case "model":
                 return self._of_model(context)
             case "training_job":
                 return self._of_training_job()
 
-    def _of_checkpoints(self, context: Context) -> Fragment:
+    def _of_several(self, context: Context) -> Fragment:
         if self.decided_by_job:
             return self._decided(context)
         rows = Result(f"{self.name}.each", "items")
         each = self._each(context)
         if self.recorded is not None:
             each = recorded.reports(self, self._selected(), self._before)
-        steps = (self._list(), self._some(), *self._measured(), each)
         choice = Many(self, rows).choice()
-        best = {"best_checkpoint": choice.values["checkpoint"]}
-        return fragment(self, steps, choice, {**best, "results": rows})
+        if self.subject == "tuning_job":
+            steps, values = tuned.steps(self), choice.values
+            best = {"model": values[tuned.MODEL], "best_training_job": values[tuned.JOB]}
+        else:
+            steps = (self._list(), self._some(), *self._measured())
+            best = {"best_checkpoint": choice.values["checkpoint"]}
+        return fragment(self, (*steps, each), choice, {**best, "results": rows})
 
     def _of_model(self, context: Context) -> Fragment:
         if self.decided_by_job:
@@ -123,12 +128,16 @@ class CheckpointEvaluation(EvaluationFields):
                 body=Graph((attempt,)),
                 collect={},
                 max_concurrency=self.max_concurrency,
-                at_most=None if self.select is None else self.max_checkpoints,
+                at_most=self._at_most,
                 after=(self._before,),
             )
-            steps += [self._list(), self._few(), *self._measured(), each]
-            bucket = apply(Function.S3_BUCKET, self.checkpoints)
-            models = {"bucket": bucket, "checkpoints": self._selected()}
+            if self.subject == "tuning_job":
+                steps += [*tuned.steps(self), each]
+                models = {"models": tuned.models(self)}
+            else:
+                steps += [self._list(), self._few(), *self._measured(), each]
+                bucket = apply(Function.S3_BUCKET, self.checkpoints)
+                models = {"bucket": bucket, "checkpoints": self._selected()}
         after = [steps[-1].name]
         champion = None
         if self.champion is not None:
@@ -173,7 +182,9 @@ class CheckpointEvaluation(EvaluationFields):
         )
 
     def _selected(self) -> Expression[object]:
-        """Return the checkpoints to evaluate, of those that were listed."""
+        """Return what is evaluated: checkpoints of those that were listed, or models."""
+        if self.subject == "tuning_job":
+            return tuned.models(self)
         best = None if self.select is None else self.select.best
         return self._picked() if best is None else recorded.selected(self, best)
 
@@ -188,6 +199,8 @@ class CheckpointEvaluation(EvaluationFields):
     @property
     def _before(self) -> str:
         """The name of the step after which the evaluations begin."""
+        if self.subject == "tuning_job":
+            return tuned.last(self)
         measured = self._measured()
         return measured[-1].name if measured else f"{self.name}.usable"
 
@@ -236,15 +249,25 @@ class CheckpointEvaluation(EvaluationFields):
     def _each(self, context: Context) -> ForEach:
         evaluating, job = Evaluating(self, context), f"{self.name}.each.job"
         report = evaluating.report(f"{self.name}.each.report", job)
+        own: dict[str, Tree] = {name: field(Item(), name) for name in (tuned.JOB, tuned.MODEL)}
+        if self.subject == "checkpoints":
+            own = {"checkpoint": listed_uri(self)}
         return ForEach(
             name=f"{self.name}.each",
             items=self._selected(),
             body=Graph((evaluating.call(job), report)),
             collect={
-                "checkpoint": listed_uri(self),
+                **own,
                 **{column: Result(report.name, column) for column in self.measured()},
             },
             max_concurrency=self.max_concurrency,
-            at_most=None if self.select is None else self.max_checkpoints,
+            at_most=self._at_most,
             after=(self._before,),
         )
+
+    @property
+    def _at_most(self) -> int | None:
+        """The most elements, where a step before the loop requires no more."""
+        if self.subject == "tuning_job":
+            return self.best_jobs
+        return None if self.select is None else self.max_checkpoints

@@ -68,7 +68,8 @@ class Deciding:
     stage: EvaluationFields
     context: Context
     models: Mapping[str, Tree]
-    """The models, as the job is told: one ``model``, or ``checkpoints`` of a ``bucket``."""
+    """The models, as the job is told: one ``model``, ``checkpoints`` of a ``bucket``, or ``models``
+    with their training jobs."""
     champion: Tree = None
     """S3 URI of the champion; empty where there is none yet."""
 
@@ -84,10 +85,12 @@ class Deciding:
         )
         outcome = Result(verdict, "outcome")
         passed = Compare("eq", outcome, _PROMOTED)
-        many = stage.subject == "checkpoints"
-        model: dict[str, Tree] = (
-            {"best_checkpoint": Result(verdict, "best")} if many else {"model": stage.model}
-        )
+        best = Result(verdict, "best")
+        model: dict[str, Tree] = {"model": best if stage.several else stage.model}
+        if stage.subject == "checkpoints":
+            model = {"best_checkpoint": best}
+        elif stage.subject == "tuning_job":
+            model["best_training_job"] = Result(verdict, "best_name")
         figures: dict[str, Tree] = {
             name: Result(verdict, name) for name in _FIGURES if stage.champion is not None
         }
@@ -203,6 +206,11 @@ class Deciding:
                 "outcome": Output(("outcome",), kind="string"),
                 "explanation": Output(("explanation",), kind="string"),
                 "best": Output(("best",), kind="string", default=absent),
+                **(
+                    {"best_name": Output(("best_name",), kind="string", default=absent)}
+                    if stage.subject == "tuning_job"
+                    else {}
+                ),
                 **{
                     column: Output(("metrics", name), kind="number", default=absent)
                     for column, name in stage.measured().items()

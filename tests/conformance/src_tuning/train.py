@@ -26,6 +26,8 @@ score = 1 - abs(float(told["rate"]) - 0.5)
 if told["mode"] != "silent":
     sys.stdout.write(f"score={score}\n")
 (ROOT / "model/model.json").write_text(json.dumps(told))
+measured = {"metrics": {"accuracy": float(told["rate"]) / 2}}
+(ROOT / "model/evaluation.json").write_text(json.dumps(measured))
 if told["mode"] == "serve":
     (ROOT / "model/code").mkdir()
     shutil.copy(Path(__file__).with_name("inference.py"), ROOT / "model/code")
