@@ -14,7 +14,7 @@ _ELSEWHERE = {"explanations", "importing", "lint", "local"}
 """Rooms whose errors are others': of definitions that are read, of the AWS that is embedded."""
 _LITERAL = re.compile(r"""\berror="([A-Z]\w+)["]""")
 _NAMED = re.compile(
-    r"(?:\berror=|\bRunError\(|\bfail\((?:context, )?|\bAsking\([^)]*?, |\breturn |_ended\("
+    r"(?:\berror=|\btoo_slow=|\bRunError\(|\bfail\((?:context, )?|\breturn |_ended\("
     r"|\"Error\": )(_?[A-Z][A-Z_]+)\b"
 )
 _CONSTANT = re.compile(r'^(_?[A-Z][A-Z_]+)(?:: Final)? = "([A-Z][A-Za-z]+)"$', re.MULTILINE)

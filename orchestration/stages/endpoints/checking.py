@@ -78,7 +78,14 @@ class Checking:
         before = Result(self._name("look"), "config")
         remedy = join("the endpoint goes back to what it served before: [", before, "]")
         named = self.made.stage.variant
-        asking = Asking(self._name("check"), self.made.endpoint, ERROR, TOO_SLOW, remedy, named)
+        asking = Asking(
+            self._name("check"),
+            self.made.endpoint,
+            error=ERROR,
+            too_slow=TOO_SLOW,
+            remedy=remedy,
+            variant=named,
+        )
         asked = asking.steps(self.cases, ())
         described = Operation("sagemaker", "DescribeEndpoint", {"EndpointName": self.made.endpoint})
         serves = Call(

@@ -28,7 +28,8 @@ from orchestration.stages.endpoints.cases import Case
 from orchestration.stages.endpoints.making import VARIANT, Made
 from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, QUOTA
 
-ERRORS: Final = ("TrialFailed", "TrialTooSlow")
+ERROR: Final = "TrialFailed"
+TOO_SLOW: Final = "TrialTooSlow"
 GONE: Final = Recovery(ErrorPattern("ValidationException", "Could not find"), {})
 _VISIBLE_LATER: Final = Retry(
     errors=(ErrorPattern("ValidationException", "Could not find endpoint configuration"),)
@@ -92,12 +93,17 @@ class Trying:
             Require(
                 name=self._name("trial_serves"),
                 condition=Compare("eq", Result(ready.name, "status"), "InService"),
-                error=ERRORS[0],
+                error=ERROR,
                 cause=join("the model did not start: ", Result(ready.name, "reason")),
             ),
         ]
-        remedy = "the endpoint is as it was"
-        asking = Asking(self._name("trial"), temporary(self.made), *ERRORS, remedy)
+        asking = Asking(
+            self._name("trial"),
+            temporary(self.made),
+            error=ERROR,
+            too_slow=TOO_SLOW,
+            remedy="the endpoint is as it was",
+        )
         return (*steps, *asking.steps(self.cases, (steps[-1].name,)))
 
     def _until(self) -> Until:
