@@ -47,7 +47,7 @@ def test_what_the_sdk_writes_becomes_a_pipeline_for_both_backends(abalone: Impor
         "abalone_tune": "tuning_job",
         "abalone_eval": "processing_job",
         "abalone_model_create_model": "aws_call",
-        "abalone_register_register_mode": "aws_call",
+        "abalone_register_register_mode": "model_registration",
         "abalone_score": "batch_transform",
         "tell": "aws_call",
         "abalone_fail": "fail",
@@ -71,7 +71,7 @@ def test_properties_are_references_to_outputs(abalone: Imported) -> None:
         ]
     }
     assert stages["tell"]["request"]["Payload"]["model"] == {
-        "ref": "abalone_register_register_mode.model_package_arn"
+        "ref": "abalone_register_register_mode.model_package"
     }
 
 
@@ -145,8 +145,8 @@ def test_all_that_is_otherwise_is_told(abalone: Imported) -> None:
             "is added by the pipeline: {'MaxRuntimeInSeconds': 86400}"
         ),
         "Steps[4].Arguments.IfSteps[1]": (
-            "abalone_register_register_mode is an aws_call that makes the step's request as it is; "
-            "model_registration does more"
+            "abalone_register_register_mode makes the group where there is none, waits until the "
+            "version is completed, and marks it as the run's own"
         ),
         "Steps[4].Arguments.IfSteps[2]": (
             "abalone_score takes its data for a folder, and fails if there are fewer predictions "
@@ -157,6 +157,35 @@ def test_all_that_is_otherwise_is_told(abalone: Imported) -> None:
             "execution_start_date_time"
         ),
     }
+
+
+def registering(container: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The stage of the recorded registration with other fields."""
+    changed = copy.deepcopy(ABALONE)
+    request = changed["Steps"][4]["Arguments"]["IfSteps"][1]["Arguments"]
+    request |= more
+    request["InferenceSpecification"]["Containers"][0] |= container
+    stages = from_definition(changed, file="abalone").description["stages"]
+    return dict(stages["abalone_register_register_mode"])
+
+
+def test_a_registration_is_approved_as_its_status_says() -> None:
+    assert registering({})["approve_when"] == {
+        "equal": [{"parameter": "model_approval_status"}, "Approved"]
+    }
+    stage = registering({}, ModelApprovalStatus="Approved", Domain="MACHINE_LEARNING")
+    assert (stage["approval"], stage["extra_request"]) == (
+        "approved",
+        {"CreateModelPackage": {"Domain": "MACHINE_LEARNING"}},
+    )
+
+
+def test_a_registration_that_no_stage_says_is_a_call() -> None:
+    for stage in (
+        registering({"Framework": "XGBOOST"}),
+        registering({}, ModelApprovalStatus="Rejected"),
+    ):
+        assert (stage["kind"], stage["operation"]) == ("aws_call", "CreateModelPackage")
 
 
 def test_what_its_kind_can_t_say_is_a_call_with_the_request_as_it_is() -> None:

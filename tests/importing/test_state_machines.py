@@ -323,7 +323,185 @@ def test_a_task_that_nothing_does_is_told() -> None:
     assert list(imported.description["stages"]) == ["c"]
     assert told(imported) == {
         "States.A": "is left out: no stage waits for a task token (approval waits for a person)",
-        "States.B": "no stage does what this Map does",
+        "States.B": "is left out: it has no ItemProcessor",
+    }
+
+
+def say(text: Any = "m", **more: Any) -> dict[str, Any]:
+    key = "Message.$" if str(text).startswith("$") else "Message"
+    topic = "arn:aws:sns:us-east-1:111122223333:t"
+    return task("sns:publish", {"TopicArn": topic, key: text}, **({"End": True} | more))
+
+
+FIRST = {"Variable": "$", "StringEquals": "de", "Next": "B"}
+
+
+def mapped(inner: dict[str, Any], **fields: Any) -> Imported:
+    """A machine that goes through a list, and says something afterwards."""
+    processor = {"StartAt": next(iter(inner)), "States": inner}
+    each = {"Type": "Map", "ItemProcessor": processor, "Next": "Done", **fields}
+    states = {"Each market": each, "Done": say("done", End=True)}
+    return from_data({"StartAt": "Each market", "States": states})
+
+
+def test_a_map_becomes_a_loop_over_its_list() -> None:
+    quote = task(
+        "lambda:invoke",
+        {"FunctionName": "quote", "Payload": {"of.$": "$.market", "bucket.$": "$.bucket"}},
+        ResultPath="$.quote",
+        Next="Tell",
+    )
+    tell = say("States.Format('{}: {}', $.market, $.quote.Payload.price)", End=True)
+    tell["Parameters"]["Message.$"] = tell["Parameters"].pop("Message")
+    imported = mapped(
+        {"Quote": quote, "Tell": tell},
+        ItemsPath="$.markets",
+        MaxConcurrency=2,
+        ItemSelector={"market.$": "$$.Map.Item.Value", "bucket.$": "$.bucket"},
+    )
+    stages = imported.description["stages"]
+    loop = {"items": {"parameter": "markets"}, "max_concurrency": 2, "together": "each_market"}
+    assert [stages[name]["for_each"] for name in ("quote", "tell")] == [loop, loop]
+    assert stages["quote"]["request"]["Payload"] == {
+        "of": {"each": "item"},
+        "bucket": {"parameter": "bucket"},
+    }
+    message = {"join": [{"each": "item"}, ": ", {"ref": "quote.price"}]}
+    assert (stages["tell"]["request"]["Message"], stages["done"]["after"]) == (message, ["tell"])
+    assert imported.description["parameters"]["markets"] == {"type": "array"}
+    assert told(imported)["States.Each market"] == (
+        "goes through 100 elements at the most, 2 at a time (for_each)"
+    )
+    workflow = Pipeline.parse(imported.description).lower()
+    assert stepfunctions.render(workflow)
+    assert airflow.render(workflow).tasks
+
+
+def test_a_map_over_objects_names_the_fields_that_it_reads() -> None:
+    message = "{% $states.input.market & ' of ' & $states.context.Map.Item.Value.name %}"
+    topic = "arn:aws:sns:us-east-1:111122223333:t"
+    tell = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::sns:publish",
+        "Arguments": {"TopicArn": topic, "Message": message},
+        "End": True,
+    }
+    processor = {"StartAt": "Tell", "States": {"Tell": tell}}
+    rows = [{"name": "a", "market": "de"}, {"name": "b", "market": "fr"}]
+    each = {"Type": "Map", "Items": rows, "ItemProcessor": processor, "End": True}
+    machine = {"StartAt": "Each", "States": {"Each": each}, "QueryLanguage": "JSONata"}
+    imported = from_data(machine)
+    assert imported.description["stages"]["tell"]["for_each"] == {
+        "items": rows,
+        "max_concurrency": 40,
+        "fields": {"market": "string", "name": "string"},
+        "key": "name",
+    }
+    notes = [note.message for note in imported.notes if note.path == "States.Each"]
+    assert notes[1] == (
+        "elements are taken for objects with the texts market, name, of which name tells them apart"
+    )
+
+
+@pytest.mark.parametrize(
+    ("inner", "fields", "why"),
+    [
+        ({"A": say("m", End=True)}, {"ItemsPath": "$"}, "its list is not known before a run"),
+        (
+            {"A": say("m", End=True)},
+            {"ItemsPath": "$.a", "ItemReader": {}},
+            "no stage has what its ItemReader does",
+        ),
+        (
+            {"A": say("$$.Map.Item.Index", End=True)},
+            {"ItemsPath": "$.a"},
+            "nothing stands for $$.Map.Item.Index",
+        ),
+        (
+            {"A": say("$.a.b", End=True)},
+            {"ItemsPath": "$.a"},
+            "no element of a list has a.b here",
+        ),
+        (
+            {"A": say("$.a", ResultPath=None, Next="B"), "B": say("$", End=True)},
+            {"ItemsPath": "$.a"},
+            "it reads both an element and its fields",
+        ),
+        (
+            {
+                "A": {"Type": "Choice", "Choices": [FIRST], "Default": "B"},
+                "B": say("m", End=True),
+            },
+            {"ItemsPath": "$.a"},
+            "a choice in it decides for one element",
+        ),
+        (
+            {
+                "A": {
+                    "Type": "Map",
+                    "ItemsPath": "$$.Execution.Input.b",
+                    "ItemProcessor": {"StartAt": "B", "States": {"B": say("m", End=True)}},
+                    "End": True,
+                }
+            },
+            {"ItemsPath": "$.a"},
+            "a Map in it goes through another list",
+        ),
+        (
+            {"A": {"Type": "Pass", "End": True}},
+            {"ItemsPath": "$.a"},
+            "none of its states does what a stage does",
+        ),
+    ],
+)
+def test_a_map_that_no_list_of_stages_is_is_told(
+    inner: dict[str, Any], fields: dict[str, Any], why: str
+) -> None:
+    imported = mapped(inner, **fields)
+    assert list(imported.description["stages"]) == ["done"]
+    assert told(imported)["States.Each market"] == f"is left out: {why}"
+
+
+def test_json_as_text_has_references_in_it() -> None:
+    given = {"run.$": "$$.Execution.Id", "of": ["a", 1, None], "who.$": "$.who"}
+    machine = "arn:aws:states:us-east-1:111122223333:stateMachine:m"
+    start = task("states:startExecution", {"StateMachineArn": machine, "Input": given}, End=True)
+    imported = from_data({"StartAt": "A", "States": {"A": start}})
+    assert imported.description["stages"]["a"]["request"]["input"] == {
+        "join": [
+            '{"run": "',
+            {"run": "id"},
+            '", "of": ["a", 1, null], "who": "',
+            {"parameter": "who"},
+            '"}',
+        ]
+    }
+    assert told(imported) == {
+        "States.A.Input": (
+            "is JSON as text, in which what a run gives stands as text as it is: no number, and "
+            "no quotation mark or line break in it"
+        )
+    }
+
+
+def test_a_published_question_that_is_waited_for_is_an_approval() -> None:
+    topic = "arn:aws:sns:us-east-1:111122223333:t"
+    asked = {"TopicArn": topic, "Subject": "Deploy?", "Message.$": "$$.Task.Token"}
+    ask = task("sns:publish.waitForTaskToken", asked, TimeoutSeconds=90_000, Next="B")
+    imported = from_data({"StartAt": "A", "States": {"A": ask, "B": say(End=True)}})
+    stages = imported.description["stages"]
+    assert stages["a"] == {
+        "kind": "approval",
+        "question": "Deploy?",
+        "notify": {"sns_topic": topic},
+        "answer_within_h": 25,
+    }
+    assert stages["b"]["after"] == ["a"]
+    assert told(imported) == {
+        "States.A.Resource": (
+            "is taken for a question to a person, which `orchestrate approve` answers; it has "
+            "words of its own, and nobody returns the task token"
+        )
     }
 
 
@@ -338,12 +516,6 @@ def chosen(choices: list[dict[str, Any]], default: str | None, **states: Any) ->
     imported = from_data({"StartAt": "C", "States": {**states, "C": choice}})
     stages: dict[str, Any] = imported.description["stages"]
     return stages
-
-
-def say(text: Any = "m", **more: Any) -> dict[str, Any]:
-    key = "Message.$" if str(text).startswith("$") else "Message"
-    topic = "arn:aws:sns:us-east-1:111122223333:t"
-    return task("sns:publish", {"TopicArn": topic, key: text}, **({"End": True} | more))
 
 
 def rule(value: str, following: str, variable: str = "$.x") -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 _STEP = re.compile(r"\.([\w-]+)|\[\s*['\"]([^'\"]+)['\"]\s*\]|\[\s*(\d+)\s*\]")
@@ -56,6 +56,8 @@ class Data:
     """The result of the state, where its output is made."""
     state: str = ""
     """The name of the state, by which what is unknown in it is told from others."""
+    element: Any = None
+    """The element that the Map around it is at."""
 
     def merged(self, other: Data, state: str) -> Data:
         """Return the data of a state that two ways lead to."""
@@ -64,7 +66,8 @@ class Data:
             name: _merged(self.variables[name], other.variables[name], f"{name} at {state}")
             for name in names
         }
-        return Data(_merged(self.input, other.input, f"the input of {state}"), variables)
+        made = _merged(self.input, other.input, f"the input of {state}")
+        return replace(self, input=made, variables=variables)
 
     def unknown(self, text: str) -> Unknown:
         """Return what a text of the definition stands for, where nothing here tells it."""
@@ -140,6 +143,8 @@ class Data:
     def _context(self, place: str, text: str) -> Any:
         if place in _CONTEXT:
             return {"Get": _CONTEXT[place]}
+        if place.startswith("Map.Item.Value") and self.element is not None:
+            return at(self.element, place.removeprefix("Map.Item.Value"), text)
         if place.startswith("Execution.Input"):
             return at(Place("Parameters"), place.removeprefix("Execution.Input"), text)
         return Unknown(text)

@@ -40,7 +40,9 @@ def from_state_machine(
         raise PipelineError([Problem("States", "none of them does what a stage does"), *why])
     names = renamed(list(reading.inputs))
     reading.notes += _renamed(names)
-    parameters: dict[str, dict[str, Any]] = {own: {} for own in names.values()}
+    parameters: dict[str, dict[str, Any]] = {
+        own: {"type": "array"} if theirs in reading.lists else {} for theirs, own in names.items()
+    }
     for each in conditions.values():
         _typed(each, names, parameters)
     stages = stage_names([step["Name"] for step in reading.steps], called)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from orchestration.importing.state_machines.data import Data, Unknown, placed
@@ -21,7 +22,7 @@ def overlaid(data: Data, states: Sequence[State]) -> Data:
             for name in holder.get("Assign", {}):
                 own = str(name).removesuffix(".$")
                 variables[own] = Unknown(f"{own} after a loop")
-    return Data(made, variables)
+    return replace(data, input=made, variables=variables)
 
 
 def _changed(state: State, given: Any) -> Any:

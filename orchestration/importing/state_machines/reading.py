@@ -21,6 +21,7 @@ from orchestration.importing.state_machines.data import (
 )
 from orchestration.importing.state_machines.flow import Clauses, Flow, Literal_, place
 from orchestration.importing.state_machines.loops import overlaid
+from orchestration.importing.state_machines.maps import for_each, loop_of, told
 from orchestration.importing.state_machines.tasks import renamed_by, step_of
 from orchestration.lint.machines import Machine, State
 
@@ -42,7 +43,16 @@ _READ_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "Wait": ("Seconds", "SecondsPath", "Timestamp", "TimestampPath"),
     "Fail": ("Error", "ErrorPath", "Cause", "CausePath"),
     "Parallel": ("Branches",),
-    "Map": ("ItemProcessor", "Iterator", "ItemsPath", "Items", "ItemSelector", "MaxConcurrency"),
+    "Map": (
+        "ItemProcessor",
+        "Iterator",
+        "ItemsPath",
+        "Items",
+        "ItemSelector",
+        "MaxConcurrency",
+        "ItemReader",
+        "ItemBatcher",
+    ),
 }
 """The fields of states that are followed here, or left out with the state; others are told."""
 _ERROR: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.]{0,127}")
@@ -60,6 +70,8 @@ class Reading:
     names: dict[tuple[str, str], str] = field(default_factory=dict)
     """The names of steps, by the places and names of their states."""
     conditions: dict[Literal_, dict[str, Any]] = field(default_factory=dict)
+    lists: dict[str, None] = field(default_factory=dict)
+    """The places in the execution's input whose elements are gone through."""
 
     def machine(
         self, machine: Machine, data: Data, ways: Clauses, before: Sequence[str]
@@ -141,7 +153,8 @@ class Reading:
     ) -> tuple[Data, list[str]]:
         """Read a state; return the data that it passes on, and the steps to wait for then."""
         for key in state.fields:
-            if key not in _READ and key not in _READ_OF.get(state.type, ()):
+            awaited = key == "TimeoutSeconds" and "waitForTaskToken" in state.resource
+            if key not in _READ and key not in _READ_OF.get(state.type, ()) and not awaited:
                 text = _TOLD.get(key, "is left out")
                 self.notes.append(Note(f"{place(state)}.{key}", text))
         match state.type:
@@ -153,6 +166,8 @@ class Reading:
                 return data, self._failed(state, data, ways, before)
             case "Wait":
                 return self._waited(state, data, ways, before)
+            case "Map":
+                return self._mapped(state, data, ways, before)
             case _:
                 return self._shaped(state, data), before
 
@@ -179,7 +194,7 @@ class Reading:
             variables |= {n: Unknown(f"{n} after {state.name}") for n in rule.get("Assign", {})}
         for name in state.fields.get("Assign", {}):
             variables[name.removesuffix(".$")] = Unknown(f"{name} after {state.name}")
-        return Data(output, variables)
+        return replace(data, input=output, variables=variables)
 
     def _waited(
         self, state: State, data: Data, ways: Clauses, before: list[str]
@@ -221,14 +236,14 @@ class Reading:
             output = state.fields.get("Output")
             made = result if output is None else seen.template(output, "JSONata")
             assigned = seen.template(state.fields.get("Assign", {}), "JSONata")
-            return Data(made, {**data.variables, **assigned})
+            return replace(data, input=made, variables={**data.variables, **assigned})
         if "ResultSelector" in state.fields:
             result = data.template(state.fields["ResultSelector"], "JSONPath", source=result)
         assigned = data.template(state.fields.get("Assign", {}), "JSONPath", source=result)
         made = placed(data.input, state.fields.get("ResultPath", "$"), result)
         output = state.fields.get("OutputPath", "$")
         made = {} if output is None else data.path(str(output), made)
-        return Data(made, {**data.variables, **assigned})
+        return replace(data, input=made, variables={**data.variables, **assigned})
 
     def _task(
         self, state: State, data: Data, ways: Clauses, before: list[str]
@@ -277,6 +292,36 @@ class Reading:
             results.append(result)
             last += ends
         return self._passed(state, data, results), list(dict.fromkeys(last)) or before
+
+    def _mapped(
+        self, state: State, data: Data, ways: Clauses, before: list[str]
+    ) -> tuple[Data, list[str]]:
+        passed = self._passed(state, data, Unknown(f"the result of {state.name}"))
+        made = self._loop(state, data, ways, before)
+        if isinstance(made, str):
+            self.notes.append(Note(place(state), f"is left out: {made}"))
+            return passed, before
+        return passed, made
+
+    def _loop(self, state: State, data: Data, ways: Clauses, before: list[str]) -> list[str] | str:
+        """Add the steps of a Map; return the last of them, or why no stage does what it does."""
+        loop = loop_of(state, data, self._narrowed(state, data))
+        if isinstance(loop, str):
+            return loop
+        inner = Reading(names=self.names)
+        _, last = inner.machine(state.inner[0], loop.data, ways, before)
+        if inner.conditions:
+            return "a choice in it decides for one element"
+        looped = for_each(state, loop, inner.steps)
+        if isinstance(looped, str):
+            return looped
+        self.inputs |= dict.fromkeys(inputs(loop.items)) | inner.inputs
+        self.lists |= dict.fromkeys(inputs(loop.items))
+        self.notes += [*inner.notes, *(Note(place(state), text) for text in told(looped))]
+        self.steps += [
+            {**step, "ForEach": {**looped, "items": plain(loop.items)}} for step in inner.steps
+        ]
+        return last
 
     def _added(
         self, state: State, step: Mapping[str, Any], where: str, ways: Clauses, before: list[str]

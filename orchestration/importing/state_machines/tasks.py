@@ -9,7 +9,8 @@ from typing import Any, Final
 from orchestration.backends.stepfunctions.integrations.spelling import spelled
 from orchestration.checks.requests import operation_model
 from orchestration.checks.shapes import Shape
-from orchestration.importing.state_machines.data import is_known, plain, substituted
+from orchestration.importing.state_machines.data import plain, substituted
+from orchestration.importing.state_machines.texts import as_text, is_structured
 from orchestration.importing.steps.calls import JOBS, POLLS
 from orchestration.lint.machines import State
 from orchestration.lint.tasks.resources import integration
@@ -27,7 +28,7 @@ def step_of(state: State, request: Any) -> dict[str, Any] | str:
     if used is None or used.api is None:
         return f"no stage does what {resource or 'it'} does"
     if used.pattern == "waitForTaskToken":
-        return "no stage waits for a task token (approval waits for a person)"
+        return _asked(state, used.api, request)
     if not isinstance(request, Mapping):
         return "its request is not known before a run"
     if used.api == ("lambda", "Invoke"):
@@ -50,11 +51,34 @@ def step_of(state: State, request: Any) -> dict[str, Any] | str:
     if used.pattern and poll is None:
         return f"what {used.resource} waits for is not known here"
     call = {"Type": "Call", "Service": used.api[0], "Operation": used.api[1], "Arguments": named}
+    pairs = zip(request.items(), named.values(), strict=True)
+    call["Texts"] = [
+        key
+        for (key, value), own in pairs
+        if is_structured(value) and not is_structured(own) and not isinstance(own, str)
+    ]
     return {**call, **({"Poll": poll} if used.pattern and poll is not None else {})}
+
+
+def _asked(state: State, api: tuple[str, str], request: Any) -> dict[str, Any] | str:
+    """Return the question that a Task publishes, for whose answer it waits."""
+    if api != ("sns", "Publish") or not isinstance(request, Mapping) or "TopicArn" not in request:
+        return "no stage waits for a task token (approval waits for a person)"
+    seconds = state.fields.get("TimeoutSeconds")
+    hours = {"Hours": -(-seconds // 3600)} if isinstance(seconds, int) else {}
+    question = request.get("Subject", f"{state.name}?")
+    asked = {"TopicArn": request["TopicArn"], "Question": question, **hours}
+    return {"Type": "Approval", "Arguments": asked}
 
 
 def renamed_by(step: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what a job is started with otherwise; the name in its request is taken out."""
+    if step["Type"] == "Approval":
+        text = "is taken for a question to a person, which `orchestrate approve` answers; it "
+        yield "Resource", f"{text}has words of its own, and nobody returns the task token"
+    for name in step.get("Texts", ()):
+        text = "is JSON as text, in which what a run gives stands as text as it is: no number, and"
+        yield name, f"{text} no quotation mark or line break in it"
     job = JOBS.get(step["Type"])
     if job is None or job.describe is None:
         return
@@ -89,8 +113,8 @@ def _named(shape: Shape | None, value: Any) -> Any:
             return made
         case "list" if isinstance(value, list):
             return [_named(shape.member, item) for item in value]
-        case "string" if isinstance(value, Mapping | list) and is_known(value):
-            return json.dumps(value)
+        case "string" if is_structured(value):
+            return as_text(value)
         case "map" if isinstance(value, Mapping):
             return {key: _named(shape.value, item) for key, item in value.items()}
         case _:

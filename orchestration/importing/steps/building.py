@@ -14,6 +14,7 @@ from orchestration.graph import Call, Workflow, all_steps
 from orchestration.importing.imported import Imported, Note, differences
 from orchestration.importing.steps import jobs
 from orchestration.importing.steps.calls import JOBS
+from orchestration.importing.steps.registrations import OPERATION, compared
 from orchestration.importing.steps.stages import stage_of
 from orchestration.importing.steps.step import ORDER, Step
 from orchestration.importing.steps.values import TYPED, Values
@@ -21,8 +22,12 @@ from orchestration.pipeline import Pipeline
 from orchestration.refs import parse
 
 _NAMED: Final = (*(job.named for job in JOBS.values() if job.stop), "Tags")
-_REFERENCES: Final = ("ref", "parameter", "join", "run")
-_DROPPED: Final = (("AppManaged", False), ("S3CompressionType", "None"))
+_REFERENCES: Final = ("ref", "parameter", "join", "run", "each")
+_DROPPED: Final = (
+    ("AppManaged", False),
+    ("S3CompressionType", "None"),
+    ("SkipModelValidation", "None"),
+)
 """Fields that the SDK writes with what AWS takes by default."""
 
 
@@ -226,8 +231,8 @@ def _call_notes(steps: Iterable[Step], calls: Mapping[str, str]) -> Iterator[Not
                 f"stage of its kind can't say it ({calls[step.stage]})",
             )
         elif step.kind == "RegisterModel":
-            text = "is an aws_call that makes the step's request as it is; model_registration "
-            yield Note(step.path, f"{step.stage} {text}does more")
+            text = "makes the group where there is none, waits until the version is completed, and "
+            yield Note(step.path, f"{step.stage} {text}marks it as the run's own")
         elif step.kind == "Transform":
             text = (
                 "takes its data for a folder, and fails if there are fewer predictions than objects"
@@ -237,7 +242,7 @@ def _call_notes(steps: Iterable[Step], calls: Mapping[str, str]) -> Iterator[Not
 
 def _requests(workflow: Workflow) -> dict[str, Mapping[str, Any]]:
     """Return the request that starts each stage's job."""
-    operations = {job.operation for job in JOBS.values()}
+    operations = {OPERATION, *(job.operation for job in JOBS.values())}
     return {
         step.name.partition(".")[0]: step.operation.request
         for step in all_steps(workflow.graph)
@@ -262,6 +267,7 @@ def _kept(value: Any) -> Any:
 
 def _plain(request: Any) -> Any:
     """Return a request whose tuned jobs are described by the names that a stage uses."""
+    request = compared(request)
     definition = request.get("TrainingJobDefinition")
     if not isinstance(definition, Mapping):
         return request

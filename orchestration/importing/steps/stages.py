@@ -10,6 +10,7 @@ from orchestration.importing import training_jobs
 from orchestration.importing.steps import jobs
 from orchestration.importing.steps.calls import JOBS
 from orchestration.importing.steps.conditions import Conditions
+from orchestration.importing.steps.registrations import registration
 from orchestration.importing.steps.step import Step, snake
 from orchestration.importing.steps.types import types
 from orchestration.importing.steps.values import TYPED, Values
@@ -48,6 +49,8 @@ def stage_of(step: Step, values: Values) -> dict[str, Any] | None:
         stage = _call(step, request, values)
     if stage is None:
         return None
+    if "ForEach" in step.given:
+        stage = {**stage, "for_each": values.of(step.given["ForEach"], step.path, step.stage)}
     condition = Conditions(values).when(step.branches, step.stage)
     return stage if condition is None else {"kind": stage.pop("kind"), "when": condition, **stage}
 
@@ -78,6 +81,8 @@ def _typed(step: Step, request: Mapping[str, Any]) -> dict[str, Any] | None:
             return jobs.tuning(request)
         case "Transform":
             return jobs.transform(request)
+        case "RegisterModel":
+            return registration(request)
         case _:
             return None
 
@@ -204,14 +209,23 @@ def _call(step: Step, request: Mapping[str, Any], values: Values) -> dict[str, A
         case "Fail":
             error = {key: request[key] for key in ("error",) if key in request}
             return {"kind": "fail", **error, "cause": request.get("ErrorMessage", "")}
-        case "Pause":
-            return {"kind": "pause", "duration_s": request["Seconds"]}
+        case "Pause" | "Approval":
+            return _waiting(step, request)
         case "Call":
             return _any_call(step, request, asked)
         case "EMR" if "ClusterId" in request and "StepConfig" in request:
             return _emr(step, request)
         case _:
             return None
+
+
+def _waiting(step: Step, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the stage that waits for a time, or for a person."""
+    if step.kind == "Pause":
+        return {"kind": "pause", "duration_s": request["Seconds"]}
+    hours = {"answer_within_h": request["Hours"]} if "Hours" in request else {}
+    question = {"question": request["Question"], "notify": {"sns_topic": request["TopicArn"]}}
+    return {"kind": "approval", **question, **hours}
 
 
 def _alone(value: Any) -> Iterator[str]:

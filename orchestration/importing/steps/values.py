@@ -32,6 +32,7 @@ TYPED: Final = {
         "ModelName": "model_name",
         "TransformOutput.S3OutputPath": "location",
     },
+    "RegisterModel": {"ModelPackageArn": "model_package"},
 }
 """The outputs of stages by what steps call them."""
 _RESULT: Final = re.compile(
@@ -100,6 +101,8 @@ class Values:
             return {"run": "id"}
         if place == "Execution.PipelineName":
             return self.pipeline
+        if kind == "Each":
+            return {"each": rest.removeprefix("item.")}
         name, _, rest = rest.partition(".")
         if kind == "Steps" and name in self.steps:
             return self._property(self.steps[name], rest, path, stage)
