@@ -150,7 +150,7 @@ def rerun(
 
 def _not_with_kept(context: typer.Context) -> None:
     """Refuse the options that ask for something in an account."""
-    for name in ("host", "follow", "every_s", "region", "profile"):
+    for name in ("host", "follow", "every_s", "on", "url", "region", "profile"):
         # A default, or a variable that is there for other commands, asks for nothing.
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
@@ -179,6 +179,8 @@ def logs(
         bool, typer.Option("--follow", "-f", help="Go on until all jobs so far have ended.")
     ] = False,
     every_s: EveryS = 5.0,
+    on: On = Backend.STEP_FUNCTIONS,
+    url: Url = None,
     region: Region = None,
     profile: Profile = None,
     as_json: Json = False,
@@ -188,8 +190,9 @@ def logs(
     Of all hosts, from CloudWatch, each line after the job, the host and the time (UTC). Whatever
     runs the pipeline: Step Functions, Airflow, or `orchestrate run --aws`. A loop's and a repeated
     job's logs follow each other; --follow ends between two of them, if none has been started by
-    then. With --kept, those of a run of `orchestrate run --keep`. Exit status: 1 if the stage has
-    started no job in this run.
+    then. With --on airflow, also Airflow's own logs of its tasks that failed, or of all its tasks
+    if it has started no job. With --kept, those of a run of `orchestrate run --keep`. Exit status:
+    1 if nothing of the stage has been started in this run.
 
     Example: `orchestrate logs digits.yaml train --run-id 2026-11-22 --tail 20 --follow`
     """
@@ -202,9 +205,11 @@ def logs(
     if run_id is None:
         raise typer.BadParameter("is needed, or --kept", param_hint="--run-id")
     from orchestration.cli.commands.deployed import logging
+    from orchestration.cli.commands.deployed.places import Place
 
     wanted = logging.Wanted(host=host, tail=tail, follow=follow, every_s=every_s, as_json=as_json)
-    logging.logs(pipeline, stage, run_id, wanted, region=region, profile=profile)
+    place = Place(on=on, url=url, region=region, profile=profile)
+    logging.logs(pipeline, stage, run_id, wanted, place)
 
 
 def watch(

@@ -15,6 +15,7 @@ _READS: Final = re.compile(r"(BatchGet|Describe|Get|Head|List|Simulate)[A-Z]\w*"
 _DENIALS: Final = frozenset(
     {"403", "AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "Forbidden"}
 )
+_OK: Final = 200
 _ACTIONS: Final = {("s3", "HeadBucket"): "s3:ListBucket"}
 """Operations that IAM knows by another name."""
 
@@ -88,6 +89,23 @@ class Reader:
             if not following:
                 return
             page = self.ask(service, operation, absent=absent, **request, **{token[1]: following})
+
+    def download(self, action: str, url: str) -> bytes:
+        """Return the content of an address that an action has given."""
+        from botocore.awsrequest import AWSRequest
+        from botocore.exceptions import BotoCoreError
+        from botocore.httpsession import URLLib3Session
+        from botocore.utils import get_environ_proxies
+
+        try:
+            request = AWSRequest(method="GET", url=url).prepare()
+            response = URLLib3Session(proxies=get_environ_proxies(url)).send(request)
+        except BotoCoreError as error:
+            raise Unread(action, error, denied=False) from error
+        if response.status_code != _OK:
+            told = RuntimeError(f"its address answers {response.status_code}")
+            raise Unread(action, told, denied=False)
+        return bytes(response.content)
 
     def _asked(
         self, service: str, operation: str, absent: Collection[str], request: Mapping[str, Any]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from orchestration.direct.progress import StepRun
@@ -24,6 +24,8 @@ class Progress:
     steps: tuple[StepRun, ...] = ()
     to_come: frozenset[str] = frozenset()
     """Steps that have not begun, and still will; where the service tells of them."""
+    logs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The logs of failed steps, where the service keeps any; of the first few, if many failed."""
     outputs: Mapping[str, Json] | None = None
     """The outputs by stage, once the run has succeeded."""
 

@@ -53,6 +53,8 @@ class StageView:
     ended: datetime.datetime | None
     steps: tuple[str, ...]
     """The steps that run."""
+    logs: Mapping[str, tuple[str, ...]]
+    """The last lines of its failed steps, where the service keeps logs of steps."""
     jobs: tuple[JobView, ...]
 
 
@@ -149,7 +151,12 @@ class Watch:
             error=progress.error,
             cause=progress.cause,
             stages=tuple(
-                _stage(name, progress, [views[job.name] for job in jobs if job.stage == name])
+                _stage(
+                    name,
+                    progress,
+                    [views[job.name] for job in jobs if job.stage == name],
+                    self._lines,
+                )
                 for name in self._stages
             ),
             usd=sum(known),
@@ -205,7 +212,7 @@ def _metrics(job: Job, lines: Sequence[str]) -> Iterator[tuple[str, float]]:
         yield metric["MetricName"], metric["Value"]
 
 
-def _stage(name: str, progress: Progress, jobs: Sequence[JobView]) -> StageView:
+def _stage(name: str, progress: Progress, jobs: Sequence[JobView], most: int) -> StageView:
     own = own_steps(name, progress.steps)
     began = [step.started for step in own if step.started is not None]
     ended = [step.ended for step in own if step.ended is not None]
@@ -219,6 +226,11 @@ def _stage(name: str, progress: Progress, jobs: Sequence[JobView]) -> StageView:
         started=min(began, default=None),
         ended=None if state == "running" else max(ended, default=None),
         steps=running,
+        logs={
+            step: tuple(lines)[-most:]
+            for step, lines in progress.logs.items()
+            if most and step.partition(".")[0] == name
+        },
         jobs=tuple(jobs),
     )
 
@@ -230,6 +242,7 @@ def _stage_data(stage: StageView) -> dict[str, Any]:
         "started": None if stage.started is None else stage.started.isoformat(),
         "ended": None if stage.ended is None else stage.ended.isoformat(),
         "steps": list(stage.steps),
+        "logs": {step: list(lines) for step, lines in stage.logs.items()},
         "jobs": [
             {
                 "name": job.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from orchestration.catalog import accelerators, instance
 from orchestration.strategies import images
@@ -88,7 +89,8 @@ def _of_instance(name: str | None) -> dict[str, str | None]:
 
 def _software(framework: str | None, use: Use, *, neuron: bool) -> Software:
     if use.image is not None:
-        return container_of_image(use.image)
+        tagged = container_of_image(use.image)
+        return tagged if tagged.cuda is not None else replace(tagged, cuda=use.cuda)
     version = _written_out(framework, use.framework_version)
     if framework is None or version is None:
         return Software()

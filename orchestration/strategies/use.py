@@ -19,6 +19,8 @@ class Use:
     """With Hugging Face: ``pytorch`` or ``tensorflow``."""
     image: str | None = None
     """The registry path set by the user, if it is known; ``None``: the framework's image."""
+    cuda: str | None = None
+    """CUDA in the image, where its tag does not tell: ``12.4``."""
     instance_types: tuple[str, ...] = ()
     """Every candidate: of the cluster itself, its fallbacks, its preferences."""
     instance_count: int | None = None

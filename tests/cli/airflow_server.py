@@ -13,6 +13,7 @@ from pathlib import Path
 
 import uvicorn
 from airflow.api_fastapi.app import create_app
+from airflow.configuration import conf
 from airflow.dag_processing.bundles.manager import DagBundlesManager
 from airflow.dag_processing.dagbag import BundleDagBag, sync_bag_to_db
 from airflow.utils.db import initdb
@@ -23,11 +24,12 @@ def main(path: Path) -> None:
     initdb()
     with create_session() as session:
         DagBundlesManager().sync_bundles_to_db(session=session)  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
-    bag = BundleDagBag(dag_folder=path, bundle_path=path.parent, bundle_name="dags-folder")
+    folder = Path(conf.get_mandatory_value("core", "dags_folder"))
+    bag = BundleDagBag(dag_folder=path, bundle_path=folder, bundle_name="dags-folder")
     assert not bag.import_errors, bag.import_errors
     sync_bag_to_db(bag, "dags-folder", None)
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_app(apps="core"), log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(create_app(apps="core,execution"), log_level="warning"))
     threading.Thread(target=_end_with_parent, daemon=True).start()
     sys.stdout.write(f"{listening.getsockname()[1]}\n")
     sys.stdout.flush()

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,12 +19,15 @@ from orchestration.local.airflow.home import dag_file, variables_in
 from orchestration.runs.airflow import Api, DagRuns
 from orchestration.runs.airflow.task_instances import steps, to_come
 from tests.cli.conftest import STAGING, Command
+from tests.patience import PATIENCE_S
 
 # Its start takes ten seconds of a processor.
 with_airflow = pytest.mark.thorough
 
 SERVER = Path(__file__).with_name("airflow_server.py")
+WORKER = Path(__file__).with_name("airflow_worker.py")
 PASSWORD = "of-the-test"
+API_TIMEOUT = "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT"
 GIVEN = ("-p", "bucket=b", "-p", "data=s3://b/d", "-p", "role=arn:aws:iam::123456789012:role/r")
 
 
@@ -35,6 +38,7 @@ class Airflow:
     url: str
     token: str
     file: Path
+    variables: Mapping[str, str]
 
     @property
     def api(self) -> Api:
@@ -73,7 +77,7 @@ def airflow_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
         port = next((line.strip() for line in lines if line.strip().isdigit()), None)
         assert port, log.read_text()
         url = f"http://127.0.0.1:{port}"
-        yield Airflow(url, _token(url), file)
+        yield Airflow(url, _token(url), file, variables)
         # The end of its input is its end, which leaving the block waits for.
 
 
@@ -175,6 +179,41 @@ def test_a_stage_goes_on_between_two_of_its_tasks(states: dict[str, str], state:
     tasks = [Instance(f"train.{task}", state) for task, state in states.items()]
     coming = frozenset(to_come(tasks, {"train.delete"}))
     assert stage_state("train", steps(tasks), "running", to_come=coming) == state
+
+
+@with_airflow
+def test_a_task_that_fails_without_a_job_shows_its_own_log(
+    airflow_api: Airflow, there: tuple[str, ...], orchestrate: Command
+) -> None:
+    logs = ("logs", airflow_api.file, "staging", "--run-id", "broken", *there)
+    assert orchestrate("start", airflow_api.file, *GIVEN, "--run-id", "broken", *there).status == 0
+    early = orchestrate(*logs)
+    assert (early.status, early.out) == (1, "")
+    assert "stage staging of run broken of copying has started no task (yet)" in early.err
+    run = ("dags", "copying", "dagRuns", "broken")
+    found = airflow_api.api.every("task_instances", *run, "taskInstances")
+    task = next(each["task_id"] for each in found if each["task_id"].startswith("staging"))
+    variables = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", API_TIMEOUT: str(PATIENCE_S)}
+    subprocess.run(
+        [sys.executable, WORKER, airflow_api.url, "broken", task],
+        env={**airflow_api.variables, **variables}, check=True, timeout=PATIENCE_S,
+    )  # fmt: skip
+    said = orchestrate(*logs)
+    lines = said.out.splitlines()
+    assert said.status == 0
+    assert all(line.startswith("staging up_for_retry ") for line in lines)
+    assert any(line.endswith(" ListObjectsV2 staging.list") for line in lines)
+    why = "EndpointConnectionError: ListObjectsV2 staging.list: Could not connect"
+    assert why in lines[-1]
+    [shown] = orchestrate(*logs, "--tail", "1", "--json").document["tasks"]
+    assert (shown["name"], shown["try"], len(shown["events"])) == (task, 1, 1)
+    airflow_api.api.patch(*run, "taskInstances", task, body={"new_state": "failed"})
+    airflow_api.api.patch(*run, body={"state": "failed"})
+    watch = ("watch", airflow_api.file, "--run-id", "broken", *there)
+    failed = orchestrate(*watch)
+    assert (failed.status, f"run copying/broken failed: {why}" in failed.err) == (1, True)
+    [stage] = orchestrate(*watch, "--lines", "1", "--json").document["stages"]
+    assert why in stage["logs"][task][0]
 
 
 @with_airflow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -69,27 +70,56 @@ def role(
     return arn
 
 
-def push(aws: EmbeddedAws, tag: str, *architectures: str) -> None:
-    """Put an image into the repository, or one for each of several architectures."""
-    ecr = aws.client("ecr")
-    blob = {"mediaType": "application/octet-stream", "size": 1, "digest": f"sha256:{'b' * 64}"}
-    alone = "application/vnd.docker.distribution.manifest.v2+json"
-    manifest: dict[str, Any] = {"schemaVersion": 2, "mediaType": alone}
-    manifest |= {"config": blob, "layers": [blob]}
-    if architectures:
-        index = "application/vnd.oci.image.index.v1+json"
-        made = ecr.describe_images(repositoryName="train")["imageDetails"][0]["imageDigest"]
-        members = [
-            {**blob, "mediaType": alone, "digest": made, "platform": {"architecture": each}}
-            for each in architectures
-        ]
-        manifest = {"schemaVersion": 2, "mediaType": index, "manifests": members}
-    ecr.put_image(
+ALONE = "application/vnd.docker.distribution.manifest.v2+json"
+INDEX = "application/vnd.oci.image.index.v1+json"
+
+
+def push(aws: EmbeddedAws, tag: str, *architectures: str, **variables: str) -> None:
+    """Put an image into the repository, or an index of one for each of several architectures."""
+    if len(architectures) < 2:
+        _push(aws, manifest(aws, *architectures, **variables), imageTag=tag)
+        return
+    members = [
+        {
+            "mediaType": ALONE,
+            "size": 1,
+            "digest": _push(aws, manifest(aws, each, **variables), imageTag=f"{tag}-{each}"),
+            "platform": {"architecture": each, "os": "linux"},
+        }
+        for each in architectures
+    ]
+    _push(aws, {"schemaVersion": 2, "mediaType": INDEX, "manifests": members}, imageTag=tag)
+
+
+def manifest(aws: EmbeddedAws, architecture: str = "amd64", **variables: str) -> dict[str, Any]:
+    """Upload the configuration of an image, as Docker does, and return its manifest."""
+    environment = [f"{name}={value}" for name, value in variables.items()]
+    content = {"architecture": architecture, "os": "linux", "config": {"Env": environment}}
+    config = json.dumps(content).encode()
+    ecr, where = aws.client("ecr"), {"repositoryName": "train"}
+    upload = ecr.initiate_layer_upload(**where)["uploadId"]
+    ecr.upload_layer_part(
+        **where, uploadId=upload, partFirstByte=0, partLastByte=len(config) - 1,
+        layerPartBlob=config,
+    )  # fmt: skip
+    digest = f"sha256:{hashlib.sha256(config).hexdigest()}"
+    ecr.complete_layer_upload(**where, uploadId=upload, layerDigests=[digest])
+    own = {
+        "mediaType": "application/vnd.docker.container.image.v1+json",
+        "size": len(config),
+        "digest": digest,
+    }
+    return {"schemaVersion": 2, "mediaType": ALONE, "config": own, "layers": [own]}
+
+
+def _push(aws: EmbeddedAws, document: dict[str, Any], **named: str) -> str:
+    made = aws.client("ecr").put_image(
         repositoryName="train",
-        imageManifest=json.dumps(manifest),
-        imageManifestMediaType=manifest["mediaType"],
-        imageTag=tag,
+        imageManifest=json.dumps(document),
+        imageManifestMediaType=document["mediaType"],
+        **named,
     )
+    return str(made["image"]["imageId"]["imageDigest"])
 
 
 class Stubbed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestration.local import EmbeddedAws
-from tests.preflight.conftest import REGISTRY, TRAINING, Examine, Stubbed, pipeline, push
+from tests.preflight.conftest import REGISTRY, TRAINING, Examine, pipeline, push
 
 IMAGE = f"{REGISTRY}/train:1"
 ROLE = "parameters: {bucket"
@@ -13,16 +13,6 @@ ROLE = "parameters: {bucket"
 
 def test_an_image_that_is_there_is_no_finding(found: Examine) -> None:
     assert found(pipeline(), "images") == []
-
-
-def test_an_image_of_the_own_registry_is_described_and_not_pulled(
-    aws: EmbeddedAws, found: Examine
-) -> None:
-    kind = "application/vnd.docker.distribution.manifest.v2+json"
-    described = {"imageDetails": [{"imageTags": ["1"], "imageManifestMediaType": kind}]}
-    # An account in which a pull is an error of the stub.
-    session = Stubbed(aws, "ecr", ("describe_images", described))
-    assert found(pipeline(), "images", session) == []
 
 
 @pytest.mark.parametrize(
@@ -50,12 +40,47 @@ def test_an_image_of_another_region_fails_the_run(found: Examine) -> None:
 def test_an_image_of_another_architecture_fails_the_run(aws: EmbeddedAws, found: Examine) -> None:
     push(aws, "arm", "arm64")
     push(aws, "both", "amd64", "arm64")
-    [finding] = found(pipeline(TRAINING, (IMAGE, f"{REGISTRY}/train:arm")), "images")
-    assert finding.severity == "fails"
+    named = (IMAGE, f"{REGISTRY}/train:arm")
+    [finding] = found(pipeline(TRAINING, named), "images")
+    assert (finding.severity, finding.where) == ("fails", "stages.train.image")
     assert finding.what.endswith("train:arm is built for arm64, and ml.c5.xlarge is amd64")
-    assert found(pipeline(TRAINING, (IMAGE, f"{REGISTRY}/train:both")), "images") == []
+    deployed = pipeline(DEPLOYED, ("IMAGE", IMAGE))
+    [other] = found(deployed, "images")
+    assert (other.severity, other.where) == ("fails", "stages.deploy.image")
+    assert other.what.endswith("train:1 is built for amd64, and ml.c6g.xlarge is arm64")
+    for text, image in ((TRAINING, IMAGE), (DEPLOYED, "IMAGE")):
+        both = pipeline(text, (image, f"{REGISTRY}/train:both"))
+        assert found(both, "images") == []
 
 
+def test_cuda_in_an_image_whose_tag_says_nothing_is_compared_with_the_accelerators(
+    aws: EmbeddedAws, found: Examine
+) -> None:
+    push(aws, "mine", "amd64", CUDA_VERSION="11.7.1")
+    push(aws, "new", "amd64", "arm64", CUDA_VERSION="12.9.0")
+    gpus = ("ml.c5.xlarge", "ml.p5.4xlarge")
+    for image, text in ((IMAGE, TRAINING), ("IMAGE", PROCESSING)):
+        old = pipeline(text, (image, f"{REGISTRY}/train:mine"), *[gpus] * (gpus[0] in text))
+        [finding] = found(old, "images")
+        assert (finding.severity, finding.where.rpartition(".")[2]) == ("fails", "image")
+        assert "need CUDA 11.8 or later; the container has CUDA 11.7" in (
+            f"{finding.what}; {finding.mend}"
+        )
+        new = pipeline(text, (image, f"{REGISTRY}/train:new"), *[gpus] * (gpus[0] in text))
+        assert found(new, "images") == []
+
+
+DEPLOYED = """\
+name: NAME
+workspace: s3://workspace/work
+stages:
+  deploy:
+    kind: deployment
+    image: IMAGE
+    model_data: s3://incoming/model.tar.gz
+    model_archive: true
+    instance_type: ml.c6g.xlarge
+"""
 PROCESSING = """\
 name: NAME
 workspace: s3://workspace/work

@@ -117,7 +117,7 @@ def _of_touch(use: str, value: Tree, known: Known, account: Account) -> Iterator
         if match is not None:
             arn = f"{registry}{match['region']}:{match['account']}:repository/{iam(match['name'])}"
         yield _on("SeeImages", "ecr:BatchGetImage", arn)
-        yield _on("SeeImages", "ecr:DescribeImages", arn)
+        yield _on("SeeImages", "ecr:GetDownloadUrlForLayer", arn)
         yield _on("SeeMachineTypes", "ec2:DescribeInstanceTypes", "*")
 
 

@@ -43,6 +43,9 @@ def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
         data = _moved(simulation, **json.loads(body))
     elif what == "events":
         data = _events(simulation.account.region, **json.loads(body))
+    elif what.startswith("layers/"):
+        layer = simulation.ecr.layer(what.removeprefix("layers/"))
+        return Answer(404 if layer is None else 200, layer or b"", _BYTES)
     elif what.startswith("logs/"):
         data = {"logs": simulation.sagemaker.logs(what.removeprefix("logs/"))}
     else:
@@ -85,3 +88,4 @@ def _events(region: str, *, execution: str, after: int) -> Any:
 
 
 _TYPE = (("Content-Type", "application/json"),)
+_BYTES = (("Content-Type", "application/octet-stream"),)

@@ -7,6 +7,7 @@ from orchestration.local.account.protocol import Service, ServiceError
 from orchestration.local.account.quotas import ServiceQuotas
 from orchestration.local.batch.service import BatchOperations
 from orchestration.local.datasync.service import DataSync
+from orchestration.local.ecr.service import Ecr
 from orchestration.local.events import sources
 from orchestration.local.events.schedules import Calendar
 from orchestration.local.fsx.service import FileSystems
@@ -33,10 +34,12 @@ class Simulation:
         self.datasync = DataSync(account, self.file_systems.get)
         self.batch = BatchOperations(account)
         self.quotas = ServiceQuotas()
+        self.ecr = Ecr(account)
         self.services: dict[str, Service] = {
             "sagemaker": self.sagemaker,
             "fsx": self.file_systems,
             "datasync": self.datasync,
+            "ecr": self.ecr,
             "lambda": Functions(account),
             "iam": Iam(),
             "s3": S3(),

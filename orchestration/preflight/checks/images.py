@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from orchestration import strategies
 from orchestration.deploy.identities.touched import touched
 from orchestration.graph import stage_of
 from orchestration.preflight.examination import Examination
 from orchestration.preflight.findings import Finding, Rule, Severity
+from orchestration.preflight.image_contents import Build, builds, manifest
 from orchestration.preflight.machines import ASKING, machines
 from orchestration.preflight.places import beside, place
 from orchestration.preflight.reader import looked
@@ -22,22 +22,14 @@ _RULE: Final = Rule(
     check="images",
     why="SageMaker pulls the image from the registry of the region before it starts anything",
     sources=(
-        "https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_DescribeImages.html",
         "https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_BatchGetImage.html",
+        "https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_GetDownloadUrlForLayer.html",
         "https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo.html",
     ),
 )
 _REPOSITORY: Final = re.compile(
     r"(?P<account>\d{12})\.dkr\.ecr(?:-fips)?\.(?P<region>[\w-]+)\.[\w.]+/(?P<name>[^:@]+)"
     r"(?::(?P<tag>[^@]+))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
-)
-_SEVERAL: Final = (
-    "application/vnd.docker.distribution.manifest.list.v2+json",
-    "application/vnd.oci.image.index.v1+json",
-)
-_SINGLE: Final = (
-    "application/vnd.docker.distribution.manifest.v2+json",
-    "application/vnd.oci.image.manifest.v1+json",
 )
 _ARCHITECTURES: Final = {"x86_64": "amd64", "arm64": "arm64"}
 """Architectures of images by those of EC2."""
@@ -74,10 +66,7 @@ def _image(
     examination: Examination, image: str, types: tuple[str, ...], request: Request, where: str
 ) -> Iterator[Finding]:
     if request.name != "CreateTrainingJob":  # Whose stage says so itself.
-        for found in strategies.findings(NoStrategy(), Use(image=image, instance_types=types)):
-            what, _, mend = found.message.partition("; ")
-            severity: Severity = "fails" if found.certain else "may fail"
-            yield _RULE.broken(request.calls, where, what, mend, severity)
+        yield from _driven(Use(image=image, instance_types=types), request, where)
     match = _REPOSITORY.fullmatch(image)
     if match is None:
         return
@@ -101,61 +90,32 @@ def _pulled(
     tag = {"imageTag": match["tag"] or "latest"}
     which = {"imageDigest": match["digest"]} if match["digest"] else tag
     place = {"registryId": match["account"], "repositoryName": match["name"], "imageIds": [which]}
-    manifest = _manifest(examination, place)
-    if manifest is None:
+    found = manifest(examination.reader, place)
+    if found is None:
         what = f"registry {match['account']} has no repository {match['name']}"
         mend = "create it and push the image, or mend its name"
         yield _RULE.broken(request.calls, where, what, mend)
-    elif not manifest:
+    elif not found:
         [name] = which.values()
         what = f"repository {match['name']} has no image {name}"
         yield _RULE.broken(request.calls, where, what, "push it, or name one that is there")
-    else:
-        yield from _fitting(examination, match[0], manifest, types, request, where)
-
-
-def _manifest(examination: Examination, place: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the manifest of an image, nothing if there is none, ``None`` without a repository.
-
-    To ask for a manifest counts as a pull. In a registry of the account itself the image is
-    described first, and only what describes no single image is asked for: several architectures,
-    or what a pull-through cache may have to fetch. Other accounts let one pull, rarely describe.
-    """
-    ask, absent = examination.reader.ask, ("RepositoryNotFoundException",)
-    if place["registryId"] == examination.account.id:
-        missing = (*absent, "ImageNotFoundException")
-        described = ask("ecr", "DescribeImages", absent=missing, **place)
-        kind = described and described["imageDetails"][0].get("imageManifestMediaType")
-        if kind in _SINGLE:
-            return {"manifests": []}
-    answer = ask(
-        "ecr", "BatchGetImage", absent=absent, acceptedMediaTypes=[*_SINGLE, *_SEVERAL], **place
-    )
-    if answer is None:
-        return None
-    images = answer.get("images")
-    return json.loads(images[0]["imageManifest"]) if images else {}
+    elif types:
+        every = tuple(builds(examination.reader, place, found))
+        yield from _fitting(examination, match[0], every, types, request, where)
 
 
 def _fitting(
     examination: Examination,
     image: str,
-    manifest: Mapping[str, Any],
+    every: tuple[Build, ...],
     types: tuple[str, ...],
     request: Request,
     where: str,
 ) -> Iterator[Finding]:
-    """Compare the architectures of an image with several with those of the machines.
-
-    That of an image with one alone stands in its configuration, a blob that no manifest holds.
-    """
-    built = {
-        str(each["platform"].get("architecture"))
-        for each in manifest.get("manifests", ())
-        if each.get("platform", {}).get("architecture") not in (None, "unknown")
-    }
-    for name in types if built else ():
-        needed = _architectures(examination, name)
+    """Compare the builds of an image with the machines: their architecture and accelerators."""
+    built = {each.architecture for each in every if each.architecture is not None}
+    for name in types:
+        needed = _architectures(examination, name) if built else set()
         if needed and needed.isdisjoint(built):
             yield _RULE.broken(
                 request.calls,
@@ -164,6 +124,19 @@ def _fitting(
                 f"{', '.join(sorted(needed))}",
                 "build it for the architecture of the machines",
             )
+            continue
+        for each in every:
+            if each.architecture is None or not needed or each.architecture in needed:
+                use = Use(image=image, cuda=each.cuda, instance_types=(name,))
+                yield from _driven(use, request, where)
+
+
+def _driven(use: Use, request: Request, where: str) -> Iterator[Finding]:
+    """Yield the accelerators that the software of an image can't drive."""
+    for found in strategies.findings(NoStrategy(), use):
+        what, _, mend = found.message.partition("; ")
+        severity: Severity = "fails" if found.certain else "may fail"
+        yield _RULE.broken(request.calls, where, what, mend, severity)
 
 
 def _architectures(examination: Examination, name: str) -> set[str]:

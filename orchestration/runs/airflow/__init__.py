@@ -2,5 +2,6 @@
 
 from orchestration.runs.airflow.api import Api
 from orchestration.runs.airflow.operating import DagRuns
+from orchestration.runs.airflow.task_logs import TaskLog
 
-__all__ = ["Api", "DagRuns"]
+__all__ = ["Api", "DagRuns", "TaskLog"]

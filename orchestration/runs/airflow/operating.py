@@ -14,12 +14,16 @@ from orchestration.expressions.evaluate import run_token
 from orchestration.graph import Graph, Guarded, all_steps
 from orchestration.runs.airflow.api import Api, Refused
 from orchestration.runs.airflow.task_instances import OURS, steps, to_come
+from orchestration.runs.airflow.task_logs import TaskLog, TaskLogs
 from orchestration.runs.operating import Again, Listed, Started, Stopped
 from orchestration.runs.progress import Progress
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
 
+_FAILED: Final = ("failed", "up_for_retry")
+_SHOWN: Final = 4
+"""Failed tasks whose logs are read: those that failed first tell why."""
 _RUNNING: Final = ("queued", "running")
 _STATES: Final[Mapping[str, RunState]] = {"success": "succeeded", "failed": "failed"}
 
@@ -111,28 +115,51 @@ class DagRun:
         self._last = _releasing(pipeline.lower().graph)
         self._path = ("dags", dag, "dagRuns", run)
         self._api = api
+        self._logs = TaskLogs(api, self._path)
+        self._ended: dict[str, TaskLog] = {}
         self.name = f"{dag}/{run}"
         self.token = run_token(self.name)
 
     def look(self) -> Progress:
         """Ask for the state of the run and of its tasks."""
         run = self._api.get(*self._path)
+        entries = self._instances()
         instances = [
             _Instance(each["task_id"], each["state"] or "", each["start_date"], each["end_date"])
-            for each in self._api.every("task_instances", *self._path, "taskInstances")
+            for each in entries
         ]
         state = _STATES.get(run["state"], "running")
-        failed = sorted({each.task_id for each in instances if each.state == "failed"})
-        tasks = [each for each in failed if each not in (*OURS, "leftovers")] or failed
+        failed = self._failed(entries)
+        first = failed[0] if failed and state == "failed" else None
         return Progress(
             state=state,
             started=_moment(run["start_date"]),
             ended=_moment(run["end_date"]),
-            error="TaskFailed" if state == "failed" else "",
-            cause=f"tasks that failed: {', '.join(tasks)}" if state == "failed" and tasks else "",
+            error=first.error if first else "TaskFailed" if state == "failed" else "",
+            cause=first.cause if first else "",
             steps=tuple(steps(instances)),
             to_come=frozenset(to_come(instances, self._last)),
+            logs={log.task: [event.message for event in log.events] for log in failed},
         )
+
+    def task_logs(self, stage: str, *, failed: bool) -> list[TaskLog]:
+        """Return what tasks of a stage have logged: those that failed, or all that have begun."""
+        own = [each for each in self._instances() if each["task_id"].partition(".")[0] == stage]
+        return self._logs.of([each for each in own if not failed or each["state"] in _FAILED])
+
+    def _instances(self) -> list[Mapping[str, Any]]:
+        return list(self._api.every("task_instances", *self._path, "taskInstances"))
+
+    def _failed(self, instances: Sequence[Mapping[str, Any]]) -> list[TaskLog]:
+        """Return the logs of the tasks that failed first; those of stages, if there are any."""
+        failed = [each for each in instances if each["state"] == "failed"]
+        of_stages = [each for each in failed if each["task_id"] not in (*OURS, "leftovers")]
+        first = sorted(of_stages or failed, key=lambda each: each["end_date"] or "")[:_SHOWN]
+        for each in first:
+            # What has failed logs nothing more; it may be cleared, and fail once more.
+            if each["id"] not in self._ended:
+                self._ended[each["id"]] = self._logs.of_failed(each)
+        return [self._ended[each["id"]] for each in first]
 
 
 @dataclass(frozen=True, slots=True)

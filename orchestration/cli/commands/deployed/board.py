@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from orchestration.cli.commands.deployed.wording import dollars, duration, figures, took
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from orchestration.runs import JobView, Snapshot
+    from orchestration.runs import Snapshot, StageView
 
 _LOGGED = ("InProgress", "Stopping", "Failed")
 """Jobs in these states show the end of their log."""
@@ -26,7 +26,7 @@ def board(snapshot: Snapshot) -> Group:
 
     title = Text(f"{snapshot.pipeline}, run {snapshot.run}: {snapshot.state}")
     figures_of_run = Text(f"{duration(snapshot.elapsed_s)}, {dollars(snapshot)}", style="dim")
-    logs = [line for stage in snapshot.stages for job in stage.jobs for line in _log(job)]
+    logs = [line for stage in snapshot.stages for line in _logs(stage)]
     return Group(title, figures_of_run, _stages(snapshot), *logs)
 
 
@@ -49,12 +49,20 @@ def _stages(snapshot: Snapshot) -> Table:
     return table
 
 
-def _log(job: JobView) -> Iterator[Text]:
+def _logs(stage: StageView) -> Iterator[Text]:
+    for job in stage.jobs:
+        if job.status in _LOGGED:
+            yield from _log(job.name, job.log)
+    for step, lines in stage.logs.items():
+        yield from _log(step, lines)
+
+
+def _log(name: str, lines: Sequence[str]) -> Iterator[Text]:
     from rich.text import Text
 
-    if job.status in _LOGGED and job.log:
-        yield Text(f"\n{job.name}:", style="bold")
-        for line in job.log:
-            text = Text.from_ansi(line)
-            text.overflow, text.no_wrap = "ellipsis", True
-            yield text
+    if lines:
+        yield Text(f"\n{name}:", style="bold")
+    for line in lines:
+        text = Text.from_ansi(line)
+        text.overflow, text.no_wrap = "ellipsis", True
+        yield text

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from orchestration.cli.commands.deployed.places import Place
 from orchestration.cli.commands.deployment import MODULES, session_of
+from orchestration.cli.commands.rendering import Backend
 from orchestration.cli.naming import named
 from orchestration.cli.output import FAILED, INTERRUPTED, document, note, require, say
 from orchestration.errors import near
@@ -17,6 +19,7 @@ from orchestration.errors import near
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
     from orchestration.runs import Event, Job, Jobs, Logs, Stream
+    from orchestration.runs.airflow import TaskLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +38,9 @@ def logs(
     stage: str,
     run_id: str,
     wanted: Wanted,
-    *,
-    region: str | None,
-    profile: str | None,
+    place: Place,
 ) -> None:
-    """Print the logs of a stage's jobs; exit with 1 if it has none."""
+    """Print the logs of a stage's jobs, and of its tasks on Airflow; exit with 1 without any."""
     if wanted.follow and wanted.as_json:
         raise typer.BadParameter("has no end to print a document at", param_hint="--follow")
     loaded = named(pipeline).load()
@@ -47,8 +48,10 @@ def logs(
     require(MODULES, what="reading logs")
     from orchestration.runs import Jobs, Logs, tokens_of
 
-    session = session_of(region or loaded.region, profile)
-    tokens = tokens_of(loaded.name, run_id, session)
+    on_airflow = place.on is Backend.AIRFLOW
+    run = place.dag_runs(loaded.name).watched(loaded, run_id) if on_airflow else None
+    session = session_of(place.region or loaded.region, place.profile)
+    tokens = tokens_of(loaded.name, run_id, session) if run is None else frozenset({run.token})
     reader = _Reader(
         Jobs(loaded, session.client("sagemaker")),
         Logs(session.client("logs")),
@@ -57,17 +60,53 @@ def logs(
         wanted,
     )
     jobs = reader.jobs()
-    if not jobs:
-        note(f"stage {stage} of run {run_id} of {loaded.name} has started no job (yet)")
+    data: dict[str, Any] = {"pipeline": loaded.name, "stage": stage}
+    if wanted.as_json:
+        data["jobs"] = list(reader.data(jobs))
+    elif jobs:
+        _until_interrupted(reader, jobs)
+    # After the jobs: a task may have failed since.
+    tasks = [] if run is None else run.task_logs(stage, failed=bool(jobs))
+    if not jobs and not tasks:
+        what = "job" if run is None else "task"
+        note(f"stage {stage} of run {run_id} of {loaded.name} has started no {what} (yet)")
         raise typer.Exit(FAILED)
     if wanted.as_json:
-        document({"pipeline": loaded.name, "stage": stage, "jobs": list(reader.data(jobs))})
+        document(data if run is None else {**data, "tasks": [_task_data(t, wanted) for t in tasks]})
         return
+    for task in tasks:
+        _print_task(task, wanted)
+
+
+def _until_interrupted(reader: _Reader, jobs: Sequence[Job]) -> None:
     try:
         reader.print(jobs)
     except KeyboardInterrupt as error:
         note("interrupted; the run is as it was")
         raise typer.Exit(INTERRUPTED) from error
+
+
+def _print_task(task: TaskLog, wanted: Wanted) -> None:
+    shown = _last(task, wanted)
+    for event in shown:
+        say(f"{task.task} {task.state} {event.at:%H:%M:%S} {event.message}")
+    if not shown:
+        note(f"{task.task}: nothing is logged")
+
+
+def _task_data(task: TaskLog, wanted: Wanted) -> dict[str, Any]:
+    return {
+        "name": task.task,
+        "state": task.state,
+        "try": task.try_number,
+        "events": [
+            {"at": event.at.isoformat(), "message": event.message} for event in _last(task, wanted)
+        ],
+    }
+
+
+def _last(task: TaskLog, wanted: Wanted) -> Sequence[Event]:
+    return task.events if wanted.tail is None else task.events[-wanted.tail :]
 
 
 def check_stage(pipeline: Pipeline, stage: str) -> None:

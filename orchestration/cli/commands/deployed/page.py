@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Final
 
 from orchestration.cli.commands.deployed.wording import dollars, duration, figures, took
 
 if TYPE_CHECKING:
-    from orchestration.runs import JobView, Snapshot, StageView
+    from orchestration.runs import Snapshot, StageView
 
 _STYLE: Final = """
 :root { color-scheme: light dark; }
@@ -88,7 +88,9 @@ def _body(snapshot: Snapshot) -> Iterator[str]:
     yield "</table>"
     for stage in snapshot.stages:
         for job in stage.jobs:
-            yield from _log(job)
+            yield from _log(job.name, job.log)
+        for step, lines in stage.logs.items():
+            yield from _log(step, lines)
 
 
 def _rows(stage: StageView, snapshot: Snapshot) -> Iterator[str]:
@@ -105,6 +107,6 @@ def _rows(stage: StageView, snapshot: Snapshot) -> Iterator[str]:
         )
 
 
-def _log(job: JobView) -> Iterator[str]:
-    if job.log:
-        yield f"<h2>{escape(job.name)}</h2><pre>{escape(chr(10).join(job.log))}</pre>"
+def _log(name: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield f"<h2>{escape(name)}</h2><pre>{escape(chr(10).join(lines))}</pre>"

@@ -15,6 +15,7 @@ from orchestration.errors import StartError
 
 if TYPE_CHECKING:
     from orchestration.runs import Runs
+    from orchestration.runs.airflow import DagRuns
     from orchestration.runs.operating import Stopped
 
 TOKEN: Final = "AIRFLOW_CLI_TOKEN"  # noqa: S105 - the name of a variable, which `airflowctl` reads
@@ -33,13 +34,14 @@ class Place:
     def runs(self, pipeline: str, own_region: str | None) -> Runs:
         """Return the runs of a pipeline there; ``own_region`` is the pipeline's."""
         if self.on is Backend.AIRFLOW:
-            return self._dag_runs(pipeline)
+            return self.dag_runs(pipeline)
         require(MODULES, what="asking Step Functions")
         from orchestration.runs import Executions
 
         return Executions(pipeline, session_of(self.region or own_region, self.profile))
 
-    def _dag_runs(self, pipeline: str) -> Runs:
+    def dag_runs(self, pipeline: str) -> DagRuns:
+        """Return the runs of a pipeline's DAG."""
         if self.url is None:
             raise typer.BadParameter(
                 "is missing: the address of Airflow's API server", param_hint="--url"
