@@ -10,7 +10,7 @@ trap 'rm -rf "$scratch"' EXIT INT TERM
 python=$scratch/venv/bin/python
 "$python" -m pip install -qq --upgrade "pip>=26"
 "$python" -m pip install -qq --no-compile --no-input --disable-pip-version-check \
-  --editable ".[airflow,aws,local,demo,docs,dev]"
+  --editable ".[airflow,aws,local,pictures,demo,docs,dev]"
 "$python" -m pip check
 {
   echo "# Every package of every extra, as resolved for Python 3.11. Made by \`make constraints\`."

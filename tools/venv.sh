@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 venv=.venv
 marker=$venv/.installing
-extras=${EXTRAS:-airflow,aws,local,demo,dev}
+extras=${EXTRAS:-airflow,aws,local,pictures,demo,dev}
 
 new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 

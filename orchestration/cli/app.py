@@ -143,12 +143,16 @@ def render(
 def graph(
     pipeline: Pipeline,
     form: Annotated[
-        Format, typer.Option("--format", help="Format of the picture.")
-    ] = Format.MERMAID,
+        Format | None,
+        typer.Option("--format", help="Format; default: as the file is called, else mermaid."),
+    ] = None,
     output: Output = None,
     check: Check = False,
 ) -> None:
-    """Draw its steps."""
+    """Draw its steps (mermaid, dot) or its stages (svg, png); needs no browser.
+
+    Example: `orchestrate graph digits.yaml -o digits.png`
+    """
     from orchestration.cli.commands import rendering
 
     rendering.graph(pipeline, form, output, check=check)

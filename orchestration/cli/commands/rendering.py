@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from orchestration.cli.naming import Named, named, stage_modules
-from orchestration.cli.output import FAILED, colored_diff, note
+from orchestration.cli.output import FAILED, colored_diff, note, require
 from orchestration.errors import PipelineError, Problem, UnsupportedError
 
 if TYPE_CHECKING:
     from orchestration.graph import Workflow
+    from orchestration.pipeline import Pipeline
 
 
 class Backend(StrEnum):
@@ -48,9 +49,11 @@ class Format(StrEnum):
     MERMAID = "mermaid"
     DOT = "dot"
     SVG = "svg"
+    PNG = "png"
 
 
 BACKENDS = tuple(Backend)
+_SUFFIXES = {".dot": Format.DOT, ".gv": Format.DOT, ".svg": Format.SVG, ".png": Format.PNG}
 
 
 def rendered(backend: Backend, workflow: Workflow) -> str:
@@ -121,20 +124,48 @@ def _companion(workflow: Workflow) -> str:
     return stepfunctions.dumps(definition)
 
 
-def graph(pipeline: str, form: Format, output: Path | None, *, check: bool) -> None:
-    """Draw a pipeline: its steps, or as SVG its stages."""
+def graph(pipeline: str, form: Format | None, output: Path | None, *, check: bool) -> None:
+    """Draw a pipeline: its steps, or as SVG and PNG its stages."""
+    from orchestration.pipeline.showing import raster
+
+    chosen = form or _SUFFIXES.get("" if output is None else output.suffix, Format.MERMAID)
+    if chosen is Format.PNG:
+        if output is None:
+            raise typer.BadParameter("needs a file: -o FILE", param_hint="--format png")
+        require(raster.MODULES, what="drawing PNG pictures")
+    text = _drawn(named(pipeline).load(), chosen)
+    option = "" if form is None else f" --format {form.value}"
+    again = f"orchestrate graph {pipeline}{option} -o {output}"
+    if chosen is Format.PNG and output is not None:
+        _deliver_picture(raster.png(text), output, check=check, again=again)
+    else:
+        deliver(text, output, check=check, again=again)
+
+
+def _drawn(loaded: Pipeline, form: Format) -> str:
+    """Return the text of a picture; that of a PNG is SVG."""
     from orchestration.backends import picture
     from orchestration.pipeline.showing import drawing
 
-    loaded = named(pipeline).load()
-    if form is Format.SVG:
+    if form in (Format.SVG, Format.PNG):
         kinds = {stage.name: getattr(stage, "kind", "") for stage in loaded.every_stage}
-        text = drawing.svg(drawing.boxes(loaded.every_stage, kinds), loaded.name) + "\n"
+        return drawing.svg(drawing.boxes(loaded.every_stage, kinds), loaded.name) + "\n"
+    draw = picture.mermaid if form is Format.MERMAID else picture.dot
+    return draw(loaded.lower())
+
+
+def _deliver_picture(picture: bytes, path: Path, *, check: bool, again: str) -> None:
+    """Write a picture to a file, or compare it with one."""
+    old = path.read_bytes() if path.is_file() else None
+    if old == picture:
+        note(f"{path} is fresh")
+    elif check:
+        note(f"{path} is {'missing' if old is None else 'stale'}; run `{again}`")
+        raise typer.Exit(FAILED)
     else:
-        draw = picture.mermaid if form is Format.MERMAID else picture.dot
-        text = draw(loaded.lower())
-    again = f"orchestrate graph {pipeline} --format {form.value} -o {output}"
-    deliver(text, output, check=check, again=again)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(picture)
+        note(f"{path} written")
 
 
 def lock(pipeline: str, *, check: bool) -> None:

@@ -19,6 +19,7 @@ _WIDTH: Final = 168
 _HEIGHT: Final = 46
 _APART: Final = 18
 _BELOW: Final = 34
+FONTS: Final = "system-ui, sans-serif"
 _LONGEST: Final = 22
 """Letters of a name that fit into a box."""
 _COLOURS: Final[Mapping[State, tuple[str, str]]] = {
@@ -76,7 +77,7 @@ def svg(boxes: Sequence[Box], title: str) -> str:
     ]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
-        f'width="{width}" height="{height}" font-family="system-ui, sans-serif" font-size="13">'
+        f'width="{width}" height="{height}" font-family="{FONTS}" font-size="13">'
         f"<title>{escape(title)}</title>{''.join(body)}</svg>"
     )
 
