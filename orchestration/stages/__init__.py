@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         TuningRange,
         WarmStart,
     )
-    from orchestration.stages.values import Source, Text, Vpc
+    from orchestration.stages.values import Source, StandIn, Text, Vpc
 
 _NAMES = {
     "aws_call": ("AwsCall",),
@@ -157,6 +157,7 @@ _NAMES = {
     ),
     "values": (
         "Source",
+        "StandIn",
         "Text",
         "Vpc",
     ),
@@ -236,6 +237,7 @@ __all__ = [
     "SmokeTest",
     "Source",
     "Stage",
+    "StandIn",
     "StepFunctionsOptions",
     "TensorBoard",
     "Text",

@@ -16,13 +16,19 @@ def beside_caller(path: str | Path) -> Path:
     Text that is in no file (a cell of a notebook, a prompt) leaves it relative to the current
     folder. Raises ``ValueError`` where the path leads to no folder.
     """
-    file = _calling_file()
-    place = (Path.cwd() if file is None else file.parent) / path
+    place = placed_beside_caller(path)
     if not place.is_dir():
+        file = _calling_file()
         origin = "the current folder, as the call is in no file" if file is None else file.name
         told = "" if Path(path).is_absolute() else f", relative to {origin}: {place}"
         raise ValueError(f"there is no folder {path}{told}")
     return place.resolve()
+
+
+def placed_beside_caller(path: str | Path) -> Path:
+    """Return a path as :func:`beside_caller` does, of a folder that may be missing as yet."""
+    file = None if Path(path).is_absolute() else _calling_file()
+    return (Path.cwd() if file is None else file.parent) / path
 
 
 def _calling_file() -> Path | None:

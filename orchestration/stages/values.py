@@ -17,6 +17,7 @@ from pydantic import (
     PlainValidator,
     StringConstraints,
     WithJsonSchema,
+    field_validator,
 )
 
 from orchestration.errors import Problem, near
@@ -27,7 +28,7 @@ from orchestration.expressions.conditions import (
 )
 from orchestration.graph import ErrorPattern
 from orchestration.refs import STAGE_NAME, Expression, parse, written
-from orchestration.stages.relative import beside_caller
+from orchestration.stages.relative import beside_caller, placed_beside_caller
 
 ABSENT = (
     ErrorPattern("ResourceNotFound"),
@@ -233,6 +234,12 @@ class StandIn(Model):
     directory: str | None = None
     """The folder it is started in, relative to the file that describes the pipeline; by default the
     job's own ``/opt/ml``."""
+
+    @field_validator("directory")
+    @classmethod
+    def _beside_its_file(cls, given: str | None) -> str | None:
+        """Return the folder, of a call in Python relative to the file with that call."""
+        return None if given is None else str(placed_beside_caller(given).resolve())
 
 
 class ExtraRequest:

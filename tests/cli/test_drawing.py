@@ -83,7 +83,7 @@ def test_the_words_of_a_png_are_drawn_by_a_font_of_its_own() -> None:
         for name, note in (("", ""), ("train", ""), ("", "training_job"))
     )
     assert blank.getpixel((30, 30)) == (238, 244, 251)
-    for written, rows in ((named, (18, 48)), (noted, (54, 82))):
+    for written, rows in ((named, (18, 48)), (noted, (54, 90))):
         box = ImageChops.difference(blank, written).getbbox()
         assert box is not None
         left, top, right, bottom = box

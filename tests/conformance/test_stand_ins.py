@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from orchestration import Cluster, Framework, ProcessingJob, S3Channel, TrainingJob
+from orchestration import Cluster, Framework, ProcessingJob, S3Channel, StandIn, TrainingJob
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
-from orchestration.stages.values import StandIn
 from tests.conformance.test_processing_jobs import BY_STEPS, IMAGE, everywhere, made
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from orchestration import Source
+from orchestration import Source, StandIn
 from tests.patience import PATIENCE_S
 
 MODULE = """\
@@ -99,3 +99,14 @@ def test_mistakes_in_other_fields_keep_their_place(project: Path) -> None:
     with pytest.raises(ValidationError) as error:
         Source(project / "src", entry_point="train.py", runtme=True)  # type: ignore[call-arg]  # the mistake
     assert [each["loc"] for each in error.value.errors()] == [("runtme",)]
+
+
+def test_the_folder_of_a_stand_in_is_relative_too_and_may_be_missing(project: Path) -> None:
+    (project / "alone.py").write_text(
+        "from orchestration import StandIn\n"
+        "local = StandIn(command=('sh', 'fit'), directory='bin')\n"
+    )
+    assert loaded(project / "alone.py").local.directory == str(project / "bin")
+    anywhere = StandIn(command=("true",), directory=str(project / "src"))
+    assert anywhere.directory == str(project / "src")
+    assert StandIn.model_validate(anywhere.model_dump()) == anywhere

@@ -47,7 +47,8 @@ def _front() -> str:
         target = match[3]
         if "://" in target or target.startswith("#"):
             return match[0]
-        return f"[{match[2]}]({target[5:] if target.startswith('docs/') else f'../{target}'})"
+        place = target[5:] if target.startswith("docs/") else f"../{target}"
+        return f"{match[1]}[{match[2]}]({place})"
 
     text = (ROOT / "README.md").read_text("utf-8").replace("<details>", '<details markdown="1">')
     return _LINK.sub(led, text)

@@ -1,4 +1,4 @@
-"""An SVG picture as a PNG, drawn without a browser and with a font of its own.
+"""Drawing of an SVG picture as a PNG, without a browser and with a font of its own.
 
 What is drawn does not depend on the fonts that a machine has; many containers have none.
 """
@@ -11,7 +11,7 @@ from typing import Final
 from orchestration.pipeline.showing.drawing import FONTS
 
 MODULES: Final = {"resvg_py": "pictures", "font_manrope": "pictures"}
-"""What it needs, by the extra that installs it."""
+"""Modules that it imports, by the extra that installs them."""
 _SCALE: Final = 2
 """Dots by pixel of the SVG, so that it is sharp on today's screens."""
 
