@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-fast test-thorough test-sdk test-airflow-versions test-installation test-faults laws check fmt render docs constraints build clean
+.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-fast test-thorough test-sdk test-airflow-versions test-installation test-faults laws check fmt render docs pictures constraints build clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 18
@@ -90,6 +90,9 @@ test-faults: .venv/.installed  ## every fault at every call of a pipeline, on ev
 docs: .venv/.installed  ## build the documentation as a site in build/site; fails at any warning
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --editable ".[docs]"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
+pictures: .venv/.installed  ## draw the pictures of the documentation anew: a run in Airflow, in Chromium
+	@$(BIN)/python -m tools.docs.pictures
 
 setup-mpi: .venv/.installed  ## install Open MPI and sshd, for jobs over mpirun (Debian, as root)
 	@tools/mpi_setup.sh
