@@ -65,6 +65,19 @@ def test_adapters_and_recomputation_launch_more() -> None:
     assert usual < full < adapter
 
 
+def test_zero_3_of_deepspeed_runs_hooks_around_each_module() -> None:
+    z, c = sizes(LLAMA, 4096), setting(recompute="full")
+    adapter = replace(c, trainable=10**7)
+    hooks, more = (
+        sum(launch_times(replace(each, deepspeed=True), z, fitted()))
+        - sum(launch_times(each, z, fitted()))
+        for each in (c, adapter)
+    )
+    passes = 3 * 18 * fitted().launch_us * 1e-6
+    assert hooks == pytest.approx(13 * passes)
+    assert more == pytest.approx((13 + 5 * 4) * passes)
+
+
 def test_unpacking_operator_by_operator_is_slower_in_each_forward_pass() -> None:
     packed = setting(
         machine=machine(1), zero=0, frozen_bits=4.25, trainable=10**7, global_batch=1,
