@@ -117,10 +117,14 @@ def attention_time(c: Configuration, s: Sizes, tokens: float, r: Rates) -> tuple
     # The matrix units need heads whose width is a multiple of 8.
     rate = min(r.attention, r.vector) if s.head_width % 8 else r.attention
     seconds = s.scores * tokens / c.tensor / rate
+    moved = tokens * c.sequence * s.heads / c.tensor * c.element_bytes / 2 / r.memory
     # Both products and softmax read and write scores; so does dropout, which has a mask too.
-    each = (13 if c.dropout else 8) * c.element_bytes / 2
-    moved = tokens * c.sequence * s.heads / c.tensor * each / r.memory
-    return seconds + moved, 2 * seconds + 1.6 * moved
+    each = 13.0 if c.dropout else 8.0
+    forward, backward = each, 1.6 * each
+    if c.separate_masking:
+        # Cloning, and filling by a mask of one byte; backward, a copy of the gradient is filled.
+        forward, backward = forward + 4 + 5, backward + 4 + 5
+    return seconds + forward * moved, 2 * seconds + backward * moved
 
 
 def elementwise_bytes(c: Configuration, s: Sizes) -> float:

@@ -152,6 +152,8 @@ class Configuration:
     """Beside frozen matrices of few bits, embedding and output layer are in fp32."""
     whole_gradients: bool = False
     """FSDP accumulates gradients without reducing them, so that every rank keeps whole ones."""
+    separate_masking: bool = False
+    """Attention without a fused kernel copies its scores and masks the copy before the softmax."""
     joined_dispatch: bool = False
     """A token travels to a device once, however many of its experts are there (DeepEP)."""
     consecutive_experts: bool = False

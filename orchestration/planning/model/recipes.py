@@ -45,6 +45,7 @@ class Recipe:
     kept_logits: bool = False
     update_bytes: int = 0
     wide_ends: bool = False
+    separate_masking: bool = False
     joined_dispatch: bool = False
     deepspeed: bool = False
     sequence_parallel: bool = False
@@ -91,12 +92,13 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     ),
     "aa-scaling": Recipe(
         loss="copied", whole_logits=True, overlap_data=False, reduced_bytes=4, whole_reduction=True,
-        whole_transfers=True, separate_projections=True, kept_logits=True,
+        whole_transfers=True, separate_projections=True, kept_logits=True, separate_masking=True,
         source="Aleph-Alpha/scaling, transformer/model: the output layer gathers its logits, and "
         "losses/cross_entropy.py casts them to fp32; core/optimizer: optimizer.py reduces "
         "gradients after the last backward pass, allreduce.py whole ones, as copies in fp32; "
         "core/nn: mlp.py has two column-parallel layers, parallel_module/communicator.py sends "
-        "whole tensors, and buffers.py keeps a stage's outputs of two micro-batches",
+        "whole tensors, buffers.py keeps a stage's outputs of two micro-batches, and "
+        "masked_softmax.py clones scores, fills masked ones, and takes the softmax",
     ),
     "hf+peft": Recipe(
         wide_ends=True,
@@ -166,6 +168,7 @@ class EngineSettings(TypedDict):
     kept_logits: bool
     update_bytes: int
     wide_ends: bool
+    separate_masking: bool
     joined_dispatch: bool
     deepspeed: bool
 
@@ -191,6 +194,7 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         kept_logits=recipe.kept_logits,
         update_bytes=recipe.update_bytes,
         wide_ends=recipe.wide_ends,
+        separate_masking=recipe.separate_masking,
         joined_dispatch=recipe.joined_dispatch,
         deepspeed=recipe.deepspeed,
     )

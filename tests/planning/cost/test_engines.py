@@ -8,7 +8,7 @@ import pytest
 
 from orchestration.planning.cost.coefficients import fitted
 from orchestration.planning.cost.collectives import cluster_links, gather
-from orchestration.planning.cost.compute import launch_times
+from orchestration.planning.cost.compute import attention_time, launch_times
 from orchestration.planning.cost.devices import device
 from orchestration.planning.cost.model_parallel import expert_time
 from orchestration.planning.cost.prediction import predict
@@ -102,6 +102,20 @@ def test_aleph_alphas_engine_keeps_the_logits_of_two_micro_batches() -> None:
     kept = predict(c).memory.working - predict(replace(c, kept_logits=False)).memory.working
     assert kept == pytest.approx(2 * 4 * c.sequence * LLAMA.vocabulary / 2**30)
     assert predict(replace(c, global_batch=32)).memory.working < predict(c).memory.working
+
+
+def test_aleph_alphas_engine_copies_scores_and_masks_the_copy() -> None:
+    """Twice four bytes to copy and five to mask, beside eight of the products and the softmax."""
+    fused = setting(attention="unfused", zero=1)
+    z, known = sizes(LLAMA, 4096), rates(fused, device("a100-80"), fitted())
+    less, more = (
+        attention_time(replace(fused, separate_masking=masks), z, 4096, known)
+        for masks in (False, True)
+    )
+    score_bytes = 4096 * 4096 * 32 * 9
+    for before, after in zip(less, more, strict=True):
+        assert after - before == pytest.approx(score_bytes / known.memory)
+    assert engine_settings(recipe("aa-scaling"), zero=1, precision="bf16")["separate_masking"]
 
 
 def test_aleph_alphas_engine_sends_more_inside_a_replica() -> None:
