@@ -126,6 +126,20 @@ def test_a_run_is_not_lost_where_looks_are_throttled_for_minutes(aws: EmbeddedAw
     machine.stop(second, first)
 
 
+def test_a_run_that_is_listed_late_decides_when_it_sees_itself_or_an_older_one(
+    aws: EmbeddedAws,
+) -> None:
+    machine = Machine(aws, "skip", name="late")
+    aws.inject(Fault.late("late:first", times=2))
+    first = machine.start("first")
+    machine.enters(first, "hold-wait")
+    assert machine.entered(first).count("FindOldest") == 3
+    aws.inject(Fault.late("late:second"))
+    second = machine.ends(machine.start("second"))
+    assert json.loads(second["output"]) == {SKIPPED: first}
+    machine.stop(first)
+
+
 def test_runs_go_on_side_by_side_where_that_is_allowed(aws: EmbeddedAws) -> None:
     machine = Machine(aws, "allow")
     both = [machine.start("first"), machine.start("second")]

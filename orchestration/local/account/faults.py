@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from orchestration.local.account.protocol import Request
-from orchestration.local.account.records import DAMAGE, Fault
+from orchestration.local.account.records import DAMAGE, LATE, Fault
 
 
 class Faults:
@@ -48,6 +48,11 @@ class Faults:
         return (
             self._take(lambda each: each.operation == DAMAGE and each.containing in key) is not None
         )
+
+    def hides(self, execution_arn: str) -> bool:
+        """Return whether a list must leave an execution out, once for each fault."""
+        late = self._take(lambda each: each.operation == LATE and each.containing in execution_arn)
+        return late is not None
 
     def _take(self, applies: Callable[[Fault], bool]) -> Fault | None:
         with self._lock:

@@ -15,6 +15,7 @@ CAPACITY_REASON = (
 JOB_OPERATION = "(job)"
 INTERRUPTION = "(spot interruption)"
 DAMAGE = "(damaged copy)"
+LATE = "(late listing)"
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,15 @@ class Fault:
     def damage(cls, key_contains: str, *, times: int = 1) -> Fault:
         """Change a bit of the next object that S3 copies to a key which contains a text."""
         return cls("s3", DAMAGE, "", times=times, containing=key_contains)
+
+    @classmethod
+    def late(cls, execution_contains: str, *, times: int = 1) -> Fault:
+        """Leave an execution whose ARN contains a text out of the next list of executions.
+
+        Step Functions lists eventually consistently.
+        https://docs.aws.amazon.com/step-functions/latest/apireference/API_ListExecutions.html
+        """
+        return cls("stepfunctions", LATE, "", times=times, containing=execution_contains)
 
     @classmethod
     def quota(cls, instance_type: str, *, limit: int = 0, times: int = 1000) -> Fault:

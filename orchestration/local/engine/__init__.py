@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from orchestration.local.account.activity import Activity
 from orchestration.local.account.clock import Clock
+from orchestration.local.account.faults import Faults
 
 
-def install(clock: Clock, activity: Activity, endpoint_url: str, *, enforced: bool = False) -> None:
+def install(
+    clock: Clock, activity: Activity, faults: Faults, endpoint_url: str, *, enforced: bool = False
+) -> None:
     """Enable and repair the engine; executions send their calls to `endpoint_url`."""
     from moto.core.config import default_user_config
 
@@ -49,7 +52,7 @@ def install(clock: Clock, activity: Activity, endpoint_url: str, *, enforced: bo
     timing.install(clock)
     creation.install()
     logs.install()
-    versions.install()
+    versions.install(faults)
     definitions.install()
     optimised.install(activity)
     clients.install(endpoint_url, as_roles=enforced)

@@ -98,7 +98,9 @@ def _loading_engine(lock: Any, account: Account, *, enforced: bool) -> Callable[
     endpoint = account.environment["AWS_ENDPOINT_URL"]
     return _once(
         lock,
-        lambda: engine.install(account.clock, account.activity, endpoint, enforced=enforced),
+        lambda: engine.install(
+            account.clock, account.activity, account.faults, endpoint, enforced=enforced
+        ),
     )
 
 

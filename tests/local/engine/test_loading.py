@@ -10,8 +10,9 @@ LOADED = """
 import json, sys
 from orchestration.local.account.activity import Activity
 from orchestration.local.account.clock import Clock
+from orchestration.local.account.faults import Faults
 from orchestration.local import engine
-engine.install(Clock(1), Activity(), "http://127.0.0.1:9")
+engine.install(Clock(1), Activity(), Faults(), "http://127.0.0.1:9")
 after = sorted(name for name in sys.modules if name.startswith(("moto.batch", "moto.ec2")))
 import moto.batch
 print(json.dumps([after, hasattr(moto.batch, "batch_backends")]))
@@ -21,8 +22,9 @@ PARSED = """
 import json
 from orchestration.local.account.activity import Activity
 from orchestration.local.account.clock import Clock
+from orchestration.local.account.faults import Faults
 from orchestration.local import engine
-engine.install(Clock(1), Activity(), "http://127.0.0.1:9")
+engine.install(Clock(1), Activity(), Faults(), "http://127.0.0.1:9")
 from moto.stepfunctions.parser.asl.antlr.runtime.ASLParser import ASLParser
 from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor

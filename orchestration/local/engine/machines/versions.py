@@ -20,6 +20,7 @@ import random
 import uuid
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final
 
 from moto.core.responses import ActionResult, EmptyResult
@@ -29,6 +30,7 @@ from moto.stepfunctions.parser.backend.execution import Execution
 from moto.stepfunctions.parser.models import StepFunctionsParserBackend
 from moto.stepfunctions.responses import StepFunctionResponse
 
+from orchestration.local.account.faults import Faults
 from orchestration.local.engine.machines import routing
 from orchestration.local.engine.seams import replace
 
@@ -159,7 +161,7 @@ def _describe_backend(method: Callable[..., Any]) -> Callable[..., Any]:
     return describe_state_machine
 
 
-def _list_executions(method: Callable[..., Any]) -> Callable[..., Any]:
+def _list_executions(faults: Faults, method: Callable[..., Any]) -> Callable[..., Any]:
     def list_executions(self: Any) -> Any:
         arn = self._get_param("stateMachineArn")
         machine, version, _ = _resolved(self.stepfunction_backend, arn)
@@ -168,6 +170,7 @@ def _list_executions(method: Callable[..., Any]) -> Callable[..., Any]:
             view.executions = [
                 each for each in machine.executions if arn in started_by(each).values()
             ]
+        view.executions = [each for each in view.executions if not faults.hides(each.execution_arn)]
         answered = _with_views({arn: view}, method, self)
         runs = {each.execution_arn: each for each in view.executions}
         for entry in answered.result["executions"]:
@@ -251,7 +254,7 @@ def _delete_version(self: Any) -> EmptyResult:
     return EmptyResult()
 
 
-def install() -> None:
+def install(faults: Faults) -> None:
     """Give state machines versions, and let aliases start executions."""
     # Of a state machine that was never changed, AWS tells no revision.
     owners: tuple[Any, ...] = (StateMachine, StateMachineVersion)
@@ -269,7 +272,7 @@ def install() -> None:
     stock = Execution.get_start_state_machine_details
     replace(Execution, "get_start_state_machine_details", _context(stock))
     for operation, around in (
-        ("list_executions", _list_executions),
+        ("list_executions", partial(_list_executions, faults)),
         ("describe_execution", _describe_execution),
         ("describe_state_machine", _with_revision),
         ("update_state_machine", _with_revision),
