@@ -199,6 +199,10 @@ def rollback(
 
 def promote(
     pipeline: Deployed,
+    percent: Annotated[
+        int | None,
+        typer.Option(min=1, max=100, help="The runs of 100 that it gets from now on."),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Before its time is over, or with an alarm.")
     ] = False,
@@ -210,9 +214,10 @@ def promote(
 ) -> None:
     """Give the version that was deployed last all runs, after a trial with some of them.
 
-    With `step_functions.alias.canary`, a new version gets a part of the runs at first. It is
-    refused before the minutes of the trial are over, and while an alarm of the pipeline tells of
-    failed runs; `orchestrate rollback` ends the trial with the version before instead. Shows
+    With `step_functions.alias.canary`, a new version gets a part of the runs at first; with
+    `linear`, each `promote` gives it one step more, until it has all. It is refused before the
+    minutes of the trial are over, and while an alarm of the pipeline tells of failed runs;
+    `orchestrate rollback` ends the trial with the version before instead. Shows
     account, region and what differs, and asks first; without a terminal it needs `--yes`.
 
     Example: `orchestrate promote digits --dry-run`
@@ -222,6 +227,7 @@ def promote(
 
     promoting.promote(
         pipeline,
+        percent=percent,
         force=force,
         region=region,
         profile=profile,

@@ -15,7 +15,7 @@ from orchestration.deploy import (
     transfers,
 )
 from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
-from orchestration.deploy.aliases.model import ALIAS, Alias, Canary
+from orchestration.deploy.aliases.model import ALIAS, Alias, Trial
 from orchestration.deploy.events import notices, schedules, triggers
 from orchestration.deploy.monitoring import composing as monitoring
 from orchestration.deploy.monitoring.alarms import alarm_names
@@ -97,9 +97,12 @@ def _alias(pipeline: Pipeline, machine_arn: str) -> Alias | None:
     options = pipeline.step_functions
     if options is None or options.alias is None:
         return None
-    asked = options.alias.canary
-    canary = None if asked is None else Canary(percent=asked.percent, minutes=asked.minutes)
-    return Alias.wanted(options.alias.name, machine_arn, canary)
+    asked = options.alias.canary or options.alias.linear
+    if asked is None:
+        return Alias.wanted(options.alias.name, machine_arn, None)
+    is_linear = options.alias.linear is not None
+    trial = Trial(percent=asked.percent, minutes=asked.minutes, is_linear=is_linear)
+    return Alias.wanted(options.alias.name, machine_arn, trial)
 
 
 def names_of(

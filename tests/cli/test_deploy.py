@@ -154,6 +154,10 @@ def test_a_version_is_tried_and_promoted(
     assert "warning: its trial takes 30 minutes" in shown.err
     early = orchestrate("promote", training, "--yes")
     assert (early.status, "version 2 can't get all runs yet" in early.err) == (1, True)
+    more = orchestrate("promote", "tried", "--percent", "50", "--force", "--yes", "--json").document
+    assert (more["version"], more["percent"]) == (2, 50)
+    fewer = orchestrate("promote", "tried", "--percent", "20")
+    assert (fewer.status, "gets 50 of 100 runs already" in fewer.err) == (1, True)
     unasked = orchestrate("promote", "tried", "--force")
     assert (unasked.status, "pass --yes" in unasked.err) == (2, True)
     done = orchestrate("promote", "tried", "--force", "--yes", "--json").document

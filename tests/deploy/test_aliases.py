@@ -254,6 +254,31 @@ def test_a_new_version_gets_some_of_the_runs_until_it_is_promoted(aws: EmbeddedA
     assert deploy(aws, "Second.", CANARY).changes == ()
 
 
+def test_a_new_version_gets_more_of_the_runs_step_by_step(aws: EmbeddedAws) -> None:
+    linear = {"name": "live", "linear": {"percent": 40, "minutes": 10}}
+    for description in ("First.", "Second."):
+        deploy(aws, description, linear)
+    assert routes(aws) == {"live": {1: 60, 2: 40}}
+    found = promotion("copying", session=aws)
+    [early] = found.obstacles
+    assert early.startswith("this step of its trial takes 10 minutes, of which 10 are left")
+    with pytest.raises(DeployError, match="version 2 can't get 80 of 100 runs yet"):
+        found.apply()
+    found.apply(force=True)
+    assert routes(aws) == {"live": {1: 20, 2: 80}}
+    # A deployment in between leaves a trial where it is, and one of another version begins anew.
+    assert deploy(aws, "Second.", linear).changes == ()
+    deploy(aws, "Third.", linear)
+    assert routes(aws) == {"live": {1: 60, 3: 40}}
+    with pytest.raises(DeployError, match="gets 40 of 100 runs already; 30 would be fewer"):
+        promotion("copying", session=aws, percent=30)
+    promotion("copying", session=aws, percent=70).apply(force=True)
+    assert routes(aws) == {"live": {1: 30, 3: 70}}
+    last = promotion("copying", session=aws, now=datetime.now(tz=UTC) + timedelta(minutes=11))
+    last.apply()
+    assert (routes(aws), rollback("copying", session=aws).version) == ({"live": {3: 100}}, 1)
+
+
 def test_a_trial_ends_with_the_version_before_or_with_the_next_one(aws: EmbeddedAws) -> None:
     for description in ("First.", "Second."):
         deploy(aws, description, CANARY)
@@ -333,6 +358,7 @@ def test_an_alarm_is_in_the_way_of_a_promotion(aws: EmbeddedAws) -> None:
         ({"name": "live", "canary": {"percent": 100, "minutes": 5}}, "alias.canary.percent"),
         ({"name": "live", "canary": {"percent": 5, "minutes": 0}}, "alias.canary.minutes"),
         ({"name": "live", "canary": {"percent": 5}}, "alias.canary.minutes"),
+        ({**CANARY, "linear": {"percent": 5, "minutes": 5}}, "alias: has canary and linear"),
     ],
 )
 def test_an_alias_that_aws_would_refuse_is_told(asked: dict[str, Any], where: str) -> None:

@@ -139,7 +139,7 @@ def test_an_input_that_the_version_before_can_not_take_is_refused(aws: EmbeddedA
         deploy(aws, telling("b", **changed), extra="z")
     assert str(refused.value).splitlines() == [
         "pipeline telling can't be tried beside version 1, which gets most of the runs; deploy it "
-        "without step_functions.alias.canary:",
+        "without canary or linear:",
         "  - the schedule would give parameter 'extra', which it does not have",
         "  - the schedule would not give parameter 'kept', without which it does not run",
         "  - the trigger would give parameter 'extra', which it does not have",

@@ -15,16 +15,27 @@ _MADE: Final = "Made by orchestration"
 _BEFORE: Final = re.compile(r" Versions before: ([\d, ]+)\.")
 _MOST_BEFORE: Final = 8
 """Versions that fit into a description, which has 256 characters at the most."""
-_TRIAL: Final = re.compile(r"for (\d+) minutes")
+_TRIAL: Final = re.compile(r" New versions get (\d+)%( more)? of them (?:for|every) (\d+) minutes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Canary:
+class Trial:
     """The part of the runs that a new version gets at first, beside the version before."""
 
     percent: int
     minutes: int
-    """The least time before it gets all of them."""
+    """The least time before it gets all of them, or more."""
+    is_linear: bool = False
+    """True if it gets as many more each time."""
+
+    @property
+    def text(self) -> str:
+        """The words of an alias's description."""
+        more, when = (" more", "every") if self.is_linear else ("", "for")
+        first = "" if self.is_linear else " first"
+        return (
+            f" New versions get {self.percent}%{more} of them {when} {self.minutes} minutes{first}."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,27 +60,30 @@ class Alias:
     routes: tuple[Route, ...] = (Route(weight=100),)
     """Empty: it is gone, and only the tag of its state machine remains."""
     description: str = f"{_MADE}: runs of the pipeline start here."
-    canary: Canary | None = field(default=None, compare=False)
-    """Asked for; of an alias that was read, its description tells the minutes."""
+    trial: Trial | None = field(default=None, compare=False)
+    """Asked for; of an alias that was read, as its description tells."""
     updated: datetime | None = field(default=None, compare=False)
     before: tuple[int, ...] = field(default=(), compare=False)
     """The versions that it led to before, the last one first: the way back."""
 
     @classmethod
-    def wanted(cls, name: str, machine_arn: str, canary: Canary | None) -> Alias:
+    def wanted(cls, name: str, machine_arn: str, trial: Trial | None) -> Alias:
         """Return the alias that a deployment makes."""
-        made = cls(name=name, machine_arn=machine_arn, canary=canary)
-        if canary is None:
-            return made
-        trial = f" New versions get {canary.percent}% of them for {canary.minutes} minutes first."
-        return replace(made, description=made.description + trial)
+        made = cls(name=name, machine_arn=machine_arn, trial=trial)
+        return made if trial is None else replace(made, description=made.description + trial.text)
 
     @classmethod
     def read(cls, description: str, **fields: Any) -> Alias:
         """Return an alias whose description may tell what it led to before."""
         match = _BEFORE.search(description)
         before = () if match is None else tuple(map(int, match[1].split(", ")))
-        return cls(description=_BEFORE.sub("", description), before=before, **fields)
+        own = _BEFORE.sub("", description)
+        told = _TRIAL.search(own) if own.startswith(_MADE) else None
+        trial = None
+        if told is not None:
+            percent, minutes = int(told[1]), int(told[3])
+            trial = Trial(percent=percent, minutes=minutes, is_linear=told[2] is not None)
+        return cls(description=own, before=before, trial=trial, **fields)
 
     @property
     def text(self) -> str:
@@ -96,12 +110,6 @@ class Alias:
         if version >= (self.routes[0].version or 0):
             return self.moved(routes)
         return replace(self, routes=routes, before=())
-
-    @property
-    def minutes(self) -> int | None:
-        """The least time of a trial, if the deployment that made the alias asked for one."""
-        match = _TRIAL.search(self.description) if self.made else None
-        return None if match is None else int(match[1])
 
     @property
     def arn(self) -> str:

@@ -1,9 +1,9 @@
-"""The end of a trial: the new version, which has got some of the runs, gets all of them."""
+"""The end of a trial: the new version, which has got some of the runs, gets more, or all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -26,7 +26,9 @@ class Promotion:
     session: Clients
     change: Change
     version: int
-    """The number of the version that would get all runs."""
+    """The number of the version that would get more runs."""
+    weight: int = 100
+    """How many of 100 it would get."""
     obstacles: tuple[str, ...] = ()
     """Reasons to wait, or to go back instead."""
 
@@ -35,7 +37,8 @@ class Promotion:
         from botocore.exceptions import BotoCoreError, ClientError
 
         if self.obstacles and not force:
-            raise refusal(f"version {self.version} can't get all runs yet", self.obstacles)
+            runs = "all runs" if self.weight == 100 else f"{self.weight} of 100 runs"
+            raise refusal(f"version {self.version} can't get {runs} yet", self.obstacles)
         alias = self.change.after
         if not isinstance(alias, Alias):
             raise DeployError(f"expected an alias to promote a version of, got {alias!r}")
@@ -45,10 +48,17 @@ class Promotion:
             raise DeployError(f"AWS refused to {self.change.summary}: {error}") from error
 
 
-def promotion(pipeline: str, *, session: Clients, now: datetime | None = None) -> Promotion:
+def promotion(
+    pipeline: str,
+    *,
+    session: Clients,
+    percent: int | None = None,
+    now: datetime | None = None,
+) -> Promotion:
     """Find the trial of a deployed pipeline's new version; changes nothing.
 
-    One that is over already is a promotion without a difference. A
+    ``percent`` are the runs of 100 that it would get: by default one step more of a linear trial,
+    and all of them after any other. One that is over already is a promotion without a difference. A
     :class:`~orchestration.errors.DeployError` says where there is no alias.
     """
     account = Account.of(session)
@@ -64,27 +74,47 @@ def promotion(pipeline: str, *, session: Clients, now: datetime | None = None) -
             f"no alias starts runs of {pipeline}, so the version that was deployed last gets all "
             "of them; step_functions.alias makes one"
         )
-    newest = alias.routes[-1].version or 0
+    routes = _next(alias, percent)
     trial = len(alias.routes) > 1
     return Promotion(
         pipeline=pipeline,
         account=account,
         session=session,
-        change=Change(alias, alias.moved((Route(weight=100, version=newest),))),
-        version=newest,
+        change=Change(alias, alias.moved(routes)),
+        version=routes[-1].version or 0,
+        weight=routes[-1].weight,
         obstacles=tuple(_obstacles(alias, pipeline, session, now)) if trial else (),
     )
+
+
+def _next(alias: Alias, percent: int | None) -> tuple[Route, ...]:
+    """Return what an alias would lead to: to the new version with more of the runs, or all."""
+    newest = alias.routes[-1]
+    if len(alias.routes) == 1:
+        return alias.routes
+    step = alias.trial.percent if alias.trial is not None and alias.trial.is_linear else 100
+    weight = min(newest.weight + step, 100) if percent is None else percent
+    if not newest.weight <= weight <= 100:
+        raise DeployError(
+            f"version {newest.version} gets {newest.weight} of 100 runs already; {percent} would "
+            "be fewer; `orchestrate rollback` ends its trial with the version before"
+        )
+    if weight == 100:
+        return (replace(newest, weight=100),)
+    return (replace(alias.routes[0], weight=100 - weight), replace(newest, weight=weight))
 
 
 def _obstacles(
     alias: Alias, pipeline: str, session: Clients, now: datetime | None
 ) -> Iterator[str]:
-    if alias.minutes is not None and alias.updated is not None:
-        left = alias.updated + timedelta(minutes=alias.minutes) - (now or datetime.now(tz=UTC))
+    trial = alias.trial
+    if trial is not None and alias.updated is not None:
+        left = alias.updated + timedelta(minutes=trial.minutes) - (now or datetime.now(tz=UTC))
         if left > timedelta(0):
             minutes = -(-left // timedelta(minutes=1))
+            part = "this step of its trial" if trial.is_linear else "its trial"
             yield (
-                f"its trial takes {alias.minutes} minutes, of which {minutes} are left; wait, or "
+                f"{part} takes {trial.minutes} minutes, of which {minutes} are left; wait, or "
                 "pass --force"
             )
     for name in _alarming(session.client("cloudwatch"), pipeline):

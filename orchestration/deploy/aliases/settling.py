@@ -43,12 +43,12 @@ def _routes(wanted: Alias, there: Alias | None, *, published: bool) -> tuple[Rou
     if there is None:
         return everything
     tried = not published and there.routes[-1].newest
-    if tried and (wanted.canary is not None or len(there.routes) == 1):
+    if tried and (wanted.trial is not None or len(there.routes) == 1):
         return there.routes
-    if tried or wanted.canary is None:
+    if tried or wanted.trial is None:
         return everything
     # While another version is tried, the older one is the one that is known to work.
-    percent = wanted.canary.percent
+    percent = wanted.trial.percent
     return (replace(there.routes[0], weight=100 - percent), Route(weight=percent))
 
 

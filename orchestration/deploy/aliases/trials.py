@@ -34,7 +34,7 @@ def shared(desired: Desired, current: Current, *, published: bool) -> Desired:
     if problems := list(_broken(desired, current, before)):
         raise refusal(
             f"pipeline {desired.pipeline} can't be tried beside version {before.version}, which "
-            "gets most of the runs; deploy it without step_functions.alias.canary",
+            "gets most of the runs; deploy it without canary or linear",
             problems,
         )
     if desired.own_role:
@@ -64,7 +64,7 @@ def allowing(role: Any, before: Role | None) -> Any:
     except UnsupportedError as error:
         raise DeployError(
             f"role {role.name} can't allow what two versions need ({error}); deploy the pipeline "
-            "without step_functions.alias.canary"
+            "without canary or linear"
         ) from error
     return replace(role, policy={**role.policy, "Statement": statements})
 

@@ -88,6 +88,17 @@ def template(export: Export, *, definitions: str | None = None) -> Template:
     return Template(document=document, definitions=writer.definitions)
 
 
+def warnings(export: Export) -> tuple[str, ...]:
+    """Return what a stack does otherwise than a deployment: it knows the new version's roles."""
+    return tuple(
+        f"alias {each.name} leaves runs to the version before while a new one is tried, and the "
+        "roles of the stack allow what the new one needs, no more; where the other needs more, "
+        "update the stack without canary or linear, or use `orchestrate deploy`, which allows both"
+        for each in export.resources
+        if isinstance(each, Alias) and each.trial is not None
+    )
+
+
 def _place(definitions: str | None) -> tuple[str, str] | None:
     if definitions is None:
         return None
@@ -145,16 +156,16 @@ class _Writer:
 
     def _routing(self, alias: Alias) -> dict[str, Any]:
         version = {"StateMachineVersionArn": {"Ref": VERSION}}
-        if alias.canary is None:
+        if alias.trial is None:
             return {"RoutingConfiguration": [{**version, "Weight": 100}]}
         alarms = [
             {"Ref": self.id(each)} for each in self._export.resources if isinstance(each, Alarm)
         ]
         preference = {
             **version,
-            "Type": "CANARY",
-            "Percentage": alias.canary.percent,
-            "Interval": alias.canary.minutes,
+            "Type": "LINEAR" if alias.trial.is_linear else "CANARY",
+            "Percentage": alias.trial.percent,
+            "Interval": alias.trial.minutes,
             **({"Alarms": alarms} if alarms else {}),
         }
         return {"DeploymentPreference": preference}

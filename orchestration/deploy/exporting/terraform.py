@@ -72,9 +72,9 @@ def warnings(export: Export) -> tuple[str, ...]:
     """Return what a configuration does otherwise than a deployment: it knows one version only."""
     return tuple(
         f"alias {each.name} gives a new version all runs at once: a configuration does not know "
-        "the version before, which step_functions.alias.canary leaves the rest"
+        "the version before, which canary and linear of step_functions.alias leave the rest"
         for each in export.resources
-        if isinstance(each, Alias) and each.canary is not None
+        if isinstance(each, Alias) and each.trial is not None
     )
 
 

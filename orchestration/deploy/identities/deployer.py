@@ -106,7 +106,7 @@ def _aliases(desired: Desired, names: Names, account: Account) -> Iterator[State
     yield Statement("RemoveAliases", frozenset(_ALIASES), arns).by(what)
     if desired.alias is not None:
         yield Statement("MakeAliases", frozenset(_ALIASED), arns).by(f"alias {desired.alias.name}")
-        if desired.alias.canary is not None:
+        if desired.alias.trial is not None:
             alarms = frozenset(account.arn("cloudwatch", f"alarm:{name}") for name in names.alarms)
             read = frozenset(["cloudwatch:DescribeAlarms"])
             yield Statement("SeeAlarms", read, alarms).by("alias canary")

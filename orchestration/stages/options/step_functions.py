@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from orchestration.catalog.partitions import partition_of
 from orchestration.errors import Problem
@@ -63,6 +63,16 @@ class CanaryOptions(Model):
     CloudFormation does so by itself."""
 
 
+class LinearOptions(Model):
+    """The trial of a new version that gets more and more of the runs."""
+
+    percent: int = Field(ge=1, le=99, strict=True)
+    """The runs of 100 that the new version gets at first, and more of them with each step."""
+    minutes: int = Field(ge=1, le=2100, strict=True)
+    """The least time of each step. Each `orchestrate promote` takes the next one, and
+    CloudFormation takes all of them by itself."""
+
+
 class AliasOptions(Model):
     """The alias of the state machine that starts runs."""
 
@@ -70,6 +80,14 @@ class AliasOptions(Model):
     """Its name: ``live``, say."""
     canary: CanaryOptions | None = None
     """Lets a new version get some of the runs first; by default it gets all of them at once."""
+    linear: LinearOptions | None = None
+    """Lets a new version get some of the runs first, and step by step more of them."""
+
+    @model_validator(mode="after")
+    def _one_trial(self) -> Self:
+        if self.canary is not None and self.linear is not None:
+            raise ValueError("has canary and linear; a new version is tried in one of the two ways")
+        return self
 
 
 class AlarmOptions(Model):

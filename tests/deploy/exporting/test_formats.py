@@ -160,6 +160,18 @@ def test_a_stack_tries_a_new_version_and_watches_the_alarms(made: Made) -> None:
     [said] = terraform.warnings(exported)
     assert said.startswith("alias live gives a new version all runs at once")
     assert terraform.warnings(made(events)[1]) == ()
+    [roles] = cloudformation.warnings(exported)
+    assert roles.startswith("alias live leaves runs to the version before while a new one is tried")
+    assert cloudformation.warnings(made(events)[1]) == ()
+    linear = {"alias": {"name": "live", "linear": {"percent": 20, "minutes": 5}}}
+    stepped = export(resting(step_functions=linear), parameters=GIVEN)
+    preference = cloudformation.template(stepped).document["Resources"]["LiveAlias"]["Properties"]
+    assert preference["DeploymentPreference"] == {
+        "StateMachineVersionArn": {"Ref": "StateMachineVersion"},
+        "Type": "LINEAR",
+        "Percentage": 20,
+        "Interval": 5,
+    }
 
 
 def test_yaml_and_json_are_the_same_template(made: Made) -> None:

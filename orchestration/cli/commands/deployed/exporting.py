@@ -121,9 +121,10 @@ def _written(made: Export, form: Format, destination: Destination) -> _Written:
 
 
 def _warnings(made: Export, form: Format) -> tuple[str, ...]:
-    from orchestration.deploy.exporting import terraform
+    from orchestration.deploy.exporting import cloudformation, terraform
 
-    return (*made.warnings, *(terraform.warnings(made) if form is Format.TERRAFORM else ()))
+    writer = terraform if form is Format.TERRAFORM else cloudformation
+    return (*made.warnings, *writer.warnings(made))
 
 
 def _advise(made: Export, form: Format, pipeline: str) -> None:

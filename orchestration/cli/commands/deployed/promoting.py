@@ -1,4 +1,4 @@
-"""``orchestrate promote``: the new version of a deployed pipeline gets all runs."""
+"""``orchestrate promote``: the new version of a deployed pipeline gets more runs, or all."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ from orchestration.cli.output import document, note, require
 
 
 def promote(
-    pipeline: str, *, force: bool, region: str | None, profile: str | None, consent: Consent
+    pipeline: str,
+    *,
+    percent: int | None,
+    force: bool,
+    region: str | None,
+    profile: str | None,
+    consent: Consent,
 ) -> None:
     """End the trial of a version, or show what that would change."""
     name, own_region = deployed(pipeline)
     require(MODULES, what="promoting")
     from orchestration.deploy import promotion
 
-    found = promotion(name, session=session_of(region or own_region, profile))
+    found = promotion(name, session=session_of(region or own_region, profile), percent=percent)
     differs = bool(found.change.aspects)
     if not consent.as_json:
         show_place(found.account)
@@ -28,13 +34,15 @@ def promote(
             note(f"warning: {text}")
     if differs and not consent.dry_run:
         if force or not found.obstacles:
-            consent.ask(f"Give version {found.version} all runs")
+            runs = "all runs" if found.weight == 100 else f"{found.weight} of 100 runs"
+            consent.ask(f"Give version {found.version} {runs}")
         found.apply(force=force)
         consent.report(f"did {found.change.summary}")
-        consent.report(
-            f"the roles allow what both versions need; `orchestrate deploy` narrows them to "
-            f"version {found.version}"
-        )
+        if found.weight == 100:
+            consent.report(
+                f"the roles allow what both versions need; `orchestrate deploy` narrows them to "
+                f"version {found.version}"
+            )
     if consent.as_json:
         document(
             {
@@ -43,6 +51,7 @@ def promote(
                 "pipeline": found.pipeline,
                 "dry_run": consent.dry_run,
                 "version": found.version,
+                "percent": found.weight,
                 "changes": [found.change.summary] if differs else [],
                 "differences": [difference(found.change)] if differs else [],
                 "obstacles": list(found.obstacles),
