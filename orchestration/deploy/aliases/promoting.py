@@ -28,7 +28,7 @@ class Promotion:
     version: int
     """The number of the version that would get more runs."""
     weight: int = 100
-    """How many of 100 it would get."""
+    """The runs of 100 that it would get."""
     obstacles: tuple[str, ...] = ()
     """Reasons to wait, or to go back instead."""
 
