@@ -198,6 +198,7 @@ def test_a_file_system_lives_only_while_it_is_read(everywhere: Compare) -> None:
         assert outcome.state["fsx"]["FileSystems"] == {}
 
 
+@pytest.mark.thorough  # "without capacity" of `test_faults.py` is the same on every driver
 def test_a_failed_job_leaves_no_file_system(everywhere: Compare) -> None:
     for outcome in everywhere(pipelines.file_system(fail="on purpose")).values():
         assert outcome.last.state == "failed"
@@ -206,6 +207,7 @@ def test_a_failed_job_leaves_no_file_system(everywhere: Compare) -> None:
         assert not jobs(outcome, "CreateProcessingJob")
 
 
+@pytest.mark.thorough
 def test_digits_trains_on_two_hosts_and_serves_the_best(
     everywhere: Compare, tmp_path: Path
 ) -> None:

@@ -106,6 +106,7 @@ def test_a_failed_export_fails_the_run_and_keeps_the_file_system(
     assert cause + STANDS in causes.pop()
 
 
+@pytest.mark.thorough
 def test_of_a_run_that_fails_before_nothing_is_exported(
     tmp_path: Path, airflow: LocalAirflow
 ) -> None:

@@ -76,7 +76,7 @@ class Shop:
     def __init__(self, on: On, aws: EmbeddedAws, airflow: LocalAirflow) -> None:
         self.on, self.aws, self.airflow = on, aws, airflow
         self.name = f"shop-{on}"
-        self.client = aws.client("sagemaker")
+        self.client, self.runtime = aws.client("sagemaker"), aws.client("sagemaker-runtime")
 
     def deploy(
         self, model: str, update: dict[str, Any], run_id: str | None = None, **more: Any
@@ -129,9 +129,8 @@ class Shop:
         return dict(self.client.describe_endpoint(EndpointName=self.name))
 
     def ask(self) -> str:
-        runtime = self.aws.client("sagemaker-runtime")
         try:
-            answer = runtime.invoke_endpoint(EndpointName=self.name, Body=b"1")
+            answer = self.runtime.invoke_endpoint(EndpointName=self.name, Body=b"1")
         except ClientError as error:
             return str(error)
         return str(json.loads(answer["Body"].read())["name"])
@@ -142,7 +141,7 @@ class Shop:
         stop, answers = threading.Event(), set[str]()
 
         def keep() -> None:
-            while not stop.wait(0.02):
+            while not stop.wait(0.05):
                 answers.add(self.ask())
 
         thread = threading.Thread(target=keep)

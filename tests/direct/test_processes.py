@@ -126,7 +126,17 @@ def test_a_second_interruption_does_not_wait_for_requests_that_hang(
     assert "CreateTrainingJob pair-two-" in err
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+_FURTHER = ("file system", "association", "deletion")
+"""Moments that `make test-faults` has too, each at its call."""
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param(moment, marks=pytest.mark.thorough) if moment in _FURTHER else moment
+        for moment in MOMENTS
+    ],
+)
 def test_a_run_whose_process_was_killed_goes_on_and_pays_once(
     account: Account, launch: Launch, training: Path, moment: str
 ) -> None:

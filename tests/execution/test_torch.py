@@ -10,10 +10,10 @@ from orchestration import SMDDP, Cluster, InstanceGroup, NoStrategy, SMPv2, Torc
 from orchestration.local import EmbeddedAws
 from tests.execution.launched import hosts, launch
 
-pytestmark = pytest.mark.toolkit
+pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_plain_starts_one_process_on_every_host(
     aws: EmbeddedAws, tmp_path: Path, count: int
 ) -> None:
@@ -28,9 +28,10 @@ def test_plain_starts_one_process_on_every_host(
 @pytest.mark.parametrize(
     ("count", "processes", "each"),
     [
-        pytest.param(1, None, 2, marks=pytest.mark.thorough),  # one per accelerator
-        (1, 3, 3),
-        pytest.param(2, None, 2, marks=pytest.mark.slow),
+        (2, 1, 1),  # and not one per accelerator, of which there are two
+        pytest.param(1, None, 2, marks=pytest.mark.thorough),
+        pytest.param(1, 3, 3, marks=pytest.mark.thorough),
+        pytest.param(2, None, 2, marks=pytest.mark.thorough),
     ],
 )
 def test_torchrun_starts_every_rank_once(
@@ -61,6 +62,7 @@ def test_smp_v2_tells_its_parameters_to_what_torchrun_starts(
     assert done.seen[0]["arguments"] == ["--mp_parameters", encoded]
 
 
+@pytest.mark.thorough
 def test_smddp_over_torchrun(aws: EmbeddedAws, tmp_path: Path) -> None:
     cluster = hosts(1, "ml.p4d.24xlarge")
     done = launch(aws, tmp_path, cluster=cluster, strategy=SMDDP(launcher="torchrun"))
@@ -68,7 +70,6 @@ def test_smddp_over_torchrun(aws: EmbeddedAws, tmp_path: Path) -> None:
     assert done.column("totals") == [{"gloo": 3.0}] * 2
 
 
-@pytest.mark.slow
 def test_each_group_of_a_cluster_runs_torchrun_by_itself(aws: EmbeddedAws, tmp_path: Path) -> None:
     groups = (
         InstanceGroup(name="large", instance_type="ml.g5.12xlarge", instance_count=1),

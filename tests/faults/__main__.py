@@ -9,9 +9,12 @@ import os
 import re
 import sys
 import time
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from orchestration.local.airflow import LocalAirflow
+from tests.faults.accounts import Zygote
 from tests.faults.cells import cells
 from tests.faults.matrix import judged
 from tests.faults.table import DRIVERS, Result, table
@@ -28,8 +31,11 @@ def main() -> int:
     chosen = [c for c in cells() if re.search(options.only, c.name) and c.name not in kept]
     began = time.monotonic()
     options.results.write_text("".join(f"{line}\n" for line in map(_line, kept.values())))
-    for result in judged(chosen, options.workers, partial(_tell, options.results)):
-        kept[result.cell.name] = result
+    with ExitStack() as stack:
+        airflows = [stack.enter_context(LocalAirflow()) for _ in range(options.workers)]
+        zygote = stack.enter_context(Zygote())
+        for result in judged(chosen, partial(_tell, options.results), airflows, zygote):
+            kept[result.cell.name] = result
     results = [kept[cell.name] for cell in cells() if cell.name in kept]
     today = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
     options.table.write_text(table(cells(), results, today))

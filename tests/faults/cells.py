@@ -113,9 +113,11 @@ def _of_job(call: Call) -> Iterator[Cell]:
 
 
 def sample() -> tuple[Cell, ...]:
-    """Return some cells that have each kind of fault and each service among them.
+    """Return some cells that have each service among them, and most kinds of faults.
 
-    Faults that a run gets over are in one cell, each at another call.
+    The others are injected on every driver in `tests/conformance/`: throttling without an end in
+    `test_batch_copies.py`, a job that fails in `test_reruns.py`, one without capacity in
+    `test_faults.py`. Faults that a run gets over are in one cell, each at another call.
     """
     by_name = {cell.name: cell for cell in cells()}
     overcome = (
@@ -129,12 +131,19 @@ def sample() -> tuple[Cell, ...]:
     faults = [fault for name in overcome for fault in by_name[name].faults]
     others = (
         "create file system: denied",
-        "create file system: throttled throughout",
-        "create file system: job fails",
         "train: stopped by someone",
-        "train: capacity",
         "delete file system: killed right after",
         "alarm: denied",
     )
     together = Cell("all of it", ", ".join(overcome), tuple(faults), survives=True)
     return (together, *(by_name[name] for name in others))
+
+
+def further() -> tuple[Cell, ...]:
+    """Return some more cells, of the kinds of faults that the sample lacks."""
+    names = (
+        "create file system: throttled throughout",
+        "create file system: job fails",
+        "train: capacity",
+    )
+    return tuple(cell for cell in cells() if cell.name in names)

@@ -21,16 +21,21 @@ from tests.faults.small import small
 from tests.faults.table import Result
 
 
-def judged(cells: Sequence[Cell], workers: int, tell: Callable[[Result], None]) -> list[Result]:
-    """Run cells on every driver, several side by side, and say what each driver did wrong."""
+def judged(
+    cells: Sequence[Cell],
+    tell: Callable[[Result], None],
+    airflows: Sequence[LocalAirflow],
+    zygote: Zygote,
+) -> list[Result]:
+    """Run cells on every driver, one beside the other on each Airflow; say what each did wrong."""
     waiting: queue.SimpleQueue[Cell] = queue.SimpleQueue()
     for cell in cells:
         waiting.put(cell)
     results: dict[str, Result] = {}
     all_pipelines = {"flagship": flagship(), CONCLUDED: concluded(), **small()}
 
-    def work(zygote: Zygote) -> None:
-        with LocalAirflow() as airflow, tempfile.TemporaryDirectory() as folder:
+    def work(airflow: LocalAirflow) -> None:
+        with tempfile.TemporaryDirectory() as folder:
             drivers = {
                 name: Drivers(zygote, airflow, Path(folder), pipeline)
                 for name, pipeline in all_pipelines.items()
@@ -43,14 +48,13 @@ def judged(cells: Sequence[Cell], workers: int, tell: Callable[[Result], None]) 
                 result = results[cell.name] = _judged(cell, drivers[cell.of])
                 tell(result)
 
-    with Zygote() as zygote:
-        for name in {cell.of for cell in cells}:
-            zygote.remember(compact(render(all_pipelines[name].lower())))
-        threads = [threading.Thread(target=work, args=(zygote,)) for _ in range(workers)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    for name in {cell.of for cell in cells}:
+        zygote.remember(compact(render(all_pipelines[name].lower())))
+    threads = [threading.Thread(target=work, args=(airflow,)) for airflow in airflows]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return [results[cell.name] for cell in cells]
 
 
