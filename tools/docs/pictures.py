@@ -32,7 +32,7 @@ IMAGES = ROOT / "docs" / "images"
 SERVER = ROOT / "tests" / "cli" / "airflow_server.py"
 RUN_ID = "friday"
 COLOURS = 64
-GRAPH = (70, 190, 1545, 450)
+GRAPH = (70, 200, 1530, 430)
 """The part of Airflow's page that is the graph: left, top, right, bottom."""
 SHOWN = f"orchestration {version('sagemaker-orchestration')}, Airflow {version('apache-airflow')}"
 """What the pictures show, which each says as its ``Software``."""
