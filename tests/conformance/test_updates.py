@@ -354,6 +354,43 @@ def test_an_answer_that_comes_too_late_fails_the_trial(shop: Shop) -> None:
     assert (count(report, "UpdateEndpoint"), shop.ask()) == (0, "one")
 
 
+JUDGE = """
+import argparse
+import json
+import pathlib
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--answers", type=pathlib.Path)
+parser.add_argument("--output", type=pathlib.Path)
+told = parser.parse_args()
+records = [json.loads(file.read_text()) for file in sorted(told.answers.iterdir())]
+names = [json.loads(each["answer"])["name"] for each in records]
+requests = [each["request"] for each in records]
+verdict = {"passed": names == ["one", "one"], "reason": f"{requests} got {names}"}
+(told.output / "verdict.json").write_text(json.dumps(verdict))
+"""
+
+
+def test_a_script_judges_all_answers_together(shop: Shop, tmp_path: Path) -> None:
+    before = shop.serve("one")
+    (tmp_path / "judge.py").write_text(JUDGE)
+    judge = Source.at(tmp_path, "judge.py").model_dump(exclude_defaults=True)
+    cases = [{"request": 1}, {"request": 13, "status": 500}, {"request": {"a": "x"}}]
+    report = shop.deploy("two", {"baking_s": 0, "trial": cases}, judge=judge)
+    assert (report.state, report.error) == ("failed", "TrialFailed")
+    told = "judge.py refuses the answers: [1, {'a': 'x'}] got ['two', 'two']"
+    assert report.cause == f"{told}; the endpoint is as it was"
+    assert shop.describe()["EndpointConfigName"] == before
+    if shop.on == "airflow":
+        return
+    put(shop.aws, f"{shop.name}-same", "one")
+    after = {"baking_s": 0, "trial": {"cases": cases, "after": True}}
+    report = shop.deploy(f"{shop.name}-same", after, judge=judge)
+    assert (report.state, report.cause) == ("succeeded", None)
+    assert shop.describe()["EndpointConfigName"] != before
+    assert count(report, "CreateProcessingJob") == 2
+
+
 UPDATE = "UpdateEndpoint deploy.update"
 
 

@@ -19,6 +19,7 @@ from orchestration.graph import (
     Step,
 )
 from orchestration.refs import Expression
+from orchestration.stages.answers.script import TEXT, Judging
 from orchestration.stages.endpoints.cases import OK, Case, place_of
 from orchestration.stages.values import Text
 
@@ -42,6 +43,8 @@ class Asking:
     """Words behind its cause: what becomes of the endpoint."""
     variant: str | None = None
     """The variant that is asked, where there are several."""
+    judging: Judging | None = None
+    """The script that judges the answers, if there is one."""
 
     def steps(self, cases: tuple[Case, ...], after: tuple[str, ...]) -> tuple[Step, ...]:
         """Return the requests, each with what its answer must be."""
@@ -55,6 +58,11 @@ class Asking:
             if case.max_latency_ms is not None:
                 steps.append(self._in_time(number, case.max_latency_ms, after))
                 after = (steps[-1].name,)
+            if self.judging is not None and case.status == OK:
+                steps.append(self.judging.recorded(number, _told(case), after))
+                after = (steps[-1].name,)
+        if self.judging is not None:
+            steps += self.judging.judged(self.error, self.remedy, after)
         return tuple(steps)
 
     def _asked(self, number: int, case: Case, after: tuple[str, ...]) -> Call:
@@ -71,6 +79,8 @@ class Asking:
         }
         if case.status != OK:
             outputs["answered"] = _ANSWERED
+        elif self.judging is not None:
+            outputs[TEXT] = Output(("Body",), kind="string")
         failure = Failure(error=self.error, remedy=join(f"case {number}; ", self.remedy))
         return Call(
             name=f"{self.name}_{number}",
@@ -115,6 +125,11 @@ class Asking:
             cause=join(f"case {number}", *words, "; ", self.remedy),
             after=after,
         )
+
+
+def _told(case: Case) -> dict[str, Tree]:
+    """Return a case as a script that judges its answer reads it."""
+    return {"request": cast(Tree, case.body), "content_type": case.content_type}
 
 
 def _refusals(status: int) -> tuple[Recovery, ...]:

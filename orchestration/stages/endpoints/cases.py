@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, JsonValue
 from orchestration.checks.places import place
 from orchestration.errors import Problem
 from orchestration.graph import Part
+from orchestration.stages.answers.script import JudgingJob
 from orchestration.stages.values import Model, Scalar
 
 MOST_CASES: Final = 20
@@ -112,8 +113,13 @@ class Trial(Model):
     expected, the endpoint goes back to its configuration before, and the run fails with
     ``CheckFailed`` (too late an answer: ``CheckTooSlow``)."""
 
+    job: JudgingJob | None = None
+    """The job of the stage's ``judge``; by default one machine with the model's container."""
+
     def problems(self) -> Iterator[Problem]:
         """Yield the errors of cases, by their places."""
+        for problem in () if self.job is None else self.job.problems():
+            yield problem.within("job")
         for number, case in enumerate(self.cases):
             for problem in case.problems():
                 yield Problem(f"cases[{number}].{problem.field}", problem.message)

@@ -85,6 +85,7 @@ class Checking:
             too_slow=TOO_SLOW,
             remedy=remedy,
             variant=named,
+            judging=self.made.judging("check"),
         )
         asked = asking.steps(self.cases, ())
         described = Operation("sagemaker", "DescribeEndpoint", {"EndpointName": self.made.endpoint})

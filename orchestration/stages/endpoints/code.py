@@ -7,6 +7,7 @@ from typing import Final
 
 from orchestration.errors import Problem
 from orchestration.stages.endpoints import sharing
+from orchestration.stages.endpoints.cases import OK
 from orchestration.stages.endpoints.fields import DeploymentFields
 from orchestration.stages.serving.containers import of_code, of_image
 
@@ -43,6 +44,7 @@ def combined(stage: DeploymentFields) -> Iterator[Problem]:
         for problem in stage.autoscaling.problems():
             yield problem.within("autoscaling")
     yield from _queued(stage)
+    yield from _judged(stage)
     yield from sharing.problems(stage)
     if stage.serverless is None:
         if stage.instance_type is None:
@@ -58,6 +60,29 @@ def combined(stage: DeploymentFields) -> Iterator[Problem]:
         field = "traffic" if update.alarms is None else "alarms"
         reason = "a serverless endpoint changes over all at once, and nothing watches it"
         yield Problem(f"update.{field}", f"{reason}; remove it")
+
+
+def _judged(stage: DeploymentFields) -> Iterator[Problem]:
+    """Yield what keeps a script from judging answers."""
+    trial = None if stage.update is None else stage.update.trial
+    if stage.judge is None:
+        if trial is not None and trial.job is not None:
+            yield Problem("update.trial.job", "nothing runs in it; give the stage a judge")
+        return
+    if trial is None:
+        yield Problem("judge", "judges the answers to cases; give update: {trial: [...]}")
+        return
+    if all(case.status != OK for case in trial.cases):
+        yield Problem("judge", "every case is to be refused, which leaves no answer to judge")
+    if stage.judge.archive_only:
+        yield Problem(
+            "judge",
+            "is an archive, which a processing job does not unpack; give it a directory, or "
+            "the uri of a prefix that holds files/",
+        )
+    own = trial.job is not None and (trial.job.image or trial.job.framework)
+    if not own and stage.image is None and stage.framework is None:
+        yield Problem("update.trial.job", "needs an image for the judge: {image: ...}")
 
 
 def _queued(stage: DeploymentFields) -> Iterator[Problem]:

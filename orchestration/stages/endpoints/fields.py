@@ -69,6 +69,10 @@ class DeploymentFields(SequenceFields):
     source: Source | None = None
     """Code of ``model_fn`` and so on, for a model that was saved without ``code/``; its entry point
     is a module at the top of its folder. It lies beside the model, under its own digest."""
+    judge: Source | None = None
+    """Script that judges the answers to the cases of ``update.trial`` together, in a processing
+    job: ``python3 <entry_point> --answers DIR --output DIR``. It writes ``verdict.json``:
+    ``{"passed": false, "reason": "two prices are negative"}``."""
     endpoint_name: Text | None = None
     """By default the pipeline's and the stage's name; it outlives the run."""
     instance_type: Text | None = None

@@ -9,6 +9,7 @@ from typing import Any, Final
 from orchestration.expressions import Result, Tree, join, run_id
 from orchestration.graph import Adopt, Call, Operation, Step
 from orchestration.refs import Expression
+from orchestration.stages.answers.script import Judging, JudgingJob
 from orchestration.stages.endpoints import identity, sharing
 from orchestration.stages.endpoints.fields import DeploymentFields
 from orchestration.stages.registry import packages
@@ -71,6 +72,24 @@ class Made:
             return prefix
         # As many characters as the names of stages leave room for.
         return f"{prefix}{hashlib.sha256(endpoint.encode()).hexdigest()[:4]}-"
+
+    def judging(self, kind: str) -> Judging | None:
+        """Return the script that judges answers, if there is one; ``kind``: ``trial``, ``check``.
+
+        Its container is by default that of the model.
+        """
+        stage, update = self.stage, self.stage.update
+        if stage.judge is None or update is None or update.trial is None:
+            return None
+        return Judging(
+            source=stage.judge,
+            asked=update.trial.job or JudgingJob(),
+            context=self.context,
+            stage=stage.name,
+            name=f"{stage.name}.{kind}",
+            image=stage.registry_path(self.context),
+            interval_s=stage.poll_interval_s,
+        )
 
     @property
     def variant(self) -> Tree:

@@ -103,6 +103,7 @@ class Trying:
             error=ERROR,
             too_slow=TOO_SLOW,
             remedy="the endpoint is as it was",
+            judging=self.made.judging("trial"),
         )
         return (*steps, *asking.steps(self.cases, (steps[-1].name,)))
 

@@ -1,0 +1,140 @@
+"""A script that judges the answers to cases, in a processing job that reads them from S3.
+
+Wherever else it ran (in the process of a run, in a function of Lambda), it would be on one backend
+only, and with the permissions of whatever deploys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pydantic import Field
+
+from orchestration.errors import Problem
+from orchestration.expressions import Compare, Function, Result, Tree, apply, join
+from orchestration.graph import Call, Operation, Output, Read, Require, Step
+from orchestration.refs import Expression
+from orchestration.stages.processing.request import (
+    INPUT,
+    OUTPUT,
+    Job,
+    code,
+    read,
+    script,
+    written,
+)
+from orchestration.stages.stage import Context
+from orchestration.stages.training.container import Framework
+from orchestration.stages.values import Gibibytes, Model, Seconds, Source, Text
+
+TEXT: Final = "text"
+"""The output of a request that is the answer as it came."""
+_ANSWERS: Final = "answers"
+_VERDICT: Final = "verdict"
+
+
+class JudgingJob(Model):
+    """The processing job in which a script judges answers."""
+
+    image: Text | None = None
+    """A container with ``python3``, by its registry path; by default that of the model."""
+    framework: Framework | None = None
+    """Instead: AWS's own container of a framework."""
+    instance_type: Text = "ml.m5.large"
+    """Machine of the job."""
+    volume_gib: Gibibytes = 30
+    """GiB of the machine's volume."""
+    max_runtime_s: Seconds = Field(default=3600, le=5 * 86_400)
+    """Seconds after which SageMaker stops the job."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the error of two containers."""
+        if self.image is not None and self.framework is not None:
+            yield Problem("framework", "there is an image already; remove one of them")
+
+    def registry_path(self, context: Context, default: Text) -> Text:
+        """Return the container; ``default`` is that of the model."""
+        if self.framework is not None:
+            return self.framework.registry_path(context.region, self.instance_type)
+        return default if self.image is None else self.image
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """The steps that record answers, and let a script judge them."""
+
+    source: Source
+    asked: JudgingJob
+    context: Context
+    stage: str
+    name: str
+    """The beginning of the names of the steps: ``deploy.trial``."""
+    image: Text
+    interval_s: float
+
+    def recorded(self, number: int, case: Mapping[str, Tree], after: tuple[str, ...]) -> Call:
+        """Return the step that writes an answer, each into a file of its own.
+
+        Step Functions carries 256 KiB, which several answers together may exceed.
+        """
+        uri = join(self._place(_ANSWERS), f"/{number:02}.json")
+        request: dict[str, Tree] = {
+            "Bucket": apply(Function.S3_BUCKET, uri),
+            "Key": apply(Function.S3_KEY, uri),
+            "Body": {**case, "answer": Result(f"{self.name}_{number}", TEXT)},
+            "ContentType": "application/json",
+        }
+        name = f"{self.name}_{number}_recorded"
+        return Call(name=name, operation=Operation("s3", "PutObject", request), after=after)
+
+    def judged(
+        self, error: str, remedy: str | Expression[object], after: tuple[str, ...]
+    ) -> tuple[Step, ...]:
+        """Return the job, and what its verdict must be; a failed one has ``error``, too."""
+        call = self.job().call(f"{self.name}_judge", self.interval_s)
+        verdict = Read(
+            name=f"{self.name}_verdict",
+            uri=join(self._place(_VERDICT), f"/{_VERDICT}.json"),
+            outputs={
+                "passed": Output(("passed",)),
+                "reason": Output(("reason",), kind="string", default="it gives no reason"),
+            },
+            after=(call.name,),
+        )
+        required = Require(
+            name=f"{self.name}_judged",
+            condition=Compare("eq", Result(verdict.name, "passed"), True),
+            error=error,
+            cause=join(
+                f"{self.source.entry_point} refuses the answers: ",
+                *(Result(verdict.name, "reason"), "; ", remedy),
+            ),
+            after=(verdict.name,),
+        )
+        return replace(call, after=after), verdict, required
+
+    def job(self) -> Job:
+        """Return the job."""
+        context, kind = self.context, self.name.rpartition(".")[2]
+        token = apply(Function.HASH, join(context.resource_name(self.stage), f"/{kind}"))
+        return Job(
+            name=join(context.name_prefix(self.stage), token),
+            context=context,
+            image=self.asked.registry_path(context, self.image),
+            entrypoint=("python3", script(self.source)),
+            arguments=("--answers", f"{INPUT}/{_ANSWERS}", "--output", OUTPUT),
+            inputs=(code(self.source, context), read(_ANSWERS, self._place(_ANSWERS))),
+            outputs=(written(_VERDICT, self._place(_VERDICT), OUTPUT),),
+            cluster={
+                "InstanceCount": 1,
+                "InstanceType": self.asked.instance_type,
+                "VolumeSizeInGB": self.asked.volume_gib,
+            },
+            max_runtime_s=self.asked.max_runtime_s,
+            tags=context.tag_list(self.stage),
+        )
+
+    def _place(self, folder: str) -> Expression[str]:
+        return self.context.location(self.stage, self.name.rpartition(".")[2], folder)
