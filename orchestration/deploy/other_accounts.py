@@ -1,4 +1,4 @@
-"""Sources in buckets of other accounts, and the statements that their policies need.
+"""Sources in buckets of other accounts, and the statements that their policies need; model groups.
 
 Nobody but their owner can read or change those policies, so a deployment says what they need.
 """
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from orchestration.deploy import batch_copies
 from orchestration.deploy.account import Account
-from orchestration.deploy.permissions import Runs
+from orchestration.deploy.permissions import Runs, registries
 from orchestration.deploy.permissions.patterns import ANY, Known, iam, pattern
 from orchestration.deploy.resources import Desired, ForeignSource
 from orchestration.deploy.transfers import BUCKET, READ
@@ -52,12 +52,15 @@ def sources(workflow: Workflow, account: Account, runs: Runs) -> tuple[ForeignSo
 
 
 def warnings(desired: Desired) -> Iterator[str]:
-    """Yield what the owners of other accounts' buckets have to allow."""
+    """Yield what the owners of other accounts' buckets and model groups have to allow."""
+    machine = desired.machine.role_arn
+    own = desired.machine.arn.split(":")[4]
+    yield from registries.told(desired.role.policy, machine, own)
     buckets: dict[tuple[str, str], list[ForeignSource]] = {}
     for source in desired.foreign:
         buckets.setdefault((source.account, source.bucket), []).append(source)
     for (owner, bucket), read in buckets.items():
-        statements = list(_statements(read, desired.machine.role_arn))
+        statements = list(_statements(read, machine))
         yield (
             f"bucket {bucket.rpartition(':')[2]} belongs to account {owner}, whose policies can't "
             f"be read here; the bucket's needs these statements: {json.dumps(statements)}"

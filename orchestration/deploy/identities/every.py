@@ -17,7 +17,7 @@ from orchestration.deploy.identities.identity import Identity, Who, identity
 from orchestration.deploy.identities.jobs import identities as jobs
 from orchestration.deploy.monitoring import composing as monitoring
 from orchestration.deploy.parameters import read
-from orchestration.deploy.permissions import Statement, derived
+from orchestration.deploy.permissions import Statement, derived, registries
 from orchestration.deploy.resources import Desired, Role
 from orchestration.expressions import Json
 from orchestration.graph import Call, Workflow, all_steps, operations
@@ -54,7 +54,12 @@ def identities(
         *_copying(workflow, wanted),
         deployer(final, names, workflow, account),
         doctor(workflow, account, runs, names, own),
-        airflow(workflow, account, runs),
+        # Whichever role the connection has, it is one of this account.
+        _with_owners(
+            airflow(workflow, account, runs),
+            f"arn:{account.partition}:iam::{account.id}:root",
+            account,
+        ),
     )
 
 
@@ -67,7 +72,14 @@ def _machine(
 ) -> Identity:
     waited = permissions.synchronous(stepfunctions.render(workflow))
     needed = permissions.statements(workflow, account, runs, synchronous=waited)
-    return identity("machine", wanted.role.arn, [*needed, *more], trust=wanted.role.trust)
+    role = wanted.role
+    made = identity("machine", role.arn, [*needed, *more], trust=role.trust)
+    return _with_owners(made, role.arn, account)
+
+
+def _with_owners(made: Identity, principal: str, account: Account) -> Identity:
+    """Return an identity with what the owners of other accounts' model groups have to allow it."""
+    return replace(made, notes=(*made.notes, *registries.told(made.policy, principal, account.id)))
 
 
 def _starters(wanted: Desired) -> Iterator[Identity]:

@@ -19,17 +19,29 @@ from orchestration.expressions import (
     join,
     run_id,
 )
-from orchestration.graph import Call, First, Operation, Output, Part, Read, Require, Step
+from orchestration.graph import (
+    Call,
+    First,
+    Operation,
+    Output,
+    Part,
+    Permission,
+    Read,
+    Require,
+    Step,
+)
 from orchestration.refs import Expression
 from orchestration.stages.evaluation.comparing import Bounds, EvaluationReport
 from orchestration.stages.evaluation.fields import EvaluationFields
 from orchestration.stages.evaluation.jobs import REPORTS, second_name
 from orchestration.stages.evaluation.outputs import BEST
 from orchestration.stages.processing.request import INPUT, OUTPUT, Job, read, written
+from orchestration.stages.registry.versions import permissions
 from orchestration.stages.stage import Context, Fragment, Gate
 from orchestration.stages.values import Source
 
 VERDICT: Final = "verdict"
+_OF_CHAMPION: Final = ("sagemaker:DescribeModelPackage", "sagemaker:ListModelPackages")
 _REQUEST: Final = "request.json"
 _PROGRAM: Final = Path(__file__).parents[2] / "runtime" / "verdict"
 _CODE: Final = f"{INPUT}/code/orchestration_verdict"
@@ -108,7 +120,13 @@ class Deciding:
                 "report_data": join(self._place(VERDICT), "/report.json"),
             },
             gate=self._gate(outcome, passed),
+            permissions=self._needs(),
         )
+
+    def _needs(self) -> tuple[Permission, ...]:
+        """Return what a champion's group of another account asks of whoever looks at it."""
+        group = None if self.stage.champion is None else self.stage.champion.package_group
+        return () if group is None else permissions(group, *_OF_CHAMPION)
 
     def _gate(self, outcome: Result, passed: Expression[bool]) -> Gate | None:
         """Return the gate of what depends on the stage, unless every outcome may go on."""

@@ -1,0 +1,92 @@
+"""Model groups of other accounts: both sides' policies allow the same."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from orchestration import Pipeline
+from orchestration.deploy import desired
+from orchestration.deploy.account import Account
+from orchestration.deploy.identities import identities
+from orchestration.deploy.other_accounts import warnings
+
+OWN = Account(id="111122223333", region="us-east-1")
+OWNER = "444455556666"
+GROUP = f"arn:aws:sagemaker:us-east-1:{OWNER}:model-package-group/prices"
+VERSIONS = f"arn:aws:sagemaker:us-east-1:{OWNER}:model-package/prices/*"
+READ = ["sagemaker:DescribeModelPackage", "sagemaker:ListModelPackages"]
+DEPLOYMENT: dict[str, Any] = {
+    "kind": "deployment",
+    "package_group": GROUP,
+    "instance_type": "ml.m5.large",
+}
+EVALUATION: dict[str, Any] = {
+    "kind": "checkpoint_evaluation",
+    "model": "s3://bucket/m",
+    "data": "s3://bucket/d",
+    "image": "111122223333.dkr.ecr.us-east-1.amazonaws.com/x:1",
+    "source": {"uri": "s3://bucket/code", "entry_point": "evaluate.py"},
+    "instance_type": "ml.m5.large",
+    "metric": "accuracy",
+    "direction": "max",
+    "champion": {"package_group": GROUP},
+}
+
+
+def pipeline(stage: dict[str, Any]) -> Pipeline:
+    return Pipeline.parse(
+        {
+            "name": "p",
+            "region": "us-east-1",
+            "workspace": "s3://bucket/runs",
+            "role": "arn:aws:iam::111122223333:role/SageMaker",
+            "stages": {"stage": stage},
+        }
+    )
+
+
+def policy_in(text: str) -> Any:
+    assert text.startswith(f"model group prices belongs to account {OWNER}")
+    return json.loads(text[text.index("{") :])
+
+
+@pytest.mark.parametrize(
+    ("stage", "actions"),
+    [(DEPLOYMENT, ["sagemaker:CreateModel", *READ]), (EVALUATION, READ)],
+)
+def test_the_owner_is_told_to_allow_what_the_role_may(
+    stage: dict[str, Any], actions: list[str]
+) -> None:
+    wanted = desired(pipeline(stage), OWN)
+    [warning] = warnings(wanted)
+    [statement] = policy_in(warning)["Statement"]
+    assert statement["Principal"] == {"AWS": wanted.machine.role_arn}
+    assert (statement["Action"], statement["Resource"]) == (actions, [GROUP, VERSIONS])
+    allowed = [
+        action
+        for each in wanted.role.policy["Statement"]
+        if VERSIONS in each["Resource"]
+        for action in each["Action"]
+    ]
+    assert sorted(allowed) == actions
+
+
+def test_each_who_runs_it_has_a_note_for_the_owner() -> None:
+    principals = {
+        each.who: policy_in(note)["Statement"][0]["Principal"]["AWS"]
+        for each in identities(pipeline(DEPLOYMENT), OWN)
+        for note in each.notes
+        if GROUP in note
+    }
+    assert principals == {
+        "machine": "arn:aws:iam::111122223333:role/p-us-east-1-states",
+        "airflow": "arn:aws:iam::111122223333:root",
+    }
+
+
+def test_a_group_of_ones_own_account_needs_no_other_policy() -> None:
+    own = Account(id=OWNER, region="us-east-1")
+    assert list(warnings(desired(pipeline(DEPLOYMENT), own))) == []
