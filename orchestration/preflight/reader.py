@@ -16,7 +16,10 @@ _DENIALS: Final = frozenset(
     {"403", "AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "Forbidden"}
 )
 _OK: Final = 200
-_ACTIONS: Final = {("s3", "HeadBucket"): "s3:ListBucket"}
+_ACTIONS: Final = {
+    ("s3", "GetBucketEncryption"): "s3:GetEncryptionConfiguration",
+    ("s3", "HeadBucket"): "s3:ListBucket",
+}
 """Operations that IAM knows by another name."""
 
 

@@ -26,6 +26,12 @@ def enforcing() -> Iterator[EmbeddedAws]:
         push(embedded, "1")
         # Whether it fits is asked of EC2.
         push(embedded, "both", "amd64", "arm64")
+        own = embedded.client("kms").create_key()["KeyMetadata"]["Arn"]
+        default = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": own}
+        rules = [{"ApplyServerSideEncryptionByDefault": default}]
+        embedded.client("s3").put_bucket_encryption(
+            Bucket="workspace", ServerSideEncryptionConfiguration={"Rules": rules}
+        )
         # Not s3:GetObject, so that the policies of buckets are asked for.
         role(embedded, ROLE, "s3:PutObject", "ecr:*", "logs:*", "cloudwatch:*", "kms:*")
         iam = embedded.client("iam")

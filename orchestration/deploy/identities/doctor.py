@@ -32,7 +32,13 @@ _NETWORK: Final = (
     "DescribeSubnets",
     "DescribeVpcEndpoints",
 )
-_BUCKET: Final = ("s3:GetBucketLocation", "s3:GetBucketPolicy", "s3:ListBucket")
+_BUCKET: Final = (
+    "s3:GetBucketLocation",
+    "s3:GetBucketPolicy",
+    "s3:GetEncryptionConfiguration",
+    "s3:ListBucket",
+)
+_KEY: Final = ("kms:DescribeKey", "kms:GetKeyPolicy", "kms:ListGrants")
 
 
 def doctor(
@@ -83,7 +89,9 @@ def _of_request(operation: Operation, known: Known, account: Account) -> Iterato
     for role in roles(request):
         yield from _of_role(iam(pattern(role, known)))
     for key in keys(request):
-        yield _on("SeeKeys", "kms:DescribeKey", _key(pattern(key, known), account))
+        for action in _KEY:
+            yield _on("SeeKeys", action, _key(pattern(key, known), account))
+        yield _on("SimulatePolicies", "iam:SimulateCustomPolicy", "*")
     if operation.service == "sagemaker":
         for touch in touched(request):
             yield from _of_touch(touch.use, touch.value, known, account)
@@ -131,6 +139,10 @@ def _buckets(operation: Operation, known: Known, account: Account) -> Iterator[S
         if ANY not in bucket:
             arn = f"arn:{account.partition}:s3:::{iam(bucket)}"
             yield Statement("SeeBuckets", frozenset(_BUCKET), frozenset([arn]))
+            # Nothing but the bucket itself tells the key that it encrypts with.
+            of_any = frozenset([account.arn("kms", "key/*")])
+            yield Statement("SeeKeysOfBuckets", frozenset(_KEY), of_any)
+            yield _on("SimulatePolicies", "iam:SimulateCustomPolicy", "*")
 
 
 def _uris(operation: Operation, tree: Tree, known: Known) -> Iterator[str]:

@@ -104,6 +104,7 @@ _NAMES: Final = {
 _OF_BUCKETS: Final = {
     "GetBucketNotificationConfiguration": "GetBucketNotification",
     **{name: name for name in ("GetBucketLocation", "GetBucketPolicy")},
+    "GetBucketEncryption": "GetEncryptionConfiguration",
     "HeadBucket": "ListBucket",
 }
 _OF_OBJECTS: Final = {

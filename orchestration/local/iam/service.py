@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from orchestration.local.account.protocol import (
     Answer,
@@ -17,25 +19,26 @@ from orchestration.local.policies.evaluation import Need, decision
 
 _JOBS = "job/"
 _SIMULATED = "SimulatePrincipalPolicy"
+_CUSTOM = "SimulateCustomPolicy"
 
 
 class Iam(Service):
     """IAM, whose checks of policies are those of moto, but for the jobs of S3 Batch Operations.
 
-    `SimulatePrincipalPolicy` is what moto 5.2.5 lacks: the policies of a role are evaluated as on
-    every call where IAM is enforced. Policies of resources, boundaries, and those of organizations
-    are left out.
+    `SimulatePrincipalPolicy` and `SimulateCustomPolicy` are what moto 5.2.5 lacks: the policies of
+    a role, or those that are given, are evaluated as on every call where IAM is enforced. Policies
+    of resources, boundaries, and those of organizations are left out.
     """
 
     name = "iam"
     malformed = "ValidationError"
 
     def __init__(self) -> None:
-        super().__init__({_SIMULATED: _simulated})
+        super().__init__({_SIMULATED: _simulated, _CUSTOM: _simulated_alone})
 
     def handles(self, request: Request) -> bool:
         """Return whether it is a simulation of policies; moto answers every other call."""
-        return request.operation == _SIMULATED
+        return request.operation in self.operations
 
     def encoded(self, operation: str, response: JsonObject) -> Answer:
         """Encode a response as XML."""
@@ -69,12 +72,37 @@ def _simulated(request: JsonObject) -> JsonObject:
     return {"EvaluationResults": list(_results(own, request)), "IsTruncated": False}
 
 
-def _results(own: list[Mapping[str, object]], request: JsonObject) -> Iterator[JsonObject]:
+def _simulated_alone(request: JsonObject) -> JsonObject:
+    """Return the decision of policies that are nobody's.
+
+    https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulateCustomPolicy.html
+    """
+    given = [json.loads(policy) for policy in request["PolicyInputList"]]
+    return {"EvaluationResults": list(_results(given, request)), "IsTruncated": False}
+
+
+def _missing(policies: list[Mapping[str, Any]], context: Mapping[str, str]) -> list[str]:
+    """Return the condition keys of policies that no value is given for."""
+    known = {name.lower() for name in context}
+    return sorted(
+        {
+            key
+            for policy in policies
+            for statement in policy["Statement"]
+            for pairs in statement.get("Condition", {}).values()
+            for key in pairs
+            if key.lower() not in known
+        }
+    )
+
+
+def _results(own: list[Mapping[str, Any]], request: JsonObject) -> Iterator[JsonObject]:
     context = {
         entry["ContextKeyName"]: entry["ContextKeyValues"][0]
         for entry in request.get("ContextEntries", ())
         if entry.get("ContextKeyValues")
     }
+    missing = _missing(own, context)
     for action in request["ActionNames"]:
         for resource in request.get("ResourceArns") or ["*"]:
             yield {
@@ -82,5 +110,5 @@ def _results(own: list[Mapping[str, object]], request: JsonObject) -> Iterator[J
                 "EvalResourceName": resource,
                 "EvalDecision": decision(own, Need(action, resource, context)),
                 "MatchedStatements": [],
-                "MissingContextValues": [],
+                "MissingContextValues": missing,
             }

@@ -10,6 +10,7 @@ from orchestration.preflight.checks.images import images
 from orchestration.preflight.checks.keys import keys
 from orchestration.preflight.checks.names import endpoints, names
 from orchestration.preflight.checks.permissions import permissions
+from orchestration.preflight.checks.policies import bucket_policies, key_policies
 from orchestration.preflight.checks.quotas import quotas
 from orchestration.preflight.checks.roles import roles
 from orchestration.preflight.checks.schedules import schedules
@@ -28,7 +29,9 @@ CHECKS: Final[tuple[Check, ...]] = (
     roles,
     permissions,
     buckets,
+    bucket_policies,
     keys,
+    key_policies,
     images,
     names,
     endpoints,

@@ -20,15 +20,19 @@ _SAME_REGION: Final = (
 
 def buckets(examination: Examination) -> Iterator[Finding]:
     """Yield the buckets that requests name and that runs can't use."""
-    named: dict[str, tuple[Request, tuple[str | int, ...]]] = {}
-    for request in examination.requests:
-        for bucket, path in _named(request.values, request.operation.service, ()):
-            if bucket not in named or request.operation.service == "sagemaker":
-                named.setdefault(bucket, (request, path))
-    for bucket, (request, path) in named.items():
+    for bucket, (request, path) in named(examination).items():
         where = examination.where(request, *path)
         look = _bucket(examination, bucket, request, where)
         yield from looked("buckets", where, f"bucket {bucket}", look)
+
+
+def named(examination: Examination) -> dict[str, tuple[Request, tuple[str | int, ...]]]:
+    """Return the buckets that requests name, each with the first request and its place there."""
+    found: dict[str, tuple[Request, tuple[str | int, ...]]] = {}
+    for request in examination.requests:
+        for bucket, path in _named(request.values, request.operation.service, ()):
+            found.setdefault(bucket, (request, path))
+    return found
 
 
 def _bucket(

@@ -33,11 +33,14 @@ def keys(examination: Examination) -> Iterator[Finding]:
                 continue
             seen.add(key)
             where = place(examination.pipeline, request.step, tree)
-            look = _key(examination, key, request, where)
+            look = key_findings(examination, key, request, where)
             yield from looked("keys", where, f"key {key}", look)
 
 
-def _key(examination: Examination, key: str, request: Request, where: str) -> Iterator[Finding]:
+def key_findings(
+    examination: Examination, key: str, request: Request, where: str
+) -> Iterator[Finding]:
+    """Yield why nothing can be encrypted with a key."""
     region = key.split(":")[3] if key.startswith("arn:") and key.count(":") > 4 else None
     if region not in (None, examination.account.region):
         what = f"key {key} is in {region}, and runs are in {examination.account.region}"

@@ -61,8 +61,8 @@ def _denied(
         absent=("NoSuchEntity",),
         PolicySourceArn=role,
         ActionNames=sorted(statement.actions),
-        ResourceArns=sorted(map(_sample, statement.resources)),
-        ContextEntries=list(_context(statement)),
+        ResourceArns=sorted(map(sample, statement.resources)),
+        ContextEntries=list(context(statement)),
     )
     refused = [each for each in answers if each["EvalDecision"] != "allowed"]
     if not refused:
@@ -120,17 +120,18 @@ def _has_policy(examination: Examination, bucket: str) -> bool:
     return answer is not None
 
 
-def _sample(arn: str) -> str:
+def sample(arn: str) -> str:
     """Return a resource that a pattern of IAM names."""
     if arn == "*":
         return arn
     return "*".join(part.replace("*", _SAMPLE) for part in arn.split("${*}"))
 
 
-def _context(statement: Statement) -> Iterator[Mapping[str, Any]]:
+def context(statement: Statement) -> Iterator[Mapping[str, Any]]:
+    """Yield the condition keys of a statement, with values that fulfil it."""
     for _, key, values in statement.condition:
         yield {
             "ContextKeyName": key,
-            "ContextKeyValues": [_sample(sorted(values)[0])],
+            "ContextKeyValues": [sample(sorted(values)[0])],
             "ContextKeyType": "string",
         }
