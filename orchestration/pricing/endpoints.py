@@ -18,6 +18,7 @@ from orchestration.pricing.lines import HOURS_A_MONTH, Line
 CREATES: Final = ("sagemaker", "CreateEndpoint")
 CONFIGURES: Final = ("sagemaker", "CreateEndpointConfig")
 _CONFIG: Final = "EndpointConfigName"
+_ENDS: Final = ("Min", "Max")
 _MIB_A_GIB: Final = 1024.0
 
 
@@ -80,6 +81,10 @@ class Endpoints:
         kind = known.text(variant.get("InstanceType"))
         count = known.number(variant.get("InitialInstanceCount"))
         often, notes = Times(count, count), ["each hour of the month"]
+        managed = variant.get("ManagedInstanceScaling")
+        if managed is not None:
+            often = Times(*(known.number(managed.get(f"{end}InstanceCount")) for end in _ENDS))
+            notes.append("expected the fewest, at most the most instances, which SageMaker manages")
         target = self._targets.get(stage)
         if target is not None and (alone or self._is_scaled(stage, variant, target)):
             often = self._scaled(stage, target, known)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import ClassVar, Literal, cast
 
 from typing_extensions import override
 
@@ -25,7 +25,11 @@ from orchestration.stages.endpoints.making import Made
 from orchestration.stages.endpoints.pruning import Pruning
 from orchestration.stages.endpoints.states import States
 from orchestration.stages.endpoints.trials import Trying
+from orchestration.stages.endpoints.updates import EndpointUpdate
+from orchestration.stages.hosting import hosted
+from orchestration.stages.hosting.components import InferenceComponent
 from orchestration.stages.hosting.fields import Asynchronous
+from orchestration.stages.hosting.hosted import Hosted
 from orchestration.stages.hosting.queueing import Queued
 from orchestration.stages.hosting.scaling import Scaling
 from orchestration.stages.outputs import Outputs, output
@@ -49,6 +53,12 @@ class DeploymentOutputs:
         shown=True,
     )
     """The ARN of the registered version that is deployed."""
+    inference_component: Ref[str] = output(
+        exists=lambda stage: stage.inference_component is not None,
+        otherwise="the model has the whole endpoint; give it an inference_component",
+        shown=True,
+    )
+    """The name of the inference component."""
     answer: Ref[object] = output(
         exists=lambda stage: stage.smoke_test is not None,
         otherwise="give it a smoke_test",
@@ -78,8 +88,12 @@ class Deployment(DeploymentFields):
         yield from packages.problems(self)
         yield from code.problems(self)
         yield from code.combined(self)
+        yield from hosted.problems(self)
         if self.update is not None:
-            for problem in self.update.problems(self.instance_count, self.update_s):
+            component = self.inference_component
+            moved = self.instance_count if component is None else component.copies
+            of: Literal["instances", "copies"] = "copies" if component else "instances"
+            for problem in self.update.problems(moved, self.update_s, of):
                 yield replace(problem, field=f"update.{problem.field}")
             if self.update.keep is not None and isinstance(self.endpoint_name, Expression):
                 yield Problem(
@@ -107,6 +121,8 @@ class Deployment(DeploymentFields):
     def lower(self, context: Context) -> Fragment:
         made = Made(self, context)
         watch = self._watch(made)
+        if self.inference_component is not None:
+            return self._hosted(made, watch, self.inference_component)
         states = States(made)
         steps = list(self._before(made, states, watch))
         in_service = states.in_service()
@@ -135,7 +151,8 @@ class Deployment(DeploymentFields):
             steps.append(states.tagged((steps[-1].name,)))
         if self.smoke_test is not None:
             if self.asynchronous is None:
-                steps.append(self._invoke(made.endpoint, self.smoke_test, steps[-1].name))
+                where = {} if self.variant is None else {"TargetVariant": self.variant}
+                steps.append(self._invoke(made.endpoint, self.smoke_test, steps[-1].name, where))
             else:
                 queued = self._queued(made, self.smoke_test, self.asynchronous)
                 steps += queued.steps((steps[-1].name,))
@@ -145,6 +162,23 @@ class Deployment(DeploymentFields):
             alarms = () if self.update.alarms is None else self.update.alarms.made
             steps += Pruning(made, self.update.keep, alarms).steps((steps[-1].name,))
         return Fragment(steps=tuple(steps), outputs=values, permissions=permissions)
+
+    def _hosted(self, made: Made, watch: Watch | None, component: InferenceComponent) -> Fragment:
+        """Return the deployment to an inference component."""
+        own = Hosted(made, component, self.update or EndpointUpdate(), watch)
+        steps = list(own.steps())
+        values: dict[str, Tree] = {
+            "endpoint_name": made.endpoint,
+            "endpoint_config_name": own.endpoint.config_name,
+            "model_name": made.model_name,
+            "inference_component": own.name,
+            **packages.outputs(self),
+        }
+        if self.smoke_test is not None:
+            where: dict[str, Tree] = {"InferenceComponentName": own.name}
+            steps.append(self._invoke(made.endpoint, self.smoke_test, steps[-1].name, where))
+            values["answer"] = Result(steps[-1].name, "answer")
+        return Fragment(steps=tuple(steps), outputs=values, permissions=packages.needs(self))
 
     def _before(self, made: Made, states: States, watch: Watch | None) -> tuple[Step, ...]:
         """Return the steps before the endpoint is created or updated."""
@@ -188,7 +222,9 @@ class Deployment(DeploymentFields):
         place = made.context.location(self.name, "smoke_test.json")
         return Queued(self.name, test, made.endpoint, queue, place)
 
-    def _invoke(self, endpoint: Text, test: SmokeTest, after: str) -> Call:
+    def _invoke(
+        self, endpoint: Text, test: SmokeTest, after: str, where: Mapping[str, Tree]
+    ) -> Call:
         return Call(
             name=f"{self.name}.invoke",
             operation=Operation(
@@ -199,7 +235,7 @@ class Deployment(DeploymentFields):
                     "ContentType": test.content_type,
                     "Accept": "application/json",
                     "Body": cast(Tree, test.body),
-                    **({} if self.variant is None else {"TargetVariant": self.variant}),
+                    **where,
                 },
             ),
             outputs={"answer": Output(("Body",), parse=True)},

@@ -18,12 +18,22 @@ from orchestration.local.datasync.rules import RULES as TRANSFERS
 from orchestration.local.fsx.rules import RULES as FSX
 from orchestration.local.s3.rules import RULES as S3
 from orchestration.local.sagemaker.rules import RULES as SAGEMAKER
+from orchestration.local.sagemaker.rules.components import COMPONENTS
 from orchestration.local.sagemaker.rules.hosting import HOSTING
 from orchestration.local.sagemaker.rules.jobs import JOBS
 from orchestration.local.sagemaker.rules.registry import REGISTRY
 from orchestration.local.sagemaker.rules.shared import SHARED
 from orchestration.local.sagemaker.rules.tuning import TUNING
-from tests.local.breaking import copies, file_systems, hosting, jobs, objects, registry, tuning
+from tests.local.breaking import (
+    components,
+    copies,
+    file_systems,
+    hosting,
+    jobs,
+    objects,
+    registry,
+    tuning,
+)
 from tests.local.conftest import BUCKET, prepare
 
 Break = Callable[[EmbeddedAws], Any]
@@ -41,6 +51,7 @@ EXAMPLES: Mapping[str, Mapping[str, Break]] = {
         **jobs.BREAKING,
         **tuning.BREAKING,
         **hosting.BREAKING,
+        **components.BREAKING,
         **registry.BREAKING,
     },
 }
@@ -70,7 +81,7 @@ def test_every_rule_has_an_example(service: str) -> None:
 
 
 def test_no_two_rules_of_sagemaker_have_one_name() -> None:
-    tables = (SHARED, JOBS, TUNING, HOSTING, REGISTRY)
+    tables = (SHARED, JOBS, TUNING, HOSTING, COMPONENTS, REGISTRY)
     assert len(SAGEMAKER) == sum(map(len, tables))
 
 

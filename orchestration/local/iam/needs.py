@@ -100,6 +100,7 @@ _NAMES: Final = {
     "Model": ("model", "ModelName"),
     "EndpointConfig": ("endpoint-config", "EndpointConfigName"),
     "Endpoint": ("endpoint", "EndpointName"),
+    "InferenceComponent": ("inference-component", "InferenceComponentName"),
 }
 _OF_BUCKETS: Final = {
     "GetBucketNotificationConfiguration": "GetBucketNotification",

@@ -16,6 +16,7 @@ from orchestration.local.account.protocol import (
     error_answer,
     not_simulated,
 )
+from orchestration.local.sagemaker.components.registry import Components
 from orchestration.local.sagemaker.jobs.mounts import LustreFileSystems, Mounts
 from orchestration.local.sagemaker.jobs.registry import Jobs
 from orchestration.local.sagemaker.registry.groups import Groups
@@ -72,6 +73,9 @@ class SageMaker(Service):
         self._endpoints = Endpoints(
             account, tags, self._models, self._configs, workloads.model_host
         )
+        self._components = Components(
+            account, tags, self._models, self._endpoints, workloads.model_host
+        )
         self.alarms = self._endpoints.alarms
         super().__init__(
             {
@@ -84,6 +88,7 @@ class SageMaker(Service):
                 **self._models.operations(),
                 **self._configs.operations(),
                 **self._endpoints.operations(),
+                **self._components.operations(),
                 **self.tags.operations(),
             }
         )
@@ -96,7 +101,7 @@ class SageMaker(Service):
                 re.search(
                     r":((training|processing|transform|hyper-parameter-tuning)-job"
                     r"|model(-package-group)?"
-                    r"|endpoint(-config)?)/",
+                    r"|endpoint(-config)?|inference-component)/",
                     arn,
                 )
             )
@@ -117,6 +122,9 @@ class SageMaker(Service):
                 raise not_simulated(request)
             variant = environ.get("HTTP_X_AMZN_SAGEMAKER_TARGET_VARIANT")
             name = request.parameters["EndpointName"]
+            component = environ.get("HTTP_X_AMZN_SAGEMAKER_INFERENCE_COMPONENT")
+            if component is not None:
+                return self._components.invoke(name, component, body, headers)
             return self._endpoints.invoke(name, body, headers, variant)
         except ServiceError as error:
             return error_answer("sagemaker-runtime", error)
@@ -127,7 +135,7 @@ class SageMaker(Service):
             job = jobs.find(name)
             if job:
                 return job.logs()
-        return self._endpoints.logs(name) or ""
+        return self._endpoints.logs(name) or self._components.logs(name) or ""
 
     def state(self) -> JsonObject:
         """Return everything that is simulated here."""
@@ -141,6 +149,7 @@ class SageMaker(Service):
             "Models": self._models.state(),
             "EndpointConfigs": self._configs.state(),
             "Endpoints": self._endpoints.state(),
+            "InferenceComponents": self._components.state(),
         }
 
     def close(self) -> None:
@@ -160,4 +169,5 @@ class SageMaker(Service):
             or self._models.has_arn(arn)
             or self._configs.has_arn(arn)
             or self._endpoints.has_arn(arn)
+            or self._components.has_arn(arn)
         )

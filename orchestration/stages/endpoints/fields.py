@@ -6,10 +6,12 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
+from orchestration.expressions import Tree
 from orchestration.graph import Operation
 from orchestration.stages.endpoints.cases import SmokeTest
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.hosting.autoscaling import Autoscaling
+from orchestration.stages.hosting.components import InferenceComponent
 from orchestration.stages.hosting.fields import Asynchronous, DataCapture, Serverless
 from orchestration.stages.hosting.variants import MOST, OtherVariant, VariantName
 from orchestration.stages.serving.containers import SequenceFields
@@ -90,6 +92,9 @@ class DeploymentFields(SequenceFields):
     the fewest under way."""
     serverless: Serverless | None = None
     """A model without machines of its own, in their place."""
+    inference_component: InferenceComponent | None = None
+    """Copies of the model on an endpoint that other models share; ``instance_type`` and
+    ``instance_count`` are those of an endpoint that does not exist yet."""
     asynchronous: Asynchronous | None = None
     """A queue of requests, whose answers go to S3."""
     autoscaling: Autoscaling | None = None
@@ -162,6 +167,22 @@ class DeploymentFields(SequenceFields):
             "InitialInstanceCount": instances,
             **{name: seconds for name, seconds in asked.items() if seconds is not None},
             **routing,
+        }
+
+    def specification(self, model: Tree) -> dict[str, Any]:
+        """Return the ``Specification`` of the inference component, with a model."""
+        if self.inference_component is None:
+            return {}
+        names = (
+            "ContainerStartupHealthCheckTimeoutInSeconds",
+            "ModelDataDownloadTimeoutInSeconds",
+        )
+        machines = self.machines(1)
+        startup = {name: machines[name] for name in names if name in machines}
+        return {
+            "ModelName": model,
+            "ComputeResourceRequirements": self.inference_component.requirements(),
+            **({"StartupParameters": startup} if startup else {}),
         }
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -50,7 +51,7 @@ class Made:
                 return self.context.resource_name(stage.name)
             # Looking again may find another version, and must not take it for the one before.
             content = join(run_id(), " ", content)
-        requests = [self._model_request("").request, self._config_request("").request]
+        requests = [self._model_request("").request, self._placed()]
         return identity.named_after(self.prefix, content, requests)
 
     @property
@@ -136,6 +137,13 @@ class Made:
             after=(f"{self.stage.name}.model",),
         )
 
+    def _placed(self) -> Mapping[str, Tree]:
+        """Return what says where the model is placed: its configuration, or its component."""
+        component = self.stage.inference_component
+        if component is None:
+            return self._config_request("").request
+        return {**self.stage.specification(""), "CopyCount": component.copies}
+
     def _content(self) -> Text:
         """Return what tells the model from others: its files, or the version that it is."""
         package = packages.package(self.stage)
@@ -155,8 +163,9 @@ class Made:
             image=stage.registry_path(self.context),
             source=stage.source,
             environment=stage.environment,
-            vpc=stage.vpc,
-            is_isolated=stage.enable_network_isolation,
+            # An endpoint of components has its network in its configuration.
+            vpc=None if stage.inference_component else stage.vpc,
+            is_isolated=stage.enable_network_isolation and not stage.inference_component,
         )
         whole = stage.around(served, self.context, stage.deciding_type)
         request = {**whole.request(stage.name, self.context), "ModelName": name}

@@ -113,9 +113,11 @@ class EndpointUpdate(Model):
     """Delete all but so many of the newest models and configurations that this stage has made for
     the endpoint, with their alarms: never what serves, or what served before."""
 
-    def problems(self, instances: Count, timeout_s: int) -> Iterator[Problem]:
-        """Yield what SageMaker refuses, or what can't end well."""
-        yield from self._sizes(instances)
+    def problems(
+        self, instances: Count, timeout_s: int, of: Literal["instances", "copies"] = "instances"
+    ) -> Iterator[Problem]:
+        """Yield what SageMaker refuses, or what can't end well, with a number of what moves."""
+        yield from self._sizes(instances, of)
         if self.traffic == "rolling" and self.termination_wait_s:
             yield Problem("termination_wait_s", "a rolling update keeps no old instances; remove")
         if self.alarms is not None:
@@ -177,7 +179,7 @@ class EndpointUpdate(Model):
             return None
         return 100 * self.instances / instances
 
-    def _sizes(self, instances: Count) -> Iterator[Problem]:
+    def _sizes(self, instances: Count, of: str) -> Iterator[Problem]:
         sizes = [n for n in ("percent", "instances") if getattr(self, n) is not None]
         if self.traffic == "all_at_once":
             for name in sizes:
@@ -189,14 +191,13 @@ class EndpointUpdate(Model):
         if isinstance(instances, int) and instances < 2:
             yield Problem(
                 "traffic",
-                f"{self.traffic} needs at least 2 instances, since at most half of them move "
-                f"first; got instance_count {instances}",
+                f"{self.traffic} needs at least 2 {of}, since at most half of them move "
+                f"first; got {'copies' if of == 'copies' else 'instance_count'} {instances}",
             )
             return
         share, least = self._share(instances), _SHARES[self.traffic]
         if share is not None and not least <= share <= _HALF:
             yield Problem(
                 sizes[0],
-                f"expected {least} to {_HALF} % of the instances for {self.traffic}, got "
-                f"{share:g} %",
+                f"expected {least} to {_HALF} % of the {of} for {self.traffic}, got {share:g} %",
             )

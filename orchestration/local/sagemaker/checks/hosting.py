@@ -67,6 +67,10 @@ def check_variants(request: JsonObject) -> None:
     not_simulated(_not_simulated(variants))
     _check_shadow(request)
     for variant in variants:
+        if "ModelName" in variant and "ManagedInstanceScaling" in variant:
+            raise refusal("managed instances of components")
+        if "ModelName" not in variant and "ExecutionRoleArn" not in request:
+            raise refusal("a role for components")
         if "ServerlessConfig" in variant:
             _check_serverless(variant)
         else:
@@ -140,8 +144,8 @@ def _check_shadow(request: JsonObject) -> None:
 
 
 def _not_simulated(variants: list[JsonObject]) -> Iterator[str]:
-    if any("ModelName" not in variant for variant in variants):
-        yield "a production variant without a ModelName"
+    if len(variants) > 1 and any("ModelName" not in variant for variant in variants):
+        yield "several variants of which one has no ModelName"
     if any(variant.get("InstancePools") for variant in variants):
         yield "InstancePools"
 

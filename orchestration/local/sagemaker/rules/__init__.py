@@ -11,13 +11,21 @@ from typing import Final
 
 from orchestration.local.account.protocol import ServiceError
 from orchestration.local.account.rules import Rule, broken
+from orchestration.local.sagemaker.rules.components import COMPONENTS
 from orchestration.local.sagemaker.rules.hosting import HOSTING
 from orchestration.local.sagemaker.rules.jobs import JOBS
 from orchestration.local.sagemaker.rules.registry import REGISTRY
 from orchestration.local.sagemaker.rules.shared import SHARED
 from orchestration.local.sagemaker.rules.tuning import TUNING
 
-RULES: Final[Mapping[str, Rule]] = {**SHARED, **JOBS, **TUNING, **HOSTING, **REGISTRY}
+RULES: Final[Mapping[str, Rule]] = {
+    **SHARED,
+    **JOBS,
+    **TUNING,
+    **HOSTING,
+    **COMPONENTS,
+    **REGISTRY,
+}
 
 
 def refusal(rule: str, **values: object) -> ServiceError:

@@ -14,7 +14,12 @@ from orchestration.local.account.protocol import JsonObject, ServiceError
 from orchestration.local.sagemaker.checks.hosting import all_variants
 from orchestration.local.sagemaker.serving.alarms import Alarms
 from orchestration.local.sagemaker.serving.endpoint import Endpoint
-from orchestration.local.sagemaker.serving.model_host import PRIMARY, ModelHost, ModelHostFailed
+from orchestration.local.sagemaker.serving.model_host import (
+    PRIMARY,
+    ModelHost,
+    ModelHostFailed,
+    NoModel,
+)
 from orchestration.local.sagemaker.serving.rollouts import Shift, steps
 from orchestration.local.sagemaker.serving.traffic import Fleet, Member
 
@@ -71,7 +76,7 @@ class Deployer:
 
     def _roll_out(self, endpoint: Endpoint, rollout: Rollout) -> None:
         threading.Event().wait(self._account.clock.pause(_PROVISIONING_S))
-        activity = ("DescribeEndpoint", endpoint.name)
+        activity = (endpoint.polled, endpoint.name)
         self._account.activity.begin(activity)
         try:
             self._replace(endpoint, rollout)
@@ -119,6 +124,10 @@ class Deployer:
             directory = self._directory(endpoint)
             # A host is told of its model, and what the variant says of its start.
             model = {**rollout.models[variant["VariantName"]], **variant}
+            if "ModelName" not in variant:
+                host: ModelHost = NoModel(directory)
+                members.append(_member(variant, host, endpoint.fleet, rollout.retained))
+                continue
             try:
                 host = self._start_host(self._account, endpoint.name, model, directory)
             except (ModelHostFailed, ServiceError):

@@ -17,7 +17,13 @@ _KINDS: Final = ("ProductionVariants", "ShadowProductionVariants")
 class Endpoint:
     """An endpoint."""
 
-    def __init__(self, name: str, arn: str, config_name: str) -> None:
+    def __init__(
+        self, name: str, arn: str, config_name: str, *, polled: str = "DescribeEndpoint"
+    ) -> None:
+        self.polled = polled
+        """The operation that asks for its status."""
+        self.components: list[str] = []
+        """The names of the inference components on its instances."""
         self.name = name
         self.arn = arn
         self.config_name = config_name
@@ -33,6 +39,11 @@ class Endpoint:
         self.capture = Capture()
         self.last_log = ""
         self.deleted = False
+
+    @property
+    def fleet_variant(self) -> JsonObject:
+        """The first variant of what serves; empty where nothing does."""
+        return self.fleet.members[0].variant if self.fleet else {}
 
     def begin(self, status: str, config: JsonObject) -> None:
         """Begin a creation or an update."""

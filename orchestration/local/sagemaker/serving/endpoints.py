@@ -92,7 +92,17 @@ class Endpoints:
         endpoint = self._serving(name)
         if "AsyncInferenceConfig" in self._configs.find(endpoint.config_name):
             raise refusal("queued requests", name=name)
-        return self._answered(endpoint, body, headers, variant)
+        if "ModelName" not in endpoint.fleet_variant:
+            raise refusal("components to invoke")
+        return self.answer(endpoint, body, headers, variant)
+
+    def shared(self, request: JsonObject) -> Endpoint:
+        """Return the endpoint of a request, which has room for inference components."""
+        endpoint = self._get(request)
+        ready = endpoint.status == "InService" and "ModelName" not in endpoint.fleet_variant
+        if not ready:
+            raise refusal("endpoints of components", arn=endpoint.arn)
+        return endpoint
 
     def invoke_async(self, request: JsonObject, body: bytes, headers: dict[str, str]) -> Answer:
         """Let an inference request wait, and return where its answer will be."""
@@ -102,7 +112,7 @@ class Endpoints:
         def reply(content: bytes) -> Answer:
             started(self._account, endpoint, self._alarms, self._resize)
             try:
-                return self._answered(endpoint, content, headers)
+                return self.answer(endpoint, content, headers)
             except ServiceError as error:
                 return Answer(error.status, str(error).encode())
 
@@ -114,9 +124,10 @@ class Endpoints:
             raise refusal("endpoints to invoke serve", name=name, account=ACCOUNT_ID)
         return endpoint
 
-    def _answered(
+    def answer(
         self, endpoint: Endpoint, body: bytes, headers: dict[str, str], variant: str | None = None
     ) -> Answer:
+        """Let the variant whose turn it is answer a request."""
         name = endpoint.name
         with endpoint.traffic.member(variant) as served:
             if served is None:
@@ -202,6 +213,9 @@ class Endpoints:
             endpoint = self._get(request)
             if endpoint.status in _BUSY:
                 raise refusal("no deletion in progress", arn=endpoint.arn)
+            if endpoint.components:
+                names = ", ".join(endpoint.components)
+                raise refusal("endpoints without components", arn=endpoint.arn, names=names)
             endpoint.deleted = True
             scaling.forget(self._account, endpoint.name)
             del self._endpoints[endpoint.name]
@@ -222,6 +236,8 @@ class Endpoints:
         check_alarms(deployment, self._alarms.missing)
         models = {
             each["VariantName"]: self._models.hosted(each["ModelName"])
+            if "ModelName" in each
+            else {}
             for each in all_variants(config)
         }
         return Rollout(config, models, deployment, retained(request))

@@ -136,6 +136,22 @@ class HostSequence(ModelHost):
             host.stop()
 
 
+class NoModel(ModelHost):
+    """Instances without a model of their own, for inference components."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    @override
+    def logs(self) -> str:
+        """Return nothing: no process writes any."""
+        return ""
+
+    @override
+    def stop(self) -> None:
+        """Do nothing: there is no process."""
+
+
 def start_model_host(
     account: Account, endpoint_name: str, model: JsonObject, directory: Path
 ) -> ModelHost:

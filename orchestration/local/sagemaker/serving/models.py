@@ -169,6 +169,8 @@ class EndpointConfigs(Resources):
         """Check that the model exists; refuse what is not simulated."""
         check_variants(request)
         for variant in all_variants(request):
+            if "ModelName" not in variant:
+                continue
             model = self._models.hosted(variant["ModelName"])
             check_served_model(variant, model)
             if "ShadowProductionVariants" in request:

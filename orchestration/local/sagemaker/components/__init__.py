@@ -1,0 +1,1 @@
+"""Inference components: models on the instances of endpoints that they share."""

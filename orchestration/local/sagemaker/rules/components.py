@@ -1,0 +1,81 @@
+"""The rules of inference components, and of the endpoints that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from orchestration.local.account.rules import Rule
+
+_REFUSED = "ValidationException"
+_GUIDE = "guide: https://docs.aws.amazon.com/sagemaker/latest/dg"
+_MEASURED = "issue: https://github.com/stdapi-ai/stdapi.ai/issues/43"
+
+COMPONENTS: Final[Mapping[str, Rule]] = {
+    "managed instances of components": Rule(
+        _REFUSED,
+        "ManagedInstanceScaling is only supported for inference component endpoints.",
+        "issue: https://github.com/hashicorp/terraform-provider-aws/pull/45926",
+    ),
+    "a role for components": Rule(
+        _REFUSED,
+        "ExecutionRoleArn is required for endpoints of inference components.",
+        f"{_MEASURED}; wording assumed",
+    ),
+    "components once": Rule(
+        _REFUSED,
+        'Cannot create already existing inference component "{arn}".',
+        "model: CreateInferenceComponent; wording of endpoints",
+    ),
+    "components exist": Rule(
+        _REFUSED,
+        'Could not find inference component "{arn}".',
+        "model: DescribeInferenceComponent; wording of endpoints",
+    ),
+    "copies of components": Rule(
+        _REFUSED, "Inference components copy count an integer larger than 0", _MEASURED
+    ),
+    "components of one container": Rule(
+        _REFUSED,
+        "An inference component takes no model of several containers.",
+        "model: InferenceComponentSpecification.Container; wording assumed",
+    ),
+    "endpoints of components": Rule(
+        _REFUSED,
+        'Endpoint "{arn}" is not in service, or has models of its own: it takes no inference '
+        "components.",
+        f"{_GUIDE}/realtime-endpoints-deploy-models.html; wording assumed",
+    ),
+    "no component update in progress": Rule(
+        _REFUSED,
+        'Cannot update in-progress inference component "{arn}" ({status}).',
+        "model: UpdateInferenceComponent; wording of endpoints",
+    ),
+    "no component deletion in progress": Rule(
+        _REFUSED,
+        'Cannot delete in-progress inference component "{arn}".',
+        "issue: https://github.com/aws/amazon-sagemaker-examples/issues/3432; wording of endpoints",
+    ),
+    "rolling copies": Rule(
+        _REFUSED,
+        "MaximumBatchSize {size} is not between 5% and 50% of the copies.",
+        "model: InferenceComponentRollingUpdatePolicy.MaximumBatchSize; wording assumed",
+    ),
+    "components to invoke": Rule(
+        "ValidationError",
+        "Inference Component Name header is required for endpoints to which you plan to deploy "
+        "inference components. Please include Inference Component Name header or consider using "
+        "SageMaker models.",
+        "issue: https://github.com/aws-samples/amazon-kendra-langchain-extensions/issues/64",
+    ),
+    "components to invoke exist": Rule(
+        "ValidationError",
+        "Inference component {name} of endpoint {endpoint} not found.",
+        "model: InvokeEndpointInput.InferenceComponentName; wording assumed",
+    ),
+    "endpoints without components": Rule(
+        _REFUSED,
+        'Cannot delete endpoint "{arn}" with inference components: {names}.',
+        "issue: https://github.com/aws/amazon-sagemaker-feedback/issues/49; wording assumed",
+    ),
+}

@@ -1,0 +1,85 @@
+"""Models on an endpoint that they share: made, updated, and kept where that fails."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.conformance.test_updates import BACKENDS, Shop, aws, count, put, shop
+
+pytestmark = pytest.mark.slow
+__all__ = ["aws", "shop"]
+
+MANAGED = {"max_instances": 3}
+COMPONENT: dict[str, Any] = {
+    # An instance of 8 GiB has room for one copy.
+    "inference_component": {"copies": 2, "memory_mib": 5000, "managed_instances": MANAGED},
+    "instance_count": 1,
+    "smoke_test": {"request": 1},
+}
+ROLLING = {"traffic": "rolling", "instances": 1, "baking_s": 60}
+TRIED = {**ROLLING, "trial": [{"request": 1, "expected": {"name": "two"}}]}
+
+
+def ask(shop: Shop, component: str) -> str:
+    runtime = shop.aws.client("sagemaker-runtime")
+    answer = runtime.invoke_endpoint(
+        EndpointName=shop.name, Body=b"1", InferenceComponentName=component
+    )
+    return str(json.loads(answer["Body"].read())["name"])
+
+
+def delete(shop: Shop, *names: str) -> None:
+    for name in names:
+        shop.client.delete_inference_component(InferenceComponentName=name)
+
+
+def instances(shop: Shop) -> int:
+    return int(shop.describe()["ProductionVariants"][0]["CurrentInstanceCount"])
+
+
+def test_a_component_is_made_with_its_endpoint_and_updated_on_it(shop: Shop) -> None:
+    first: Any = shop.deploy("one", ROLLING, **COMPONENT)
+    assert (first.state, first.error, first.cause) == ("succeeded", None, None)
+    name = first.outputs["deploy"]["inference_component"]
+    assert first.outputs["deploy"]["answer"] == {"name": "one"}
+    assert (ask(shop, name), instances(shop)) == ("one", 2)
+    second: Any = shop.deploy("two", TRIED, **COMPONENT)
+    assert (second.state, second.error, second.cause) == ("succeeded", None, None)
+    assert (second.outputs["deploy"]["answer"], ask(shop, name)) == ({"name": "two"}, "two")
+    sent = ("CreateEndpoint", "CreateInferenceComponent", "UpdateInferenceComponent")
+    # The second one's endpoint is that of its trial.
+    assert [count(first, each) for each in sent] == [1, 1, 0]
+    assert [count(second, each) for each in sent] == [1, 0, 1]
+    listed = shop.client.list_endpoints(NameContains=shop.name)["Endpoints"]
+    assert [each["EndpointName"] for each in listed] == [shop.name]
+    delete(shop, name)
+
+
+@pytest.mark.parametrize("shop", BACKENDS[:1], indirect=True)
+def test_what_fails_leaves_the_model_that_served_and_nothing_of_its_own(shop: Shop) -> None:
+    put(shop.aws, "broken", "broken")
+    shop.aws.client("s3").put_object(
+        Bucket="models", Key="broken/code/inference.py", Body=b"raise SystemExit('does not load')"
+    )
+    small = {**COMPONENT, "inference_component": {"memory_mib": 1024, "name": "small"}}
+    first: Any = shop.deploy("one", {}, **COMPONENT)
+    name = first.outputs["deploy"]["inference_component"]
+    beside = shop.deploy("two", {}, **small)
+    assert (first.state, beside.state, beside.cause) == ("succeeded", "succeeded", None)
+    rolled_back = shop.deploy("broken", {}, **COMPONENT)
+    assert (rolled_back.state, rolled_back.error) == ("failed", "EndpointRolledBack")
+    assert (ask(shop, name), ask(shop, "small")) == ("one", "two")
+    again = shop.deploy("one", {}, **COMPONENT)
+    assert (again.outputs, count(again, "UpdateInferenceComponent")) == (first.outputs, 0)
+    needs = {"memory_mib": 5000, "copies": 3, "name": "large"}
+    large = shop.deploy("one", {}, **{**COMPONENT, "inference_component": needs})
+    assert (large.state, large.error) == ("failed", "EndpointFailed")
+    assert "have no room for the copies.; it is deleted" in str(large.cause)
+    with pytest.raises(ClientError, match="Could not find inference component"):
+        shop.client.describe_inference_component(InferenceComponentName="large")
+    delete(shop, name, "small")
+    assert instances(shop) == 1

@@ -1,0 +1,125 @@
+"""Requests for inference components that break SageMaker's rules, each of them once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from orchestration.local import EmbeddedAws
+from tests.local.breaking.hosting import in_sequence, model, part, served, variant
+from tests.local.conftest import ROLE, wait
+
+_numbers = itertools.count()
+
+
+def configuration(aws: EmbeddedAws, *, role: str | None = ROLE, **more: Any) -> str:
+    """Configure an endpoint without a model."""
+    name = f"shared-{next(_numbers)}"
+    machines = {"InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    aws.client("sagemaker").create_endpoint_config(
+        EndpointConfigName=name,
+        ProductionVariants=[{"VariantName": "all", **machines, **more}],
+        **({} if role is None else {"ExecutionRoleArn": role}),
+    )
+    return name
+
+
+def shared(aws: EmbeddedAws) -> str:
+    """Create an endpoint without a model, and return its name once it is in service."""
+    name, client = f"shared-{next(_numbers)}", aws.client("sagemaker")
+    client.create_endpoint(EndpointName=name, EndpointConfigName=configuration(aws))
+    wait(
+        lambda: client.describe_endpoint(EndpointName=name),
+        lambda described: described["EndpointStatus"] == "InService",
+    )
+    return name
+
+
+def component(
+    aws: EmbeddedAws,
+    endpoint: str | None = None,
+    *,
+    model_name: str | None = None,
+    copies: int = 1,
+    memory: int = 1024,
+) -> str:
+    """Create a component of a model that loads, and return its name."""
+    name = f"component-{next(_numbers)}"
+    served_name = model_name or served(aws)["ModelName"]
+    needs = {"MinMemoryRequiredInMb": memory}
+    aws.client("sagemaker").create_inference_component(
+        InferenceComponentName=name,
+        EndpointName=endpoint or shared(aws),
+        VariantName="all",
+        Specification={"ModelName": served_name, "ComputeResourceRequirements": needs},
+        RuntimeConfig={"CopyCount": copies},
+    )
+    return name
+
+
+def described(aws: EmbeddedAws, name: str, *statuses: str) -> dict[str, Any]:
+    """Wait for one of some statuses, and return the description of a component."""
+    client = aws.client("sagemaker")
+    return wait(
+        lambda: client.describe_inference_component(InferenceComponentName=name),
+        lambda each: each["InferenceComponentStatus"] in statuses,
+    )
+
+
+def _twice(aws: EmbeddedAws) -> None:
+    name = component(aws)
+    aws.client("sagemaker").create_inference_component(
+        InferenceComponentName=name, EndpointName="none", Specification={"ModelName": "none"}
+    )
+
+
+def _rolled(aws: EmbeddedAws) -> None:
+    name = component(aws, copies=2)
+    described(aws, name, "InService")
+    policy = {"MaximumBatchSize": part(100), "WaitIntervalInSeconds": 60}
+    aws.client("sagemaker").update_inference_component(
+        InferenceComponentName=name, DeploymentConfig={"RollingUpdatePolicy": policy}
+    )
+
+
+def _deleted_below(aws: EmbeddedAws) -> None:
+    endpoint = shared(aws)
+    described(aws, component(aws, endpoint), "InService")
+    aws.client("sagemaker").delete_endpoint(EndpointName=endpoint)
+
+
+def _invoked(**how: Any) -> Callable[[EmbeddedAws], Any]:
+    return lambda aws: aws.client("sagemaker-runtime").invoke_endpoint(
+        EndpointName=shared(aws), Body=b"1", **how
+    )
+
+
+def _on_a_model(aws: EmbeddedAws) -> None:
+    client, name = aws.client("sagemaker"), f"shared-{next(_numbers)}"
+    client.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[variant(aws)])
+    client.create_endpoint(EndpointName=name, EndpointConfigName=name)
+    component(aws, name, model_name=model(aws))
+
+
+BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
+    "managed instances of components": lambda aws: configuration(
+        aws, ModelName=model(aws), ManagedInstanceScaling={"Status": "ENABLED"}
+    ),
+    "a role for components": lambda aws: configuration(aws, role=None),
+    "components once": _twice,
+    "components exist": lambda aws: described(aws, "no-such-component", "InService"),
+    "copies of components": lambda aws: component(aws, copies=0),
+    "components of one container": lambda aws: component(aws, model_name=in_sequence(aws, {}, {})),
+    "endpoints of components": _on_a_model,
+    "no component update in progress": lambda aws: aws.client(
+        "sagemaker"
+    ).update_inference_component(InferenceComponentName=component(aws)),
+    "no component deletion in progress": lambda aws: aws.client(
+        "sagemaker"
+    ).delete_inference_component(InferenceComponentName=component(aws)),
+    "rolling copies": _rolled,
+    "components to invoke": _invoked(),
+    "components to invoke exist": _invoked(InferenceComponentName="no-such-component"),
+    "endpoints without components": _deleted_below,
+}

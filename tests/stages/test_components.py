@@ -1,0 +1,154 @@
+"""A deployment to an inference component: its requests, and what is refused beforehand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestration import Pipeline
+from orchestration.checks.requests import violations
+from orchestration.local.sagemaker.components.placing import needed
+from orchestration.pricing import Assumptions, estimate
+from tests.stages.test_endpoint_updates import calls, deployment, problems
+from tests.stages.test_registration import allowed
+
+COMPONENT: dict[str, Any] = {"copies": 4, "memory_mib": 2048, "cpus": 0.5}
+MANAGED = {"min_instances": 1, "max_instances": 8, "scale_in": "consolidation"}
+SHARED: dict[str, Any] = {
+    "inference_component": {**COMPONENT, "managed_instances": MANAGED},
+    "endpoint_name": "shared",
+    "instance_count": 2,
+    "update": {"traffic": "rolling", "instances": 1, "alarms": {"named": ["orders"]}},
+}
+
+
+def request(step: str, **fields: Any) -> dict[str, Any]:
+    whole: Any = calls(deployment(**{**SHARED, **fields}))[f"deploy.{step}"].operation.request
+    return dict(whole)
+
+
+def test_the_endpoint_has_no_model_and_adapts_its_instances() -> None:
+    made = request("config", routing="least_outstanding_requests", volume_kms_key="key")
+    [variant] = made["ProductionVariants"]
+    assert "ModelName" not in variant
+    assert variant["ManagedInstanceScaling"] == {
+        "Status": "ENABLED",
+        "MinInstanceCount": 1,
+        "MaxInstanceCount": 8,
+        "ScaleInPolicy": {"Strategy": "CONSOLIDATION"},
+    }
+    assert variant["RoutingConfig"] == {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
+    assert (made["KmsKeyId"], "ExecutionRoleArn" in made) == ("key", True)
+
+
+def test_the_network_is_that_of_the_endpoint() -> None:
+    vpc = {"subnets": ["subnet-1"], "security_groups": ["sg-1"]}
+    fields = {"vpc": vpc, "enable_network_isolation": True}
+    made, model = request("config", **fields), request("model", **fields)
+    assert made["VpcConfig"] == {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}
+    assert made["EnableNetworkIsolation"] is True
+    assert not {"VpcConfig", "EnableNetworkIsolation"} & model.keys()
+
+
+def test_a_component_says_what_each_copy_needs_and_how_it_is_updated() -> None:
+    created = request("create_component", startup_timeout_s=900)
+    assert created["Specification"]["ComputeResourceRequirements"] == {
+        "NumberOfCpuCoresRequired": 0.5,
+        "MinMemoryRequiredInMb": 2048,
+    }
+    assert created["Specification"]["StartupParameters"] == {
+        "ContainerStartupHealthCheckTimeoutInSeconds": 900
+    }
+    updated = request("update_component")
+    policy = updated["DeploymentConfig"]["RollingUpdatePolicy"]
+    assert policy["MaximumBatchSize"] == {"Type": "COPY_COUNT", "Value": 1}
+    alarms = updated["DeploymentConfig"]["AutoRollbackConfiguration"]["Alarms"]
+    assert alarms == [{"AlarmName": "orders"}]
+    assert "DeploymentConfig" not in request("update_component", update={})
+
+
+def test_each_request_is_well_formed() -> None:
+    assert not list(deployment(**SHARED, smoke_test={"request": 1}).check())
+    for call in calls(deployment(**SHARED)).values():
+        operation = call.operation
+        assert not violations(operation.service, operation.name, operation.request)
+
+
+def test_what_makes_another_component_makes_another_name_of_its_model() -> None:
+    other = {**SHARED["inference_component"], "copies": 5}
+    assert request("model")["ModelName"] == request("model")["ModelName"]
+    assert request("model")["ModelName"] != request("model", inference_component=other)["ModelName"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message"),
+    [
+        ({"update": None}, "update", "is needed with inference_component; give update: {}"),
+        ({"endpoint_name": None}, "endpoint_name", "is needed: the endpoint that has room"),
+        ({"instance_count": 9}, "instance_count", "expected 1 to 8, the managed_instances, got 9"),
+        ({"serverless": {}, "instance_type": None}, "serverless", "a component is on instances"),
+        ({"autoscaling": {"max_instances": 4}}, "autoscaling", "the copies have a fixed number"),
+        ({"data_capture": {"uri": "s3://b/c"}}, "data_capture", "is of the whole endpoint, which"),
+        ({"variants": {"a": {}}, "variant": "b"}, "variants", "the endpoint has one variant for"),
+        ({"preprocessing": [{"image": "i"}]}, "preprocessing", "a component has one container"),
+        (
+            {"update": {"traffic": "canary", "percent": 25}},
+            "update.traffic",
+            "a component is updated all_at_once or rolling",
+        ),
+        (
+            {"update": {"traffic": "rolling", "instances": 3, "baking_s": 5}},
+            "update.instances",
+            "expected 5 to 50 % of the copies for rolling, got 75 %",
+        ),
+        (
+            {"update": {"alarms": {"named": ["orders"]}}},
+            "update.alarms",
+            "only a rolling update of a component is watched",
+        ),
+        (
+            {"update": {"traffic": "rolling", "instances": 1, "alarms": {"errors_percent": 1}}},
+            "update.alarms",
+            "no alarms are made for a component; name those that exist",
+        ),
+        ({"update": {"keep": 3}}, "update.keep", "is of whole endpoints; remove it"),
+        ({"update": {"while_busy": "refuse"}}, "update.while_busy", "an update of a component is"),
+        (
+            {"update": {"trial": {"cases": [{"request": 1}], "after": True}}},
+            "update.trial.after",
+            "the cases are asked before; use smoke_test after it",
+        ),
+    ],
+)
+def test_what_does_not_go_with_a_component_is_an_error(
+    fields: dict[str, Any], field: str, message: str
+) -> None:
+    assert problems(**{**SHARED, **fields})[field].startswith(message)
+
+
+def test_a_run_may_call_what_it_calls_and_hand_over_its_role() -> None:
+    stage = deployment(**SHARED, smoke_test={"request": 1})
+    made = Pipeline(name="p", workspace="s3://b", region="us-east-1", stages=[stage])
+    actions = allowed(made)
+    for action in ("Create", "Update", "Describe", "Delete"):
+        assert f"{action}InferenceComponent" in actions
+
+
+def test_an_endpoint_costs_what_its_fewest_and_its_most_instances_do() -> None:
+    stage = deployment(**SHARED)
+    made = Pipeline(name="p", workspace="s3://b", region="us-east-1", stages=[stage]).lower()
+    found = estimate(made, Assumptions(), region="us-east-1", parameters={})
+    lines = [each.what for each in found.lines if "endpoint" in each.what]
+    assert lines == ["endpoint, 1 to 8 x ml.m5.large"]
+
+
+def test_copies_are_put_where_there_is_room() -> None:
+    def number(*copies: tuple[int, int]) -> int | None:
+        return needed("ml.m5.large", [({"MinMemoryRequiredInMb": mib}, n) for mib, n in copies])
+
+    assert number() == 0
+    assert number((4096, 2)) == 1
+    assert number((4097, 2)) == 2
+    assert number((5000, 2), (1024, 3)) == 2
+    assert number((9000, 1)) is None
