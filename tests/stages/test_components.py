@@ -127,12 +127,15 @@ def test_what_does_not_go_with_a_component_is_an_error(
     assert problems(**{**SHARED, **fields})[field].startswith(message)
 
 
-def test_a_run_may_call_what_it_calls_and_hand_over_its_role() -> None:
+def test_a_run_may_do_to_components_what_it_does() -> None:
     stage = deployment(**SHARED, smoke_test={"request": 1})
     made = Pipeline(name="p", workspace="s3://b", region="us-east-1", stages=[stage])
     actions = allowed(made)
-    for action in ("Create", "Update", "Describe", "Delete"):
-        assert f"{action}InferenceComponent" in actions
+    component = "arn:aws:sagemaker:us-east-1:123456789012:inference-component/p-deploy"
+    for action in ("Update", "Describe", "Delete"):
+        assert actions[f"{action}InferenceComponent"] == {component}
+    both = {component, "arn:aws:sagemaker:us-east-1:123456789012:endpoint/shared"}
+    assert actions["CreateInferenceComponent"] == actions["InvokeEndpoint"] == both
 
 
 def test_an_endpoint_costs_what_its_fewest_and_its_most_instances_do() -> None:

@@ -28,6 +28,9 @@ _TRAINING = "arn:{partition}:sagemaker:{region}:{account}:training-job/{Training
 _PROCESSING = "arn:{partition}:sagemaker:{region}:{account}:processing-job/{ProcessingJobName}"
 _CONFIG = "arn:{partition}:sagemaker:{region}:{account}:endpoint-config/{EndpointConfigName}"
 _ENDPOINT = "arn:{partition}:sagemaker:{region}:{account}:endpoint/{EndpointName}"
+_COMPONENT = (
+    "arn:{partition}:sagemaker:{region}:{account}:inference-component/{InferenceComponentName}"
+)
 _FILE_SYSTEM = "arn:{partition}:fsx:{region}:{account}:file-system/*"
 _ASSOCIATION = "arn:{partition}:fsx:{region}:{account}:association/*/*"
 _TASK = "arn:{partition}:fsx:{region}:{account}:task/*"
@@ -171,6 +174,13 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
     ("sagemaker", "CreateEndpoint"): _created("Endpoints", "CreateEndpoint", _ENDPOINT, _CONFIG),
     ("sagemaker-runtime", "InvokeEndpoint"): (
         single("Endpoints", "sagemaker:InvokeEndpoint", _ENDPOINT, _SAGEMAKER),
+        single(
+            "InferenceComponents",
+            "sagemaker:InvokeEndpoint",
+            _COMPONENT,
+            _SAGEMAKER,
+            where="InferenceComponentName",
+        ),
     ),
     ("fsx", "CreateFileSystem"): _FILE_SYSTEM_CREATED,
     ("fsx", "CreateDataRepositoryAssociation"): _DATA_LINKED,

@@ -226,7 +226,9 @@ def _copied(source: Any, target: str) -> Iterator[Need]:
 
 
 def _sagemaker(operation: str, request: Mapping[str, Any], place: str) -> Iterator[Need]:
-    if re.fullmatch(r"List(\w+Jobs|EndpointConfigs|Endpoints|Models)", operation):
+    if re.fullmatch(
+        r"List(\w+Jobs|EndpointConfigs|Endpoints|Models|InferenceComponents)", operation
+    ):
         yield Need(f"sagemaker:{operation}", "*")
         return
     if operation in ("AddTags", "ListTags"):
@@ -239,9 +241,16 @@ def _sagemaker(operation: str, request: Mapping[str, Any], place: str) -> Iterat
     # SageMaker's ARNs are in lower case, whatever the request has.
     arn = f"arn:aws:sagemaker:{place}:{kind}/{request[name].lower()}"
     yield Need(f"sagemaker:{operation}", arn)
+    component = request.get("InferenceComponentName")
+    if kind != "inference-component" and component is not None:
+        other = f"arn:aws:sagemaker:{place}:inference-component/{component.lower()}"
+        yield Need(f"sagemaker:{operation}", other)
     if kind == "endpoint" and verb in ("Create", "Update"):
         config = request["EndpointConfigName"].lower()
         yield Need(f"sagemaker:{operation}", f"arn:aws:sagemaker:{place}:endpoint-config/{config}")
+    if kind == "inference-component" and verb == "Create":
+        endpoint = f"arn:aws:sagemaker:{place}:endpoint/{request['EndpointName'].lower()}"
+        yield Need(f"sagemaker:{operation}", endpoint)
     if verb == "Create" and request.get("Tags"):
         yield Need("sagemaker:AddTags", arn)
     for field in ("RoleArn", "ExecutionRoleArn"):

@@ -49,8 +49,8 @@ class SharedEndpoint:
         look = Call(
             name=f"{name}.endpoint",
             operation=self._until.poll,
-            until=self._until,
-            recoveries=(Recovery(ABSENT, {"status": "Absent", "reason": ""}),),
+            outputs={"status": _STATE["status"]},
+            recoveries=(Recovery(ABSENT, {"status": "Absent"}),),
             after=after,
         )
         missing = Choose(
