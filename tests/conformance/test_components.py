@@ -78,7 +78,7 @@ def test_what_fails_leaves_the_model_that_served_and_nothing_of_its_own(shop: Sh
     assert (again.outputs, count(again, "UpdateInferenceComponent")) == (first.outputs, 0)
     needs = {"memory_mib": 5000, "copies": 3, "name": "large"}
     large = shop.deploy("one", {}, **{**COMPONENT, "inference_component": needs})
-    assert (large.state, large.error) == ("failed", "EndpointFailed")
+    assert (large.state, large.error) == ("failed", "ComponentFailed")
     assert "have no room for the copies.; it is deleted" in str(large.cause)
     with pytest.raises(ClientError, match="Could not find inference component"):
         shop.client.describe_inference_component(InferenceComponentName="large")

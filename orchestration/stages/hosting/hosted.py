@@ -219,7 +219,7 @@ class Hosted:
         )
         fail = Fail(
             name=self._step("not_started"),
-            error="EndpointFailed",
+            error="ComponentFailed",
             cause=join(*self._cause("; it is deleted")),
             after=(deleted.name,),
         )
@@ -240,7 +240,7 @@ class Hosted:
         return Require(
             name=self._step("in_service"),
             condition=Compare("eq", Result(self._step("settled"), "status"), "InService"),
-            error="EndpointFailed",
+            error="ComponentFailed",
             cause=join(*self._cause()),
             after=(self._step("failed"),),
         )

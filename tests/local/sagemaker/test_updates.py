@@ -55,7 +55,8 @@ class Served:
         self.aws = aws
         self.client = aws.client("sagemaker")
         self.name = "served"
-        self.answers: Counter[str] = Counter()
+        self.asked: dict[str, str] = {}
+        """Further fields of each request."""
 
     def config(self, name: str, *names: str) -> str:
         variants = []
@@ -93,7 +94,7 @@ class Served:
         return wait(self.describe, lambda d: d["EndpointStatus"] not in ("Creating", "Updating"))
 
     def ask(self, runtime: Any) -> str:
-        answer = runtime.invoke_endpoint(EndpointName=self.name, Body=b"1")
+        answer = runtime.invoke_endpoint(EndpointName=self.name, Body=b"1", **self.asked)
         return str(json.loads(answer["Body"].read()))
 
     @contextmanager
@@ -180,6 +181,53 @@ def test_an_update_of_each_kind_under_load_loses_no_request(served: Served) -> N
             assert (after["EndpointStatus"], after["EndpointConfigName"]) == ("InService", config)
             assert "PendingDeploymentSummary" not in after
     assert set(counts) == {before, *(f"under-load-{number}" for number in range(len(KINDS)))}
+
+
+def test_a_component_is_updated_under_load_without_losing_a_request(account: EmbeddedAws) -> None:
+    shared = Served(account)
+    shared.name, shared.asked = "shared", {"InferenceComponentName": "component"}
+    machines = {"InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    shared.client.create_endpoint_config(
+        EndpointConfigName="shared",
+        ExecutionRoleArn=ROLE,
+        ProductionVariants=[{"VariantName": "main", **machines}],
+    )
+    shared.client.create_endpoint(EndpointName="shared", EndpointConfigName="shared")
+    shared.settled()
+
+    def of(model: str) -> dict[str, Any]:
+        needs = {"MinMemoryRequiredInMb": 1024}
+        return {
+            "InferenceComponentName": "component",
+            "Specification": {
+                "ModelName": shared.config(model),
+                "ComputeResourceRequirements": needs,
+            },
+        }
+
+    def served_by(model: str) -> None:
+        settled = wait(
+            lambda: shared.client.describe_inference_component(InferenceComponentName="component"),
+            lambda each: each["InferenceComponentStatus"] not in ("Creating", "Updating"),
+        )
+        serves = settled["Specification"]["ModelName"]
+        assert (settled["InferenceComponentStatus"], serves) == ("InService", model)
+
+    first = {"EndpointName": "shared", "VariantName": "main", "RuntimeConfig": {"CopyCount": 2}}
+    shared.client.create_inference_component(**of("component-0"), **first)
+    served_by("component-0")
+    size = {"Type": "COPY_COUNT", "Value": 1}
+    rolling = {"MaximumBatchSize": size, "WaitIntervalInSeconds": WAIT_S}
+    deployments = ({}, {"DeploymentConfig": {"RollingUpdatePolicy": rolling}})
+    with shared.loaded() as counts:
+        for number, deployment in enumerate(deployments, start=1):
+            model = f"component-{number}"
+            shared.client.update_inference_component(**of(model), **deployment)
+            served_by(model)
+            answered_once_more(counts, model)
+    assert set(counts) == {f"component-{number}" for number in range(3)}
+    shared.client.delete_inference_component(InferenceComponentName="component")
+    shared.client.delete_endpoint(EndpointName="shared")
 
 
 def test_a_model_that_fails_under_load_is_rolled_back(served: Served) -> None:
