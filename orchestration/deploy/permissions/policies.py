@@ -199,7 +199,8 @@ def _row_problems(operation: Operation, declared: Collection[str]) -> Iterator[s
             f"{name} passes a role that its request does not name; let the stage say which: "
             f"Permission(actions=({derived.PASSING!r},), resources=(...,))"
         )
-    for field in sorted({field for row in rows for field in row.fields()}):
+    asked = [row for row in rows if row.applies(operation.request)]
+    for field in sorted({field for row in asked for field in row.fields()}):
         if field not in operation.request:
             yield f"{name} without {field} would need wider permissions than the role may have"
 
@@ -211,7 +212,7 @@ def _passes_unnamed(operation: Operation) -> bool:
 
 def _grants(operation: Operation, waited: frozenset[str]) -> Iterator[Grant]:
     for row in _rows(operation):
-        if row.where is None or row.where in operation.request:
+        if row.applies(operation.request):
             yield row
     name = operation.name[0].lower() + operation.name[1:]
     if operation.service == "sagemaker" and name in waited:

@@ -29,6 +29,10 @@ class Grant:
     where: str | None = None
     """Applies only if the request has this field."""
 
+    def applies(self, request: Mapping[str, object]) -> bool:
+        """Return whether it is needed for a request."""
+        return self.where is None or self.where in request
+
     def fields(self) -> frozenset[str]:
         """The fields of the request that its resources and its condition depend on."""
         values = [value for pairs in self.condition.values() for value in pairs.values()]

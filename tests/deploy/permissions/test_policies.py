@@ -466,8 +466,9 @@ def test_no_row_repeats_the_reference() -> None:
             }
             for grants in (row, derived)
         )
-        # The reference has it pass a role, which no configuration of ours names.
-        assert granted != known or name == "CreateEndpointConfig", (service, name)
+        # The reference has the one pass a role and the other ask a component, and few requests do.
+        same = ("CreateEndpointConfig", "InvokeEndpoint")
+        assert granted != known or name in same, (service, name)
 
 
 def test_every_row_has_its_source() -> None:

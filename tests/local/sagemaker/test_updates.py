@@ -218,7 +218,10 @@ def test_a_component_is_updated_under_load_without_losing_a_request(account: Emb
     served_by("component-0")
     size = {"Type": "COPY_COUNT", "Value": 1}
     rolling = {"MaximumBatchSize": size, "WaitIntervalInSeconds": WAIT_S}
-    deployments = ({}, {"DeploymentConfig": {"RollingUpdatePolicy": rolling}})
+    deployments: tuple[dict[str, Any], ...] = (
+        {},
+        {"DeploymentConfig": {"RollingUpdatePolicy": rolling}},
+    )
     with shared.loaded() as counts:
         for number, deployment in enumerate(deployments, start=1):
             model = f"component-{number}"
