@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from orchestration import Pipeline
+from orchestration.deploy import desired
+from orchestration.deploy.account import Account
+from orchestration.deploy.other_accounts import warnings
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import On, run
@@ -155,22 +158,22 @@ DEPLOY: dict[str, Any] = {
 }
 
 
-def deployment() -> Pipeline:
+def deployment(**fields: Any) -> Pipeline:
     return Pipeline.parse(
         {
             "name": "serve",
             "region": "us-east-1",
             "workspace": "s3://registry/runs",
-            "stages": {"deploy": DEPLOY},
+            "stages": {"deploy": {**DEPLOY, **fields}},
         }
     )
 
 
-def approved(aws: EmbeddedAws) -> str:
+def approved(aws: EmbeddedAws, account: str | None = None) -> str:
     """Register and approve a version."""
     source = {"S3Uri": "s3://registry/model/", "S3DataType": "S3Prefix", "CompressionType": "None"}
     container = {"Image": IMAGE, "ModelDataSource": {"S3DataSource": source}}
-    made = aws.client("sagemaker").create_model_package(
+    made = aws.client("sagemaker", account=account).create_model_package(
         ModelPackageGroupName="prices",
         ModelApprovalStatus="Approved",
         InferenceSpecification={"Containers": [container]},
@@ -210,3 +213,54 @@ def deployed(aws: EmbeddedAws, on: On) -> tuple[str, set[str]]:
     assert version == outputs["deploy"]["model_package"]
     made = {c.operation for c in report.calls if c.error_code is None}
     return version, made & MADE
+
+
+OWNER = "444455556666"
+GROUP = f"arn:aws:sagemaker:us-east-1:{OWNER}:model-package-group/prices"
+
+
+def shared() -> str:
+    """Return the policy that `orchestrate deploy` tells the owner of the group to set."""
+    role = {"kind": "deployment", "package_group": GROUP, "instance_type": "ml.m5.large"}
+    pipeline = Pipeline.parse(
+        {
+            "name": "serve",
+            "region": "us-east-1",
+            "workspace": "s3://registry/runs",
+            "role": "arn:aws:iam::123456789012:role/SageMaker",
+            "stages": {"deploy": role},
+        }
+    )
+    [told] = warnings(desired(pipeline, Account(id="123456789012", region="us-east-1")))
+    return told[told.index("{") :]
+
+
+def test_a_version_of_another_account_is_deployed_where_its_policy_allows_it(
+    airflow: LocalAirflow,
+) -> None:
+    with EmbeddedAws(time_scale=0.003) as aws:
+        aws.client("s3").create_bucket(Bucket="registry")
+        for path in ("weights.json", "code/inference.py"):
+            body = (MODEL / path).read_bytes()
+            aws.client("s3").put_object(Bucket="registry", Key=f"model/{path}", Body=body)
+        theirs = aws.client("sagemaker", account=OWNER)
+        for client in (theirs, aws.client("sagemaker")):
+            client.create_model_package_group(ModelPackageGroupName="prices")
+        version, own = approved(aws, OWNER), approved(aws)
+        assert (version.split(":")[4], own.split(":")[4]) == (OWNER, "123456789012")
+        for on in ON:
+            pipeline = deployment(package_group=GROUP, endpoint_name=f"prices-{on}")
+            theirs.delete_model_package_group_policy(ModelPackageGroupName="prices")
+            refused = run(pipeline, on=on, aws=aws, airflow=airflow, run_id=f"{on}-refused")
+            assert refused.state == "failed"
+            assert "no resource-based policy allows the sagemaker:ListModelPackages action" in str(
+                refused.cause
+            )
+            theirs.put_model_package_group_policy(
+                ModelPackageGroupName="prices", ResourcePolicy=shared()
+            )
+            report = run(pipeline, on=on, aws=aws, airflow=airflow, run_id=f"{on}-allowed")
+            assert (report.state, report.cause) == ("succeeded", None)
+            outputs: Any = report.outputs
+            assert outputs["deploy"]["model_package"] == version
+            assert outputs["deploy"]["answer"] == {"price": 264000}

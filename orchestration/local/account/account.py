@@ -36,6 +36,7 @@ class Account:
     faults: Faults = field(default_factory=Faults)
     children: Children = field(default_factory=Children)
     stand_ins: StandIns = field(default_factory=StandIns)
+    id: str = ACCOUNT_ID
     networks: Networks = field(init=False)
 
     def __post_init__(self) -> None:
@@ -43,4 +44,4 @@ class Account:
 
     def arn(self, service: str, resource: str) -> str:
         """Return the ARN of a resource of this account."""
-        return f"arn:aws:{service}:{self.region}:{ACCOUNT_ID}:{resource}"
+        return f"arn:aws:{service}:{self.region}:{self.id}:{resource}"

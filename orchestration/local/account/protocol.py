@@ -150,6 +150,10 @@ class Service:
     def check(self, request: Request) -> None:
         """Raise `ServiceError` for a call that moto would accept and the service refuses."""
 
+    def respond(self, request: Request) -> Answer:
+        """Answer one call of whoever calls."""
+        return self.answer(request.operation, request.parameters)
+
     def answer(self, operation: str, request: JsonObject) -> Answer:
         """Answer one call."""
         try:

@@ -46,20 +46,26 @@ def allows(
         **({"aws:PrincipalArn": principal} if ":" in principal else {}),
     }
     resource = f"arn:aws:s3:::{bucket}" + (f"/{key}" if key else "")
-    meant = [
-        statement
-        for statement in _statements(bucket)
-        if any(_is_meant(name, principal, account) for name in _principals(statement))
-    ]
+    meant = meant_for(principal, _policy(bucket))
     need = Need(action, resource, {**known, **(context or {})})
     decided = decision([{"Statement": meant}], need)
     return decided == "allowed" or (holder == account and decided == "implicitDeny")
 
 
-def _statements(bucket: str) -> list[Any]:
+def meant_for(principal: str, policy: Any) -> list[Any]:
+    """Return the statements of a resource's policy that are about a principal."""
+    account = principal.split(":")[4] if ":" in principal else principal
+    return [
+        statement
+        for statement in _list(policy, "Statement")
+        if any(_is_meant(name, principal, account) for name in _principals(statement))
+    ]
+
+
+def _policy(bucket: str) -> Any:
     partition, account = _backends().bucket_accounts[bucket]
     policy = _backends()[account][partition].buckets[bucket].policy
-    return _list(json.loads(policy), "Statement") if policy else []
+    return json.loads(policy) if policy else {}
 
 
 def _principals(statement: Any) -> Iterator[str]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from typing_extensions import override
+
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import (
     Answer,
@@ -19,8 +21,7 @@ from orchestration.local.account.protocol import (
 from orchestration.local.sagemaker.components.registry import Components
 from orchestration.local.sagemaker.jobs.mounts import LustreFileSystems, Mounts
 from orchestration.local.sagemaker.jobs.registry import Jobs
-from orchestration.local.sagemaker.registry.groups import Groups
-from orchestration.local.sagemaker.registry.packages import Packages
+from orchestration.local.sagemaker.registry.registries import Registries
 from orchestration.local.sagemaker.serving.endpoints import Endpoints
 from orchestration.local.sagemaker.serving.models import EndpointConfigs, Models
 from orchestration.local.sagemaker.tags import Tags
@@ -58,9 +59,8 @@ class SageMaker(Service):
         self.processing = Jobs(
             "Processing", lambda request: workloads.processing(account, request), tags
         )
-        self._groups = Groups(account, tags)
-        self._packages = Packages(account, self._groups, tell_of_package)
-        self._models = Models(account, tags, self._packages)
+        self._registries = Registries(account, tags, tell_of_package)
+        self._models = Models(account, tags, self._registries)
         self.transform = Jobs(
             "Transform",
             lambda request: workloads.transform(
@@ -83,8 +83,7 @@ class SageMaker(Service):
                 **self.processing.operations(),
                 **self.transform.operations(),
                 **self.tuning.operations(),
-                **self._groups.operations(),
-                **self._packages.operations(),
+                **self._registries.operations(),
                 **self._models.operations(),
                 **self._configs.operations(),
                 **self._endpoints.operations(),
@@ -108,6 +107,12 @@ class SageMaker(Service):
         if request.operation == "Search" and "ModelPackage" in request.parameters["Resource"]:
             return True
         return bool(_OURS.search(request.operation) or not _OF_MOTO.search(request.operation))
+
+    @override
+    def respond(self, request: Request) -> Answer:
+        # Accounts share everything here but their model registries.
+        with self._registries.called_by(request.account):
+            return super().respond(request)
 
     def invoke(self, request: Request, environ: dict[str, Any], body: bytes) -> Answer:
         """Answer InvokeEndpoint and InvokeEndpointAsync of `sagemaker-runtime`."""
@@ -144,8 +149,8 @@ class SageMaker(Service):
             "ProcessingJobs": self.processing.state(),
             "TransformJobs": self.transform.state(),
             "HyperParameterTuningJobs": self.tuning.state(),
-            "ModelPackageGroups": self._groups.state(),
-            "ModelPackages": self._packages.state(),
+            "ModelPackageGroups": self._registries.groups.state(),
+            "ModelPackages": self._registries.packages.state(),
             "Models": self._models.state(),
             "EndpointConfigs": self._configs.state(),
             "Endpoints": self._endpoints.state(),
@@ -165,7 +170,7 @@ class SageMaker(Service):
             or self.processing.owner_of(arn)
             or self.transform.owner_of(arn)
             or self.tuning.owner_of(arn)
-            or self._groups.has_arn(arn)
+            or self._registries.groups.has_arn(arn)
             or self._models.has_arn(arn)
             or self._configs.has_arn(arn)
             or self._endpoints.has_arn(arn)

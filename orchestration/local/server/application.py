@@ -99,7 +99,7 @@ class Application:
             return _from_moto(self._moto, environ)
         if request.operation not in service.operations:
             return protocol.error_answer(request.service, protocol.not_simulated(request))
-        return service.answer(request.operation, request.parameters)
+        return service.respond(request)
 
 
 def _read_body(environ: dict[str, Any]) -> bytes:

@@ -124,8 +124,8 @@ class EmbeddedAws:
         """Return a boto3 client for this account; it ignores the user's AWS configuration.
 
         Calls through it are not among `calls()`, unless `config` has a user agent of its own. With
-        `account`, another account calls: S3 keeps its buckets, and lets this account read what
-        their policies allow.
+        `account`, another account calls: S3 keeps its buckets and SageMaker its model registry, and
+        both let this account use what their policies allow.
         """
         if account is not None:
             made = self._new_client(service, config)

@@ -63,6 +63,12 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "model groups once": _twice,
     "model groups exist": lambda aws: package(aws, ModelPackageGroupName="nowhere"),
     "model groups are empty": _full,
+    "groups of others are shared": lambda aws: aws.client("sagemaker").list_model_packages(
+        ModelPackageGroupName="arn:aws:sagemaker:us-east-1:444455556666:model-package-group/m"
+    ),
+    "policies of groups exist": lambda aws: aws.client("sagemaker").get_model_package_group_policy(
+        ModelPackageGroupName=group(aws)
+    ),
     "packages or versions": lambda aws: package(
         aws, ModelPackageGroupName=group(aws), ModelPackageName="both"
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -72,3 +73,31 @@ def test_a_model_of_a_package_needs_the_files_that_the_package_names(aws: Embedd
     aws.client("s3").delete_object(Bucket=uri.split("/")[2], Key="packages/weights")
     with pytest.raises(ClientError, match="Could not find model data"):
         model(aws, PrimaryContainer={"ModelPackageName": arn})
+
+
+def test_accounts_have_registries_of_their_own_and_share_what_a_policy_names(
+    aws: EmbeddedAws,
+) -> None:
+    sagemaker, theirs = aws.client("sagemaker"), aws.client("sagemaker", account="444455556666")
+    name = group(aws)
+    package(aws, ModelPackageGroupName=name)
+    arn = theirs.create_model_package_group(ModelPackageGroupName=name)["ModelPackageGroupArn"]
+    assert arn == f"arn:aws:sagemaker:us-east-1:444455556666:model-package-group/{name}"
+    rows = theirs.list_model_packages(ModelPackageGroupName=name)["ModelPackageSummaryList"]
+    assert rows == []
+    statement = {
+        "Effect": "Allow",
+        "Principal": {"AWS": "arn:aws:iam::123456789012:root"},
+        "Action": "sagemaker:ListModelPackages",
+        "Resource": arn,
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    theirs.put_model_package_group_policy(ModelPackageGroupName=name, ResourcePolicy=policy)
+    read = theirs.get_model_package_group_policy(ModelPackageGroupName=name)
+    assert read["ResourcePolicy"] == policy
+    assert sagemaker.list_model_packages(ModelPackageGroupName=arn)["ModelPackageSummaryList"] == []
+    with pytest.raises(ClientError, match="allows the sagemaker:CreateModelPackage action"):
+        package(aws, ModelPackageGroupName=arn)
+    theirs.delete_model_package_group_policy(ModelPackageGroupName=name)
+    with pytest.raises(ClientError, match="AccessDeniedException"):
+        sagemaker.list_model_packages(ModelPackageGroupName=arn)

@@ -30,7 +30,7 @@ _PLAIN: Final = ("ModelApprovalStatus", "ApprovalDescription", "InferenceSpecifi
 _PROPERTIES: Final = "CustomerMetadataProperties"
 
 
-def _untold(package: JsonObject) -> None:
+def untold(package: JsonObject) -> None:
     """Tell nobody of a package."""
 
 
@@ -38,7 +38,7 @@ class Packages:
     """The model packages of an account; `tell` hears of each that is made or changed."""
 
     def __init__(
-        self, account: Account, groups: Groups, tell: Callable[[JsonObject], None] = _untold
+        self, account: Account, groups: Groups, tell: Callable[[JsonObject], None] = untold
     ) -> None:
         self._account = account
         self._groups = groups

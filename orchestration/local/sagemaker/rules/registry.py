@@ -20,6 +20,19 @@ REGISTRY: Final[Mapping[str, Rule]] = {
         "model: CreateModelPackageGroup; wording as scripts that look for it quote it",
     ),
     "model groups exist": Rule(_REFUSED, "ModelPackageGroup {arn} does not exist.", _TERRAFORM),
+    "groups of others are shared": Rule(
+        "AccessDeniedException",
+        "User: arn:aws:iam::{caller}:root is not authorized to perform: {action} on resource: "
+        "{arn} because no resource-based policy allows the {action} action",
+        "guide: https://docs.aws.amazon.com/sagemaker/latest/dg/"
+        "model-registry-deploy-xaccount.html; "
+        "wording: https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html",
+    ),
+    "policies of groups exist": Rule(
+        _REFUSED,
+        "Cannot find resource policy for: {arn}",
+        "model: GetModelPackageGroupPolicy; wording assumed",
+    ),
     "model groups are empty": Rule(
         _REFUSED,
         "ModelPackageGroup {arn} cannot be deleted: it has {count} model packages.",
