@@ -34,8 +34,8 @@ COLUMNS = (
     "id", "source_id", "source", "table", "date", "framework", "model", "arch", "params_b",
     "n_layers", "hidden", "n_heads", "n_kv_heads", "ffn_hidden", "gated_mlp", "vocab",
     "tied_embeddings", "seq_len", "dims_source", "gpu", "gpu_mem_gib", "n_gpus", "gpus_per_node",
-    "internode_gbps_per_node", "internode_collective_gbps", "vcpus_per_node", "precision",
-    "optimizer", "tp", "sequence_parallel", "pp", "vpp",
+    "internode_gbps_per_node", "internode_collective_gbps", "vcpus_per_node", "host_threads",
+    "precision", "optimizer", "tp", "sequence_parallel", "pp", "vpp",
     "cp", "ep", "dp", "zero_stage", "shard_degree", "cpu_offload", "global_batch_seqs",
     "micro_batch_seqs", "grad_accum", "act_ckpt", "flash_attn", "compile", "norm_kernel",
     "unpacking", "routing",
@@ -160,6 +160,7 @@ def _machine(row: Row, replica: int) -> Machine:
         network_gbps=network,
         collective_gbps=number(row, "internode_collective_gbps", 0) or None,
         vcpus=integer(row, "vcpus_per_node", 0) or None,
+        host_threads=integer(row, "host_threads", 0) or None,
         interconnect_gb_per_s=spellings.LINKS_GB_PER_S.get(spellings.chip(row["gpu"])),
     )
 

@@ -11,12 +11,16 @@ from orchestration.planning.cost.model_states import (
     parameter_bytes,
 )
 from orchestration.planning.cost.rates import Rates
-from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.model.configuration import Configuration, Machine
 from orchestration.planning.model.layer_sizes import Sizes
 
 _UPDATES_PER_VCPU = 47e6
 """Parameters per second that one virtual processor updates with DeepSpeed's Adam: 10^9 in 0.22 s on
 96 of them (https://arxiv.org/abs/2101.06840, table 4)."""
+
+_UPDATES_PER_THREAD = 278e6
+"""Parameters per second that one thread updates if others leave it the memory: 536.9 million in
+1.93 s beside eight H100 (https://github.com/ISEEKYAN/Megatron-LM/issues/188)."""
 
 _VCPUS_PER_DEVICE = 12
 """Virtual processors per device where nobody says how many: those of a p4d."""
@@ -50,16 +54,23 @@ def optimizer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> flo
     parameters = owned_parameters(c, s)
     if c.offload == "none":
         return parameters * k.optimizer_bytes / r.memory
-    machine = c.machine
-    sharing = min(machine.devices, machine.devices_per_node)
-    vcpus = machine.vcpus or _VCPUS_PER_DEVICE * machine.devices_per_node
     gradient = parameter_bytes(c).gradient
     copies = c.micro_batches * gradient + c.element_bytes
     if c.deepspeed:
         copies += (c.micro_batches - 1) * gradient + (0 if c.micro_batches == 1 else 4)
     if c.offload == "all":
         copies += 2 * c.micro_batches * c.element_bytes
-    return parameters * (sharing / (vcpus * _UPDATES_PER_VCPU) + copies / r.host)
+    return parameters * (1 / host_updates(c.machine) + copies / r.host)
+
+
+def host_updates(machine: Machine) -> float:
+    """Return the parameters per second that a host updates for each of its devices."""
+    sharing = min(machine.devices, machine.devices_per_node)
+    vcpus = machine.vcpus or _VCPUS_PER_DEVICE * machine.devices_per_node
+    shared = vcpus * _UPDATES_PER_VCPU / sharing
+    if machine.host_threads is None:
+        return shared
+    return min(shared, machine.host_threads * _UPDATES_PER_THREAD)
 
 
 def accumulation_time(c: Configuration, s: Sizes, r: Rates) -> float:

@@ -72,6 +72,9 @@ class Machine:
     measured it, so most of `network_gbps`."""
     vcpus: int | None = None
     """Virtual processors of one node; ``None``: as many as are usual beside its devices."""
+    host_threads: int | None = None
+    """Threads with which each process updates offloaded states: one if ``torchrun`` starts it and
+    nobody sets ``OMP_NUM_THREADS``; ``None``: its share of the processors."""
     interconnect_gb_per_s: float | None = None
     """GB/s from one device to the others of its node, one way; ``None``: the accelerator's usual
     value."""

@@ -164,6 +164,15 @@ def test_offloading_sends_sums_of_gradients_back_and_forth() -> None:
     assert predict(c).time.optimizer - plain == pytest.approx(copies)
 
 
+def test_one_thread_updates_less_than_a_share_of_the_processors() -> None:
+    c = setting(zero=2, offload="optimizer", machine=machine(vcpus=96))
+    one = replace(c, machine=replace(c.machine, host_threads=1))
+    longer = predict(one).time.optimizer - predict(c).time.optimizer
+    assert longer == pytest.approx(LLAMA.parameters / 8 * (1 / 278e6 - 8 / (96 * 47e6)))
+    many = replace(c, machine=replace(c.machine, host_threads=96))
+    assert predict(many) == predict(c)
+
+
 def test_a_slow_host_is_inside_the_interval() -> None:
     prediction = predict(setting(zero=2, offload="optimizer", deepspeed=True))
     assert prediction.high_s > prediction.step_time_s + 3 * prediction.time.optimizer

@@ -75,6 +75,17 @@ def test_sequences_longer_than_the_model_was_made_for_warn() -> None:
     assert not any("made for" in text for text in chosen(plans()).warnings)
 
 
+def test_offloading_names_the_threads_that_torchrun_does_not_give() -> None:
+    where = Space(
+        types=("ml.g5.12xlarge",), counts=(1,), strategies=frozenset({"torch_distributed"})
+    )
+    plan = chosen(find_plans(task(batch=16), where))
+    assert plan.configuration.offload != "none"
+    named = [text for text in plan.warnings if "OMP_NUM_THREADS=12" in text]
+    assert len(named) == 1
+    assert not any("OMP_NUM_THREADS" in text for text in chosen(plans()).warnings)
+
+
 def test_a_guessed_model_warns_and_is_less_sure() -> None:
     guess = chosen(plans(model=of_size(LLAMA_7B.parameters)))
     exact = chosen(plans())
