@@ -90,12 +90,14 @@ def state_bytes(c: Configuration, common: float, experts: float = 0.0) -> StateB
     # DeepSpeed moves the gradients to the optimizer's states as soon as they are reduced.
     if c.offload == "all" or (c.offload == "optimizer" and c.deepspeed and c.zero >= 2):
         gradients = 0.0
+    if c.offload == "all":  # weights are on the device only while they are gathered
+        weights = 0.0
     return StateBytes(weights, gradients, optimizer)
 
 
 def packed_bytes(c: Configuration, s: Sizes) -> float:
     """Return the bytes that frozen matrices of few bits save on one device."""
-    if not c.frozen_bits:
+    if not c.frozen_bits or c.offload == "all":
         return 0.0
     saved = parameter_bytes(c).weight - c.frozen_bits / 8
     return saved * stage_parameters(c, s) / (c.shards if c.zero >= 3 else 1)
@@ -103,7 +105,7 @@ def packed_bytes(c: Configuration, s: Sizes) -> float:
 
 def widened_bytes(c: Configuration, s: Sizes) -> float:
     """Return the bytes by which embedding and output layer in fp32 are larger on one device."""
-    if not (c.frozen_bits and c.wide_ends):
+    if not (c.frozen_bits and c.wide_ends) or c.offload == "all":
         return 0.0
     added = 4 - parameter_bytes(c).weight
     return added * embedding_parameters(c, s) / (c.shards if c.zero >= 3 else 1)

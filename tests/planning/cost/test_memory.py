@@ -83,7 +83,10 @@ def test_first_stage_keeps_a_pipeline_full_of_micro_batches() -> None:
 def test_offload_empties_the_device_of_optimizer_states() -> None:
     c = setting(offload="optimizer", zero=2)
     assert predict(c).memory.optimizer == 0
-    assert predict(replace(c, offload="all")).memory.gradients == 0
+    everything = replace(c, offload="all", zero=3)
+    assert predict(everything).memory.states == 0
+    packed = replace(everything, trainable=10**7, frozen_bits=4.5, precision="bf16_true")
+    assert predict(replace(packed, wide_ends=True)).memory.states == 0
 
 
 def test_experts_are_shared_by_the_ranks_that_hold_the_same() -> None:
