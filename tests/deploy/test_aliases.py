@@ -301,8 +301,9 @@ def test_another_schedule_alone_makes_no_version_and_no_trial(
 ) -> None:
     """The definition carries the pipeline's file, which no execution reads."""
 
-    def deployed(cron: str, description: str) -> list[str]:
-        more = "step_functions: {alias: {name: live, canary: {percent: 10, minutes: 30}}}\n"
+    tried = "step_functions: {alias: {name: live, canary: {percent: 10, minutes: 30}}}\n"
+
+    def deployed(cron: str, description: str, more: str = tried) -> list[str]:
         made = Pipeline.load(pipelines.copying_file(tmp_path, cron, description, more))
         given = {**PARAMETERS, "data": "s3://incoming/set"}
         done = step_functions(made, session=aws, parameters=given, sleep=lambda _: None)
@@ -321,6 +322,9 @@ def test_another_schedule_alone_makes_no_version_and_no_trial(
     # What is tried again is what the version before does, yet not what gets the other runs.
     deployed("30 8 * * *", "First.")
     assert routes(aws) == {"live": {1: 90, 5: 10}}
+    # Without a trial, the version that was tried gets all runs: it does what the file says.
+    deployed("30 9 * * *", "First.", "step_functions: {alias: {name: live}}\n")
+    assert routes(aws) == {"live": {5: 100}}
 
 
 def carried(aws: EmbeddedAws) -> Imported:

@@ -45,7 +45,9 @@ def _routes(wanted: Alias, there: Alias | None, *, published: bool) -> tuple[Rou
     tried = not published and there.routes[-1].newest
     if tried and (wanted.trial is not None or len(there.routes) == 1):
         return there.routes
-    if tried or wanted.trial is None:
+    if tried:
+        return (replace(there.routes[-1], weight=100),)
+    if wanted.trial is None:
         return everything
     # While another version is tried, the older one is the one that is known to work.
     percent = wanted.trial.percent
