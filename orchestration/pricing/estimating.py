@@ -36,7 +36,7 @@ _STARTS: Final = ("Create", "Start", "Run", "Put")
 _FREE_STARTS: Final = frozenset(
     {"CreateDataRepositoryAssociation", "CreateDataRepositoryTask", "CreateEndpoint"}
     | {"CreateEndpointConfig", "CreateModel", "CreateModelPackage", "CreateModelPackageGroup"}
-    | {"CreateTask"}
+    | {"CreateInferenceComponent", "CreateTask"}
 )
 """Requests that create what costs nothing, or what is counted elsewhere."""
 

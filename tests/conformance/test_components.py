@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from orchestration.local.run.keeping import logged
 from tests.conformance.test_updates import BACKENDS, Shop, aws, count, put, shop
 
 pytestmark = pytest.mark.slow
@@ -45,6 +46,7 @@ def test_a_component_is_made_with_its_endpoint_and_updated_on_it(shop: Shop) -> 
     first: Any = shop.deploy("one", ROLLING, **COMPONENT)
     assert (first.state, first.error, first.cause) == ("succeeded", None, None)
     name = first.outputs["deploy"]["inference_component"]
+    assert list(logged(first)) == [("deploy", shop.name), ("deploy", name)]
     assert first.outputs["deploy"]["answer"] == {"name": "one"}
     assert (ask(shop, name), instances(shop)) == ("one", 2)
     update = TRIED if shop.on == "direct" else ROLLING
@@ -72,6 +74,7 @@ def test_what_fails_leaves_the_model_that_served_and_nothing_of_its_own(shop: Sh
     beside = shop.deploy("two", {}, **small)
     assert (first.state, beside.state, beside.cause) == ("succeeded", "succeeded", None)
     rolled_back = shop.deploy("broken", {}, **COMPONENT)
+    assert "does not load" in shop.aws.logs(name)
     assert (rolled_back.state, rolled_back.error) == ("failed", "EndpointRolledBack")
     assert (ask(shop, name), ask(shop, "small")) == ("one", "two")
     again = shop.deploy("one", {}, **COMPONENT)

@@ -144,6 +144,8 @@ def test_an_endpoint_costs_what_its_fewest_and_its_most_instances_do() -> None:
     found = estimate(made, Assumptions(), region="us-east-1", parameters={})
     lines = [each.what for each in found.lines if "endpoint" in each.what]
     assert lines == ["endpoint, 1 to 8 x ml.m5.large"]
+    # A component itself costs nothing.
+    assert found.unpriced == ()
 
 
 def test_copies_are_put_where_there_is_room() -> None:

@@ -22,6 +22,11 @@ HOME: Final = ".orchestration"
 """The folder beside a pipeline for what runs on this machine leave."""
 RUNS: Final = "runs"
 REPORT: Final = "report.json"
+_SERVING: Final = {
+    "CreateEndpoint": "EndpointName",
+    "CreateInferenceComponent": "InferenceComponentName",
+}
+"""The field with the name of what serves, by the call that creates it."""
 _OURS: Final = ("/.journal/", "/source/")
 """Parts of keys that a run writes for itself, and copies of the code."""
 
@@ -56,14 +61,15 @@ def keep(
 
 
 def logged(report: RunReport) -> Iterator[tuple[str, str]]:
-    """Yield stage and name of what has a log: jobs, and endpoints that the run created."""
+    """Yield stage and name of what has a log: jobs, and what serves that the run created."""
     for stage in report.stages:
         for job in stage.job_names:
             yield stage.name, job
     for call in report.calls:
-        if call.operation == "CreateEndpoint" and call.error_code is None:
+        named = _SERVING.get(call.operation)
+        if named is not None and call.error_code is None:
             tags = {tag["Key"]: tag["Value"] for tag in call.request.get("Tags", ())}
-            yield tags.get("orchestration:stage", ""), str(call.request["EndpointName"])
+            yield tags.get("orchestration:stage", ""), str(call.request[named])
 
 
 def _objects(aws: EmbeddedAws, folder: Path, uploads: Mapping[str, Path]) -> Iterator[str]:
