@@ -114,8 +114,10 @@ class Endpoints:
             None if None in most else max(number for number in most if number is not None),
         )
 
-    def tried(self, guard: Guarded, known: Known, often: Times) -> Iterator[Line]:
-        """Yield the line of an endpoint that lives as long as a guard's body."""
+    def tried(
+        self, guard: Guarded, known: Known, often: Times, *, lived: float | None = None
+    ) -> Iterator[Line]:
+        """Yield the line of an endpoint that lives as long as a guard's body, or lived so long."""
         name = guard.acquire.operation.request.get(_CONFIG)
         after = hours(guard.cleanup, known)
         body = hours(guard.body, known)
@@ -128,7 +130,11 @@ class Endpoints:
                 count = known.number(variant.get("InitialInstanceCount"))
                 if "ServerlessConfig" in variant:
                     continue  # A few requests.
-                quantity = often * Times(times(body.expected, count), times(life, count))
+                quantity = often * (
+                    Times(times(body.expected, count), times(life, count))
+                    if lived is None
+                    else Times(times(lived, count), times(lived, count))
+                )
                 yield Line(
                     stage=stage_of(guard.name),
                     what=f"temporary endpoint, {_range(Times(count, count))} x {kind or '?'}",

@@ -54,11 +54,7 @@ def estimate(
     `parameters`: those that are known; defaults count where they give none. `definition`: that
     of the state machine, if one runs it.
     """
-    defaults = {spec.name: spec.default for spec in workflow.parameters if spec.default is not None}
-    values: dict[str, Json] = {}
-    for name, value in {**defaults, **parameters}.items():
-        values[name] = list(value) if isinstance(value, tuple) else value
-    known = Known.of(workflow.graph, region, values, assumptions)
+    known = known_of(workflow, region, parameters, assumptions)
     walk = _Walk(workflow.graph)
     lines = [*walk.lines(workflow.graph, known, Times())]
     if definition is not None:
@@ -72,6 +68,17 @@ def estimate(
         outside=tuple(_outside(region)),
         assumed={**assumptions.values, "spot_saving": assumptions.spot_saving},
     )
+
+
+def known_of(
+    workflow: Workflow, region: str, parameters: Mapping[str, Json], assumptions: Assumptions
+) -> Known:
+    """Return what is known of a workflow; defaults count where parameters give no value."""
+    defaults = {spec.name: spec.default for spec in workflow.parameters if spec.default is not None}
+    values: dict[str, Json] = {}
+    for name, value in {**defaults, **parameters}.items():
+        values[name] = list(value) if isinstance(value, tuple) else value
+    return Known.of(workflow.graph, region, values, assumptions)
 
 
 def stages(graph: Graph) -> frozenset[str]:

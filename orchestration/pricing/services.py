@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from orchestration.catalog import rate
@@ -56,6 +57,14 @@ def file_system(guard: Guarded, known: Known, often: Times) -> Iterator[Line]:
         lacks=lacks,
         notes=tuple(notes),
     )
+
+
+def lived(guard: Guarded, known: Known, hours: float) -> Line:
+    """Return the line of a file system that has been there for so many hours."""
+    [line] = file_system(guard, known, Times())
+    capacity = known.number(guard.acquire.operation.request.get("StorageCapacity"))
+    quantity = times(capacity, hours / HOURS_A_MONTH)
+    return replace(line, expected=quantity, most=quantity)
 
 
 def _kept_h(request: Mapping[str, Any], known: Known) -> float:

@@ -91,6 +91,7 @@ class Execution:
             error=described.get("error") or ("" if state != "failed" else described["status"]),
             cause=described.get("cause", ""),
             steps=steps(self._events, self._names, failed=state == "failed"),
+            parameters=self._execution.input,
             outputs=_outputs(described),
         )
 

@@ -24,6 +24,8 @@ class Progress:
     steps: tuple[StepRun, ...] = ()
     to_come: frozenset[str] = frozenset()
     """Steps that have not begun, and still will; where the service tells of them."""
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    """The values that it was started with."""
     logs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The logs of failed steps, where the service keeps any; of the first few, if many failed."""
     outputs: Mapping[str, Json] | None = None

@@ -12,6 +12,7 @@ from typing import Any, Final
 from orchestration.direct.stages import RunState, StageState, own_steps, stage_state
 from orchestration.execution.reading.metrics import final_metrics
 from orchestration.pricing import Sum
+from orchestration.pricing.acquired import acquired
 from orchestration.pricing.billed import of_job
 from orchestration.runs.jobs import Job, Jobs
 from orchestration.runs.logs import Logs
@@ -72,9 +73,12 @@ class Snapshot:
     cause: str
     stages: tuple[StageView, ...]
     usd: float
-    """The dollars that jobs cost so far, as far as their prices are known."""
+    """The dollars that jobs, file systems and temporary endpoints cost so far, as far as their
+    prices are known."""
     unpriced: tuple[str, ...]
-    """The jobs that ``usd`` leaves out."""
+    """The jobs, and other things, that ``usd`` leaves out."""
+    besides: tuple[str, ...] = ()
+    """The things beside jobs that it counts: ``FSx for Lustre, 1,200 GiB``."""
 
     @property
     def has_just_ended(self) -> bool:
@@ -101,6 +105,7 @@ class Snapshot:
             "stages": [_stage_data(stage) for stage in self.stages],
             "usd": round(self.usd, 6),
             "unpriced": list(self.unpriced),
+            "besides": list(self.besides),
         }
 
 
@@ -131,6 +136,7 @@ class Watch:
         self._region = region
         self._lines = lines
         self._stages = [stage.name for stage in jobs.pipeline.every_stage]
+        self._workflow = jobs.pipeline.lower()
         self._known: dict[str, _Known] = {}
 
     def look(self) -> Snapshot:
@@ -141,6 +147,14 @@ class Watch:
         at = datetime.datetime.now(datetime.UTC)
         views = {job.name: self._view(job, at) for job in jobs}
         known = [view.usd for view in views.values() if view.usd is not None]
+        # What was not deleted is still there.
+        spans = {
+            step.step: (step.started, step.ended if step.state == "succeeded" else None)
+            for step in progress.steps
+        }
+        besides = acquired(
+            self._workflow, self._region, progress.parameters, spans, progress.ended or at
+        )
         return Snapshot(
             pipeline=self._jobs.pipeline.name,
             run=self._run.name,
@@ -159,8 +173,12 @@ class Watch:
                 )
                 for name in self._stages
             ),
-            usd=sum(known),
-            unpriced=tuple(name for name, view in views.items() if view.usd is None),
+            usd=sum(known) + sum(line.expected_usd or 0.0 for line in besides),
+            unpriced=(
+                *(name for name, view in views.items() if view.usd is None),
+                *(line.what for line in besides if line.expected_usd is None),
+            ),
+            besides=tuple(line.what for line in besides if line.expected_usd is not None),
         )
 
     def _view(self, job: Job, at: datetime.datetime) -> JobView:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 import pytest
 
 from orchestration import Pipeline
 from orchestration.catalog import prices
+from orchestration.cli.commands.deployed.wording import dollars
+from orchestration.direct.progress import StepRun
 from orchestration.expressions.evaluate import run_token
 from orchestration.local import EmbeddedAws
 from orchestration.local.run import run
-from orchestration.runs import Jobs, Logs, Watch
+from orchestration.pricing import Assumptions, estimate
+from orchestration.runs import Jobs, Logs, Snapshot, Watch
 from orchestration.runs.progress import Progress
-from tests.cli.conftest import Command
+from tests.cli.conftest import ROOT, Command
 
 PIPELINE = """\
 name: costly
@@ -164,3 +168,35 @@ def test_a_search_costs_what_each_of_its_training_jobs_does(
     assert (job.phase, job.metrics) == ("Completed: 2 jobs ended, 0 running", {"score": 0.5})
     assert watched.usd == pytest.approx(usd)
     assert not watched.unpriced
+
+
+def test_a_watched_run_counts_its_file_system_until_it_is_deleted(account: EmbeddedAws) -> None:
+    began = datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)
+    hour = datetime.timedelta(hours=1)
+    fsx = Pipeline.load(ROOT / "dags/llm_fsx.yaml")
+
+    def usd(*steps: StepRun) -> Snapshot:
+        class Standing:
+            name, token = "llm_fsx/standing", run_token("llm_fsx/standing")
+
+            def look(self) -> Progress:
+                ended = began + 730 * hour
+                return Progress(state="failed", started=began, ended=ended, steps=steps)
+
+        jobs = Jobs(fsx, account.client("sagemaker"))
+        return Watch(Standing(), jobs, Logs(account.client("logs")), region="us-east-1").look()
+
+    created = StepRun("staging.create", "succeeded", began, began + hour)
+    deleted = StepRun("staging.delete", "succeeded", began + 72 * hour, began + 73 * hour)
+    assert (usd().usd, usd().besides) == (0.0, ())
+    month, part = usd(created), usd(created, deleted)
+    assert month.besides == ("FSx for Lustre, 1,200 GiB",)
+    assert dollars(month).endswith(" for jobs and FSx for Lustre, 1,200 GiB")
+    [line] = [
+        line
+        for line in estimate(fsx.lower(), Assumptions(), region="us-east-1", parameters={}).lines
+        if line.what == month.besides[0]
+    ]
+    assert line.rate is not None
+    assert month.usd == pytest.approx(1200 * line.rate.usd)
+    assert part.usd == pytest.approx(month.usd / 10)

@@ -139,6 +139,7 @@ class DagRun:
             cause=first.cause if first else "",
             steps=tuple(steps(instances)),
             to_come=frozenset(to_come(instances, self._last)),
+            parameters=run.get("conf") or {},
             logs={log.task: [event.message for event in log.events] for log in failed},
         )
 

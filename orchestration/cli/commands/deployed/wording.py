@@ -28,10 +28,10 @@ def took(stage: StageView, snapshot: Snapshot) -> str:
 
 
 def dollars(snapshot: Snapshot) -> str:
-    """Return what the jobs of a run cost so far."""
-    if not snapshot.unpriced:
-        return f"${snapshot.usd:,.2f} for jobs"
-    return f"${snapshot.usd:,.2f} for jobs, without {', '.join(snapshot.unpriced)}"
+    """Return the dollars that a run cost so far, and what for."""
+    counted = " and ".join(["jobs", *snapshot.besides])
+    without = f", without {', '.join(snapshot.unpriced)}" if snapshot.unpriced else ""
+    return f"${snapshot.usd:,.2f} for {counted}{without}"
 
 
 def figures(metrics: Mapping[str, float]) -> str:
