@@ -115,7 +115,9 @@ class Ref(Expression[T_co]):
     """An output of another stage; in YAML ``{ref: train.checkpoints}``."""
 
     stage: str
+    """Name of the stage."""
     output: str
+    """Name of its output, as the stage's class has it."""
 
     def __repr__(self) -> str:
         return f"<reference to {self.stage}.{self.output}>"

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import dataclasses
 import inspect
+import textwrap
 import types
+from functools import cache, cached_property
+from itertools import pairwise
 
 import pytest
+from pydantic import BaseModel
 
 import orchestration
 
@@ -63,5 +69,48 @@ def test_public_methods_have_docstrings(name: str) -> None:
         and not method.startswith("_")
         and value.__module__.startswith("orchestration")
         and not inspect.getdoc(getattr(thing, method))
+    ]
+    assert bare == []
+
+
+@cache
+def _told_below(kind: type) -> frozenset[str]:
+    """Return the fields of a class that have a docstring below them."""
+    if not kind.__module__.startswith("orchestration"):
+        return frozenset()
+    [tree] = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(tree, ast.ClassDef)
+    found = set()
+    for pair in pairwise(tree.body):
+        match pair:
+            case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str())):
+                found.add(name)
+    return frozenset(found)
+
+
+def _fields(kind: type) -> list[str]:
+    """Return the public fields of a class, but for the kind, which says its own name."""
+    if issubclass(kind, BaseModel):
+        names = list(kind.model_fields)
+    elif dataclasses.is_dataclass(kind):
+        names = [field.name for field in dataclasses.fields(kind)]
+    else:
+        names = []
+    return [name for name in names if not name.startswith("_") and name != "kind"]
+
+
+@pytest.mark.parametrize("name", _documented_names())
+def test_public_fields_and_properties_are_documented(name: str) -> None:
+    kind = getattr(orchestration, name)
+    if not inspect.isclass(kind):
+        return
+    told = frozenset().union(*map(_told_below, kind.__mro__))
+    bare = [field for field in _fields(kind) if field not in told]
+    bare += [
+        each
+        for each, value in vars(kind).items()
+        if isinstance(value, property | cached_property | classmethod | staticmethod)
+        and not each.startswith("_")
+        and not inspect.getdoc(value)
     ]
     assert bare == []
