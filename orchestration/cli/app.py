@@ -175,7 +175,10 @@ def plan(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", exists=True, dir_okay=False, help="Pipeline, or a planning request."
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Pipeline (YAML, Python), or a request.",
         ),
     ],
     stage: Annotated[
@@ -208,7 +211,8 @@ def plan(
 
     For each stage with `strategy: {kind: auto}`, or for a request in its own file: the instances,
     the layout of the model, the time and cost, and why the alternatives were rejected. After a run,
-    `--check` says how far the pinned plans were off.
+    `--check` says how far the pinned plans were off. Of a Python file, the plans of the pipelines
+    that it builds with `strategy=Auto(…)`.
     """
     if check:
         from orchestration.cli.commands import checking

@@ -197,6 +197,11 @@ def lock_path(path: Path) -> Path:
     return path.with_suffix(".lock.json")
 
 
+def yaml_path(lock_file: Path) -> Path:
+    """Return the path of the pipeline file to which a lock file belongs."""
+    return lock_file.with_name(lock_file.name.removesuffix(".lock.json") + ".yaml")
+
+
 def lock(path: Path) -> dict[str, Any]:
     """Build the lock file's content from the folders as they are now, and keep its plans."""
     digests: dict[str, str] = {}

@@ -16,6 +16,7 @@ from orchestration.pipeline.defaults.merging import Merged, merged
 from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.lowering import lower, of_requests
+from orchestration.pipeline.pinning.in_python import settled
 from orchestration.pipeline.problems import problems
 from orchestration.pipeline.schedules.firing import differences
 from orchestration.pipeline.triggers import checking as triggers
@@ -39,7 +40,7 @@ class Pipeline(Description):
         _workflow: Workflow
 
     def __init__(self, /, **data: Any) -> None:
-        self._describe(data, Kinds())
+        self._describe(settled(data), Kinds())
 
     def _describe(self, data: dict[str, Any], kinds: Kinds) -> None:
         """Fill in the fields, or raise everything that is wrong."""

@@ -50,6 +50,15 @@ def written(pipeline: Description, folder: Path | None, read: _Read) -> str:
     return _heading(kinds) + dumped(data)
 
 
+def stage_data(stage: Stage) -> dict[str, Any]:
+    """Return a stage as a file would hold it below its name, with paths and digests as they are."""
+    writer = _Writer(None)
+    data = writer._stage(stage)
+    if writer.problems:
+        raise PipelineError(writer.problems)
+    return data
+
+
 @dataclass(frozen=True, slots=True)
 class _Writer:
     """Writes models as plain data, as a file would hold it."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from orchestration.stages.stage import Context, Fragment, Gate, Guard, Stage
     from orchestration.stages.staging import DataStaging
     from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
+    from orchestration.stages.training.automatic import Auto
     from orchestration.stages.training.batch import Batch
     from orchestration.stages.training.channels import EfsChannel, FileSystemChannel, S3Channel
     from orchestration.stages.training.cluster import Cluster, InstanceGroup, Machines, ManagedSpot
@@ -125,6 +126,7 @@ _NAMES = {
         "ModelOutput",
         "TrainingJob",
     ),
+    "training.automatic": ("Auto",),
     "training.batch": ("Batch",),
     "training.channels": (
         "EfsChannel",
@@ -186,6 +188,7 @@ __all__ = [
     "AlarmOptions",
     "Announcement",
     "Approval",
+    "Auto",
     "AwsCall",
     "Batch",
     "BatchTransform",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any, cast
@@ -85,8 +86,22 @@ def test_the_python_builds_a_pipeline_and_writes_it(
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for text in [*shown(page("python"), "python"), *shown(page("python"), "py")]:
-        exec(compile(text, "python.md", "exec"), names)
+        if not text.startswith("# chat.py"):
+            exec(compile(text, "python.md", "exec"), names)
     assert Pipeline.load(tmp_path / "digits.yaml") == names["pipeline"]
+
+
+def test_the_plan_in_python_is_written_as_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    [text] = [text for text in shown(page("python"), "py") if text.startswith("# chat.py")]
+    (tmp_path / "chat.py").write_text(text)
+    commands = re.findall(r"\$ orchestrate (.*chat.*)", PAGES[page("python")])
+    planned, drawn = (said(*command.split()) for command in commands)
+    sys.modules.pop("chat", None)
+    assert "chat.lock.json written" in planned
+    assert "sagemaker:CreateTrainingJob" in drawn
 
 
 @pytest.mark.slow

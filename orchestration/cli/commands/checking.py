@@ -28,6 +28,8 @@ def check(
     as_json: bool,
 ) -> None:
     """Show how far the plans of a pipeline were off, and exit with 1 if a stage has no job."""
+    if path.suffix == ".py":
+        raise typer.BadParameter("takes a pipeline's YAML file", param_hint="--check")
     require({"boto3": "aws"}, what="looking up jobs")
     from orchestration import Pipeline
     from orchestration.cli.commands.deployment import session_of

@@ -42,6 +42,18 @@ def plan(
     ``update`` their plans are pinned in its lock file. ``measurements``: the file of those; by
     default the one beside it, if there is one. ``limits``: those of an account to stay within.
     """
+    if path.suffix == ".py":
+        from orchestration.cli.commands.planning_python import plan_file
+
+        near_it = measured(path, measurements)
+        plan_file(
+            *(path, report, near_it, limits),
+            stage=stage,
+            update=update,
+            everything=everything,
+            as_json=as_json,
+        )
+        return
     answers, pins = _answers(path, stage, measured(path, measurements), limits)
     if report is not None:
         _report(report, answers, path)
@@ -52,20 +64,29 @@ def plan(
             else answers[""].data()
         )
     else:
-        searches = _searches(path) if pins is not None else {}
-        for name, plans in answers.items():
-            show_plans(plans, name)
-            if limits is not None:
-                _show_account(plans, limits)
-            _show_search(plans, name, searches.get(name))
-            if everything:
-                _show_everything(plans)
-        if not everything:
-            note("more: --all, --report plan.html, --json")
+        show_answers(answers, _searches(path) if pins is not None else {}, limits, everything)
     if any(plans.chosen is None for plans in answers.values()):
         raise typer.Exit(FAILED)
     if update or pins is not None:
         _pin(path, pins, update=update)
+
+
+def show_answers(
+    answers: Mapping[str, Plans],
+    searches: Mapping[str, int],
+    limits: AccountLimits | None,
+    everything: bool,
+) -> None:
+    """Print the plans of stages; ``searches``: the training jobs of those that search."""
+    for name, plans in answers.items():
+        show_plans(plans, name)
+        if limits is not None:
+            _show_account(plans, limits)
+        _show_search(plans, name, searches.get(name))
+        if everything:
+            _show_everything(plans)
+    if not everything:
+        note("more: --all, --report plan.html, --json")
 
 
 def measured(path: Path, file: Path | None) -> tuple[Measurement, ...]:
@@ -114,7 +135,7 @@ def account_limits(path: Path, region: str | None, profile: str | None) -> Accou
     from orchestration.cli.commands.reading.limits import limits
     from orchestration.pipeline.yaml import load
 
-    data = load(path)
+    data = {} if path.suffix == ".py" else load(path)
     own = data.get("region", (data.get("instances") or {}).get("region"))
     return limits(session_of(region or (own if isinstance(own, str) else None), profile))
 

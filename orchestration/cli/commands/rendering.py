@@ -175,7 +175,8 @@ def lock(pipeline: str, *, check: bool) -> None:
     which = named(pipeline)
     if which.path is None:
         raise typer.BadParameter(
-            "only YAML files have lock files; in Python, Source(…) knows the folder's digest",
+            "only YAML files pin code; in Python, Source(…) knows the folder's digest, and "
+            "`orchestrate plan FILE.py --update` pins plans",
             param_hint="PIPELINE",
         )
     text = lock_text(which.path, files.lock(which.path))

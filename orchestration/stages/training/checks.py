@@ -53,7 +53,7 @@ def _unplanned(job: TrainingFields) -> Iterator[Problem]:
     yield Problem(
         "strategy",
         "is not planned yet, or what it asks for has changed since; run "
-        "`orchestrate plan FILE --update`",
+        "`orchestrate plan FILE --update` (the YAML or Python file)",
     )
     for name in PICKED:
         if getattr(job.cluster, name) not in (None, ()):

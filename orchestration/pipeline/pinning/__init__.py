@@ -1,0 +1,1 @@
+"""Plans pinned beside the Python file that builds a pipeline."""

@@ -1,0 +1,95 @@
+"""Plans of pipelines in Python are pinned beside their file, by the same command."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestration import Pipeline, PipelineError, TrainingJob
+from tests.cli.conftest import Command
+
+CHAT = """\
+from orchestration import Auto, Cluster, Pipeline, TrainingJob
+
+train = TrainingJob(
+    name="train",
+    image="111122223333.dkr.ecr.us-east-1.amazonaws.com/training:1",
+    hyperparameters={"epochs": 1},
+    cluster=Cluster(volume_gib=200),
+    strategy=Auto(
+        model={"parameters": 1.1e9},
+        sequence=2048,
+        batch={"samples": 256},
+        data={"tokens": 2.0e8},
+        instances={"types": ["ml.g5.12xlarge", "ml.p4d.24xlarge"], "counts": [1]},
+        tell={"micro_batch": "batch_size"},
+    ),
+)
+pipeline = Pipeline(
+    name="chat", region="us-east-1", workspace="s3://bucket/chat", stages=[train]
+)
+"""
+
+
+def built(file: Path) -> Pipeline:
+    spec = importlib.util.spec_from_file_location("chat_by_path", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    pipeline = module.pipeline
+    assert isinstance(pipeline, Pipeline)
+    return pipeline
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Path:
+    path = tmp_path / "pipelines.py"
+    path.write_text(CHAT)
+    return path
+
+
+def test_a_plan_is_written_beside_the_file_and_taken_until_the_request_changes(
+    chat: Path, orchestrate: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with pytest.raises(PipelineError, match=r"stages\.train\.strategy: is not planned yet"):
+        built(chat)
+    lock = chat.with_name("chat.lock.json")
+    said = orchestrate("plan", chat, "--json")
+    assert (said.status, lock.exists()) == (0, False)
+    assert f"orchestrate plan {chat} --update" in said.err
+    assert f"{lock} written" in orchestrate("plan", chat, "--update").err
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    [train] = built(chat).stages
+    assert isinstance(train, TrainingJob)
+    pinned = json.loads(lock.read_text())["plans"]["train"]
+    assert train.cluster.instance_type == pinned["cluster"]["instance_type"]
+    assert train.cluster.volume_gib == 200
+    assert train.hyperparameters["batch_size"] == pinned["tells"]["micro_batch"]
+    assert f"{lock} is fresh" in orchestrate("plan", chat, "--json").err
+    chat.write_text(CHAT.replace('"samples": 256', '"samples": 512'))
+    with pytest.raises(PipelineError, match="what it asks for has changed since"):
+        built(chat)
+
+
+def test_a_lock_file_of_a_yaml_pipeline_is_not_overwritten(
+    chat: Path, orchestrate: Command
+) -> None:
+    chat.with_name("chat.yaml").write_text("name: chat\n")
+    said = orchestrate("plan", chat, "--update")
+    assert said.status == 1
+    assert "chat.lock.json is the lock file of chat.yaml" in said.err
+
+
+def test_a_file_without_stages_to_plan_says_so(tmp_path: Path, orchestrate: Command) -> None:
+    path = tmp_path / "empty.py"
+    path.write_text("")
+    assert "takes a pipeline's YAML file" in orchestrate("plan", path, "--check").err
+    said = orchestrate("plan", path)
+    assert said.status == 1
+    assert "nothing to plan" in said.err
