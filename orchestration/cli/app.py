@@ -211,19 +211,17 @@ def plan(
 
     For each stage with `strategy: {kind: auto}`, or for a request in its own file: the instances,
     the layout of the model, the time and cost, and why the alternatives were rejected. After a run,
-    `--check` says how far the pinned plans were off. Of a Python file, the plans of the pipelines
-    that it builds with `strategy=Auto(…)`.
+    `--check` says how far the pinned plans were off.
     """
-    if check:
-        from orchestration.cli.commands import checking
+    from orchestration.cli.commands import checking, planning, planning_python
 
+    if check:
         checking.check(
             file, stage=stage, run_id=run_id, region=region, profile=profile, as_json=as_json
         )
         return
-    from orchestration.cli.commands import planning
-
-    planning.plan(
+    act = planning_python.plan_file if file.suffix == ".py" else planning.plan
+    act(
         file,
         report,
         stage=stage,

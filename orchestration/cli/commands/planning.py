@@ -42,18 +42,6 @@ def plan(
     ``update`` their plans are pinned in its lock file. ``measurements``: the file of those; by
     default the one beside it, if there is one. ``limits``: those of an account to stay within.
     """
-    if path.suffix == ".py":
-        from orchestration.cli.commands.planning_python import plan_file
-
-        near_it = measured(path, measurements)
-        plan_file(
-            *(path, report, near_it, limits),
-            stage=stage,
-            update=update,
-            everything=everything,
-            as_json=as_json,
-        )
-        return
     answers, pins = _answers(path, stage, measured(path, measurements), limits)
     if report is not None:
         _report(report, answers, path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from orchestration.cli.commands.planning import show_answers
+from orchestration.cli.commands.planning import measured, show_answers
 from orchestration.cli.output import FAILED, document, note
 from orchestration.errors import PipelineError, Problem, near
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 def plan_file(
     path: Path,
     report: Path | None,
-    measurements: Sequence[Measurement],
-    limits: AccountLimits | None,
     *,
     stage: str | None,
     update: bool,
     everything: bool,
     as_json: bool,
+    measurements: Path | None,
+    limits: AccountLimits | None,
 ) -> None:
     """Plan the pipelines of a file, and exit with 1 if a stage has no plan."""
     from orchestration.pipeline import plans
 
-    found = _planned(path, measurements, limits)
+    found = _planned(path, measured(path, measurements), limits)
     answers = {name: plan for each in found for name, plan in each.answers.items()}
     searches = {name: n for each in found for name, n in plans.searches(each.data).items()}
     if stage is not None and stage not in answers:
