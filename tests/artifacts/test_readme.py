@@ -211,8 +211,7 @@ def test_every_page_is_linked_to_from_the_readme() -> None:
 
 
 def test_every_test_that_is_named_exists() -> None:
-    folders = (ROOT / "tests" / "conformance", ROOT / "tests" / "execution")
-    written = "".join(p.read_text() for folder in folders for p in folder.glob("test_*.py"))
+    written = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
     named = re.findall(r"`(test_\w+)`", "".join(PAGES.values()))
     assert named
     assert [name for name in named if f"def {name}(" not in written] == []
