@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from typing import Final
@@ -10,8 +11,8 @@ from orchestration.planning.cost.coefficients import fitted
 from orchestration.planning.cost.memory import memory_use
 from orchestration.planning.cost.model_states import parameter_bytes
 from orchestration.planning.cost.prediction import USABLE, predict
-from orchestration.planning.cost.step_time import step_time
-from orchestration.planning.model.configuration import Configuration, Machine
+from orchestration.planning.cost.step_time import computing_times, step_time
+from orchestration.planning.model.configuration import Configuration, Machine, Recompute
 from orchestration.planning.model.layer_sizes import sizes
 from orchestration.planning.model.typical_shapes import transformer
 
@@ -48,10 +49,9 @@ def step_seconds(c: Configuration) -> float:
     return step_time(c, sizes(c.model, c.sequence), fitted()).total
 
 
-def computing_seconds(c: Configuration) -> float:
-    """Predict the seconds of one optimizer step without communication and optimizer."""
-    time = step_time(c, sizes(c.model, c.sequence), fitted())
-    return time.forward + time.backward + time.recompute + time.head
+def computing_seconds(c: Configuration, kinds: Iterable[Recompute]) -> tuple[float, ...]:
+    """Predict a step without communication and optimizer, by the kind of recomputation."""
+    return computing_times(c, sizes(c.model, c.sequence), fitted(), kinds)
 
 
 @cache

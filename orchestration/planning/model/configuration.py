@@ -21,6 +21,7 @@ in fp32. ``fp8``, ``fp8_rowwise``, ``mxfp8``, ``nvfp4``: matrix products in fewe
 as in ``bf16``.
 """
 
+_PRECISIONS = get_args(Precision)
 _NARROW = frozenset({"fp8", "fp8_rowwise", "mxfp8", "nvfp4"})
 
 Recompute = Literal["none", "attention", "operators", "full"]
@@ -216,10 +217,8 @@ def _problems(c: Configuration) -> list[str]:
             problems.append(f"{name} must be at least 1, got {getattr(c, name)}")
     if c.frozen_bits and c.trainable is None:
         problems.append("frozen_bits needs trainable: only frozen weights can have so few bits")
-    if c.precision not in get_args(Precision):
-        problems.append(
-            f"unknown precision {c.precision!r}; expected {', '.join(get_args(Precision))}"
-        )
+    if c.precision not in _PRECISIONS:
+        problems.append(f"unknown precision {c.precision!r}; expected {', '.join(_PRECISIONS)}")
     if c.machine.nodes > 1 and c.machine.network_gbps is None:
         problems.append("machine.network_gbps is required for more than one node")
     return problems

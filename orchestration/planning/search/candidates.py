@@ -31,7 +31,16 @@ from orchestration.planning.search.layouts import Layout
 from orchestration.planning.search.measured.corrections import corrections
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Task
-from orchestration.planning.search.work import Candidate, Degrees, Miss, Shared, Way, Work
+from orchestration.planning.search.work import (
+    Candidate,
+    Degrees,
+    Known,
+    Limit,
+    Miss,
+    Shared,
+    Way,
+    Work,
+)
 
 
 class Cluster:
@@ -52,8 +61,6 @@ class Cluster:
         self.count = count
         self.nearest: Miss | None = None
         """Nearest of the layouts that do not fit, among those that were tried."""
-        self.considered = 0
-        """Number of predictions, of memory or of time."""
         self._accelerator = instance.accelerator or ""
         self._corrections = corrections(task)
         # A fused attention kernel stores no scores to recompute.
@@ -62,10 +69,9 @@ class Cluster:
             kind for kind in space.recompute if not (fused and kind == "attention")
         )
         """Kinds of recomputation that this cluster can use."""
-        shared = shared or Shared()
+        self._shared = shared = shared or Shared()
         self._bounds, self._needs, self._ways = shared.bounds, shared.needs, shared.ways
-        self._hosts: dict[tuple[Layout, Offload], bool] = {}
-        self._limits: dict[tuple[Layout, int, Recompute, Offload], int] = {}
+        self._known = shared.clusters.setdefault((instance.name, count), Known())
 
     def works(self, layouts: Iterable[Layout]) -> list[Work]:
         """Return all work for some layouts, that with the lowest bound first."""
@@ -102,23 +108,32 @@ class Cluster:
         if key not in self._ways:
             steps = self.task.steps(batch)
             self._ways[key] = sorted(
-                (steps * (samples // micro) * self._computing(micro, kind, degrees), micro, kind)
+                (steps * (samples // micro) * seconds, micro, kind)
                 for micro in micro_batches(samples)
-                for kind in self.recomputes
+                for kind, seconds in zip(
+                    self.recomputes, self._computing(micro, degrees), strict=True
+                )
             )
         return self._ways[key]
 
-    def best(self, works: Iterable[Work], longest_s: float = float("inf")) -> Candidate | None:
-        """Return the fastest configuration that fits, if its computing can be done in time."""
+    def best(
+        self, works: Iterable[Work], longest_s: float = float("inf")
+    ) -> tuple[float, Candidate] | None:
+        """Return the fastest configuration that fits, after the lowest bound of any that does.
+
+        None, if no computing that fits can be done in time.
+        """
         best: Candidate | None = None
+        least_s = longest_s
         for work in works:
             if work.bound > (longest_s if best is None else best.seconds):
                 break
             for layout in work.layouts:
                 candidate = self._fitting(layout, work)
                 if candidate and (best is None or candidate.order < best.order):
+                    least_s = work.bound if best is None else least_s
                     best = candidate
-        return best
+        return None if best is None else (least_s, best)
 
     def holds(self, layouts: Iterable[Layout]) -> bool:
         """Return whether any batch fits in any of some layouts, however long it takes."""
@@ -167,15 +182,18 @@ class Cluster:
     def _limit(self, layout: Layout, work: Work, offload: Offload) -> int:
         """Return the largest micro-batch that fits; 0: none does."""
         key = (layout, work.batch, work.recompute, offload)
-        limit = self._limits.get(key)
+        limit = self._known.limits.get(key)
         if limit is None:
-            limit = self._limits[key] = self._largest(layout, work, offload)
-        return limit
+            limit = self._known.limits[key] = self._largest(layout, work, offload)
+        miss = limit.miss
+        if miss and (self.nearest is None or miss.need_gib < self.nearest.need_gib):
+            self.nearest = miss
+        return limit.micro_batch
 
-    def _largest(self, layout: Layout, work: Work, offload: Offload) -> int:
+    def _largest(self, layout: Layout, work: Work, offload: Offload) -> Limit:
         memory = USABLE * (self.instance.device_memory_gib or 0.0)
         if not self._host_holds(layout, work, offload):
-            return 0
+            return Limit(0, None)
 
         def need(micro: int, recompute: Recompute = work.recompute) -> float:
             return self._need(layout, work.batch, micro, recompute, offload)
@@ -183,12 +201,10 @@ class Cluster:
         least: Recompute = "full" if "full" in self.recomputes else work.recompute
         smallest = need(1, least)
         if smallest > memory:
-            if self.nearest is None or smallest < self.nearest.need_gib:
-                c = self.configuration(layout, work.batch, 1, least, offload)
-                self.nearest = Miss(smallest, layout, c)
-            return 0
+            return Limit(0, Miss(smallest, layout, work.batch, least, offload))
         sizes = list(micro_batches(work.batch // self.replicas(layout)))
-        return sizes[fits - 1] if (fits := bisect_right(sizes, memory, key=need)) else 0
+        fits = bisect_right(sizes, memory, key=need)
+        return Limit(sizes[fits - 1] if fits else 0, None)
 
     def _need(
         self, layout: Layout, batch: int, micro: int, recompute: Recompute, offload: Offload
@@ -201,7 +217,7 @@ class Cluster:
             micro, accumulated, recompute, offload,
         )  # fmt: skip
         if key not in self._needs:
-            self.considered += 1
+            self._shared.considered += 1
             self._needs[key] = self._corrections.memory_need(
                 self.configuration(layout, batch, micro, recompute, offload)
             )
@@ -212,18 +228,25 @@ class Cluster:
         host = self.instance.host_memory_gib
         if offload == "none" or host is None:
             return True
-        if (layout, offload) not in self._hosts:
+        hosts = self._known.hosts
+        if (layout, offload) not in hosts:
             c = self.configuration(layout, work.batch, work.micro_batch, work.recompute, offload)
-            self._hosts[layout, offload] = host_need(c) <= HOST_SHARE * host
-        return self._hosts[layout, offload]
+            hosts[layout, offload] = host_need(c) <= HOST_SHARE * host
+        return hosts[layout, offload]
 
     def _candidate(self, layout: Layout, work: Work, offload: Offload) -> Candidate:
-        self.considered += 1
-        c = self.configuration(layout, work.batch, work.micro_batch, work.recompute, offload)
-        return Candidate(self.task.steps(work.batch) * self._corrections.step_seconds(c), layout, c)
+        key = (layout, work.batch, work.micro_batch, work.recompute, offload)
+        candidate = self._known.candidates.get(key)
+        if candidate is None:
+            self._shared.considered += 1
+            c = self.configuration(layout, work.batch, work.micro_batch, work.recompute, offload)
+            seconds = self.task.steps(work.batch) * self._corrections.step_seconds(c)
+            candidate = self._known.candidates[key] = Candidate(seconds, layout, c)
+        return candidate
 
-    def _computing(self, micro: int, recompute: Recompute, degrees: Degrees) -> float:
-        key = (self._accelerator, micro, recompute, degrees)
+    def _computing(self, micro: int, degrees: Degrees) -> tuple[float, ...]:
+        """Return lower bounds on the seconds of a micro-batch, by the kind of recomputation."""
+        key = (self._accelerator, micro, degrees)
         if key not in self._bounds:
             tensor, pipeline, context, expert = degrees
             layout = Layout(
@@ -235,12 +258,11 @@ class Cluster:
                 accelerator=self._accelerator, devices=devices, devices_per_node=devices,
                 device_memory_gib=0.0,
             )  # fmt: skip
-            batch = micro * expert
             c = configuration(
                 self.task, layout, machine,
-                batch=batch, micro=micro, recompute=recompute, offload="none",
+                batch=micro * expert, micro=micro, recompute="none", offload="none",
             )  # fmt: skip
-            self._bounds[key] = self._corrections.least_seconds(c)
+            self._bounds[key] = self._corrections.least_seconds(c, self.recomputes)
         return self._bounds[key]
 
 

@@ -20,7 +20,7 @@ from orchestration.planning.search.assessment import (
     plan_of,
 )
 from orchestration.planning.search.candidates import Cluster
-from orchestration.planning.search.layouts import by_kind, layouts
+from orchestration.planning.search.layouts import by_kind
 from orchestration.planning.search.measured.corrections import corrections
 from orchestration.planning.search.measured.unknown import Measured
 from orchestration.planning.search.objective import CHEAPEST, Objective
@@ -30,7 +30,7 @@ from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoices
 from orchestration.planning.search.suitability import unsuitable
 from orchestration.planning.search.task import Task
-from orchestration.planning.search.work import Candidate, Shared
+from orchestration.planning.search.work import Candidate, Known, Shared
 
 
 def find_plans(task: Task, space: Space | None = None, objective: Objective = CHEAPEST) -> Plans:
@@ -100,10 +100,12 @@ class _Search:
         """Plans that may break a limit, but are not expected to."""
         self.front: list[tuple[float, float, int]] = []
         """Time, cost and number of doubts of `plans`."""
-        self.considered = 0
+        self.whole = True
 
     def run(self, *, whole: bool) -> Plans:
         """Search; unless it is `whole`, for the chosen plan alone."""
+        self.whole = whole
+        before = self.shared.considered
         sites = sorted(self.sites(), key=lambda site: site.order)
         if not whole:
             fastest = self.objective.aim == "fastest"
@@ -131,7 +133,7 @@ class _Search:
             passed_over=passed_over,
             listed=min(listed, key=self.rank, default=None) if estimated else None,
             missing=(),
-            considered=self.considered,
+            considered=self.shared.considered - before,
             space=self.space,
             region=self.space.priced_in,
             prices=self.space.known_prices(),
@@ -169,19 +171,24 @@ class _Search:
         if count > 1 and instance.network_gbps is None:
             self.reject(name, count, "unknown", "the speed of its network is unknown")
             return None
-        cluster = Cluster(self.task, self.space, instance, count, self.shared)
-        every = tuple(layouts(self.task, instance, count))
+        every = self.shared.layouts_of(self.task, instance, count)
         usable = tuple(layout for layout in every if self.strategies.usable(layout, name, count))
         if not usable:
             remarks = self.strategies.remarks(every, name, count)
             self.reject(name, count, "support", "; ".join(remarks) or "no layout is possible")
             return None
+        known = self.shared.clusters.setdefault((name, count), Known())
+        for site in known.sites:
+            if site.layouts == usable:
+                return site
+        cluster = Cluster(self.task, self.space, instance, count, self.shared)
         if (reason := cluster.undivided(usable)) is not None:
             self.reject(name, count, "batch", reason)
             return None
         usd_per_s = None if price is None else price * count
         unknown = doubts(self.task, instance.accelerator or "", self.space.price(name))
-        return Site(cluster, usable, cluster.least_s(usable), usd_per_s, unknown)
+        known.sites.append(Site(cluster, usable, usd_per_s, unknown))
+        return known.sites[-1]
 
     def is_behind(self, site: Site) -> bool:
         """Return whether a known plan serves the objective better than any of this cluster."""
@@ -192,21 +199,17 @@ class _Search:
     def examine(self, site: Site) -> None:
         """Find the best plan of a cluster, unless its bounds are no better than a known plan."""
         cluster = site.cluster
-        if any(
-            t <= site.time_s and c <= site.cost_usd and d <= site.doubts for t, c, d in self.front
-        ):
+        if any(site.is_beaten_by(*known) for known in self.front):
             detail = f"takes {duration(site.time_s)} or more, even without communication"
             if site.usd_per_s is not None:
                 detail += f", and {money(site.cost_usd)}"
             self.reject(site.name, cluster.count, "not the best", detail, figures=site.figures)
             return
         longest = longest_s(self.space, self.objective, site.usd_per_s)
-        candidate = None
-        if site.time_s <= longest.seconds:
-            candidate = cluster.best(site.works, longest.seconds)
-        holds = candidate is not None or cluster.holds(site.layouts)
-        self.considered += cluster.considered
-        if candidate is None and holds:
+        candidate = site.best(longest.seconds) if site.time_s <= longest.seconds else None
+        if candidate is None and not self.whole:
+            return
+        if candidate is None and site.holds:
             least = max(site.time_s, longest.seconds)
             detail = f"takes {duration(least)} or more, {longest.detail}"
             self.reject(site.name, cluster.count, longest.reason, detail, figures=site.figures)
@@ -239,29 +242,29 @@ class _Search:
         name, count = chosen.instance_type, chosen.instance_count
         instance = self.space.catalog[name]
         plans = []
-        for kind, same in by_kind(layouts(self.task, instance, count)).items():
+        every = self.shared.layouts_of(self.task, instance, count)
+        for kind, same in by_kind(every).items():
             cluster = Cluster(self.task, self.space, instance, count, self.shared)
             usable = [layout for layout in same if self.strategies.usable(layout, name, count)]
             if not usable:
                 remarks = self.strategies.remarks(same, name, count)
                 self.reject(name, count, "support", "; ".join(remarks), layout=kind)
                 continue
-            candidate = cluster.best(cluster.works(usable))
-            self.considered += cluster.considered
-            if candidate is None:
+            found = cluster.best(cluster.works(usable))
+            if found is None:
                 self.reject_misfit(cluster, kind)
-            elif candidate.layout != chosen.layout:
-                plans.append(self.plan(cluster, candidate))
+            elif found[1].layout != chosen.layout:
+                plans.append(self.plan(cluster, found[1]))
         return tuple(sorted(plans, key=lambda plan: plan.time_s.expected))
 
     def scaling(self, sites: Iterable[Site], chosen: Plan | None) -> tuple[Plan, ...]:
         """Return the best plan for each number of instances of the chosen type, without limits."""
-        plans = []
-        for site in sites:
-            if chosen is not None and site.name == chosen.instance_type:
-                candidate = site.cluster.best(site.works)
-                if candidate is not None:
-                    plans.append(self.plan(site.cluster, candidate))
+        same = [] if chosen is None else [s for s in sites if s.name == chosen.instance_type]
+        plans = [
+            self.plan(site.cluster, candidate)
+            for site in same
+            if (candidate := site.best()) is not None
+        ]
         return tuple(sorted(plans, key=lambda plan: plan.instance_count))
 
     def reject_misfit(self, cluster: Cluster, layout: str = "") -> None:
@@ -270,8 +273,8 @@ class _Search:
             self.reject(cluster.instance.name, cluster.count, "batch",
                         "no micro-batch is possible", layout=layout)  # fmt: skip
             return
-        memory = memory_room(miss.configuration)
-        c = miss.configuration
+        c = cluster.configuration(miss.layout, miss.batch, 1, miss.recompute, miss.offload)
+        memory = memory_room(c)
         saved = [f"{c.recompute} recomputation"] if c.recompute != "none" else []
         saved += [f"{c.offload} offloaded"] if c.offload != "none" else []
         how = f" with {' and '.join(saved)}" if saved else ""

@@ -2,37 +2,59 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 
 from orchestration.planning.search.candidates import Cluster
 from orchestration.planning.search.layouts import Layout
-from orchestration.planning.search.work import Work
+from orchestration.planning.search.work import Candidate, Work
 
 
-@dataclass(frozen=True, slots=True)
 class Site:
-    """One cluster, with lower bounds on time and cost."""
+    """One cluster with the layouts that a search may use, and what was found out about it."""
 
-    cluster: Cluster
-    layouts: tuple[Layout, ...]
-    time_s: float
-    """Lower bound on the time of a plan."""
-    usd_per_s: float | None
-    """Price of the whole cluster."""
-    doubts: int
-    """Number of things about its plans that are not known."""
+    def __init__(
+        self, cluster: Cluster, layouts: tuple[Layout, ...], usd_per_s: float | None, doubts: int
+    ) -> None:
+        """Take the price of the whole cluster, and how many things about its plans are unknown."""
+        self.cluster = cluster
+        self.layouts = layouts
+        self.usd_per_s = usd_per_s
+        self.doubts = doubts
+        self._found: tuple[float, Candidate] | None = None
+        """The fastest configuration, after the lowest bound of any that fits."""
+        self._barren_s = 0.0
+        """Nothing that fits has a lower bound."""
+
+    @cached_property
+    def time_s(self) -> float:
+        """Lower bound on the time of a plan."""
+        return self.cluster.least_s(self.layouts)
 
     @property
     def name(self) -> str:
         """The instance type."""
         return self.cluster.instance.name
 
-    @property
-    def works(self) -> list[Work]:
+    @cached_property
+    def _works(self) -> list[Work]:
         """Everything that may be tried, what may be fast first."""
         return self.cluster.works(self.layouts)
 
-    @property
+    def best(self, longest_s: float = float("inf")) -> Candidate | None:
+        """Return the fastest configuration that fits, if its computing can be done in time."""
+        if self._found is None and longest_s > self._barren_s:
+            self._found = self.cluster.best(self._works, longest_s)
+            self._barren_s = longest_s
+        if self._found is None or self._found[0] > longest_s:
+            return None
+        return self._found[1]
+
+    @cached_property
+    def holds(self) -> bool:
+        """Whether any batch fits in any layout, however long it takes."""
+        return self._found is not None or self.cluster.holds(self.layouts)
+
+    @cached_property
     def cost_usd(self) -> float:
         """Lower bound on the cost of a plan."""
         return float("inf") if self.usd_per_s is None else self.time_s * self.usd_per_s

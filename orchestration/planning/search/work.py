@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from orchestration.planning.model.configuration import Configuration, Recompute
-from orchestration.planning.search.layouts import Layout
+from orchestration.planning.model.configuration import Configuration, Offload, Recompute
+from orchestration.planning.search.layouts import Layout, layouts
 from orchestration.planning.search.strategy_choice import StrategyCache
+
+if TYPE_CHECKING:
+    from orchestration.catalog import Instance
+    from orchestration.planning.search.sites import Site
+    from orchestration.planning.search.task import Task
 
 Degrees = tuple[int, int, int, int]
 """Degrees of tensor, pipeline, context and expert parallelism."""
-Bounds = dict[tuple[str, int, Recompute, Degrees], float]
-"""Computing seconds of one micro-batch, by everything that they depend on."""
+Bounds = dict[tuple[str, int, Degrees], tuple[float, ...]]
+"""Computing seconds of one micro-batch for each kind of recomputation."""
 
 
 Way = tuple[float, int, Recompute]
 """A lower bound in seconds, a micro-batch, and what is recomputed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class Known:
+    """Answers about one cluster, which every search for a task asks for again."""
+
+    hosts: dict[tuple[Layout, Offload], bool] = field(default_factory=dict)
+    """Hosts hold what is offloaded."""
+    limits: dict[tuple[Layout, int, Recompute, Offload], Limit] = field(default_factory=dict)
+    candidates: dict[tuple[Layout, int, int, Recompute, Offload], Candidate] = field(
+        default_factory=dict
+    )
+    sites: list[Site] = field(default_factory=list)
+    """The cluster with the layouts of searches so far."""
+
+
+@dataclass(slots=True)
 class Shared:
-    """Predictions that the clusters of a search share."""
+    """Predictions that the searches for a task share."""
 
     bounds: Bounds = field(default_factory=dict)
     needs: dict[tuple[object, ...], float] = field(default_factory=dict)
@@ -30,6 +49,18 @@ class Shared:
     """Ways to compute a batch, that with the lowest bound first."""
     choices: dict[object, StrategyCache] = field(default_factory=dict)
     """Strategies that were chosen, by those allowed."""
+    layouts: dict[tuple[int, int, str], tuple[Layout, ...]] = field(default_factory=dict)
+    """Layouts by what they depend on: devices of an instance, instances, family."""
+    clusters: dict[tuple[str, int], Known] = field(default_factory=dict)
+    considered: int = 0
+    """Number of predictions, of memory or of time."""
+
+    def layouts_of(self, task: Task, instance: Instance, count: int) -> tuple[Layout, ...]:
+        """Return every layout of a task on this many instances, simple ones first."""
+        key = (instance.devices, count, instance.family)
+        if key not in self.layouts:
+            self.layouts[key] = tuple(layouts(task, instance, count))
+        return self.layouts[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +84,16 @@ class Miss:
 
     need_gib: float
     layout: Layout
-    configuration: Configuration
+    batch: int
+    recompute: Recompute
+    offload: Offload
+
+
+class Limit(NamedTuple):
+    """The largest micro-batch that fits; 0: none does, and `miss` says by how much."""
+
+    micro_batch: int
+    miss: Miss | None
 
 
 class Work(NamedTuple):

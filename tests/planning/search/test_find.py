@@ -196,9 +196,9 @@ def test_the_whole_catalog_takes_few_predictions(model: ModelShape, objective: O
     "objective",
     [
         by_deadline(600),
-        by_deadline(1800),
+        pytest.param(by_deadline(1800), marks=pytest.mark.thorough),
         within_budget(100),
-        Objective(deadline_s=1e5, budget_usd=9),
+        pytest.param(Objective(deadline_s=1e5, budget_usd=9), marks=pytest.mark.thorough),
     ],
     ids=str,
 )

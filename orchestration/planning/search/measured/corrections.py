@@ -28,7 +28,7 @@ from orchestration.planning.cost.prediction import (
     uncertainty,
 )
 from orchestration.planning.cost.step_time import StepTime
-from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.model.configuration import Configuration, Recompute
 from orchestration.planning.search.measured.known import Known, known_of
 from orchestration.planning.search.measured.kriging import Errors, Estimate, Observation
 from orchestration.planning.search.measured.unknown import Measured
@@ -93,12 +93,16 @@ class Corrections:
             return step_seconds(c)
         return step_seconds(c) * exp(self._time.error(time_keys(c)) * self._deviation(c))
 
-    def least_seconds(self, c: Configuration) -> float:
-        """Return a lower bound on the computing of a step, on any cluster of the same devices."""
+    def least_seconds(self, c: Configuration, kinds: Iterable[Recompute]) -> tuple[float, ...]:
+        """Return lower bounds on the computing of a step, on any cluster of the same devices.
+
+        There is one for each kind of recomputation.
+        """
+        computing = computing_seconds(c, kinds)
         if not self.known:
-            return computing_seconds(c)
+            return computing
         factor = exp(self._time.least() * 2 * most_uncertain(c) / DEVIATIONS)
-        return computing_seconds(c) * factor
+        return tuple(seconds * factor for seconds in computing)
 
     def memory_need(self, c: Configuration) -> float:
         """Return the GiB that the fullest device needs at the high end of the prediction.

@@ -8,7 +8,7 @@ with the samples of a device; that of other devices is guessed from their rates.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
 from math import exp, hypot, log, log2, sqrt
 from typing import TYPE_CHECKING, Final
@@ -20,7 +20,7 @@ from orchestration.planning.cost.devices import device
 from orchestration.planning.cost.prediction import Prediction
 from orchestration.planning.cost.rates import rates
 from orchestration.planning.cost.step_time import StepTime
-from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.model.configuration import Configuration, Recompute
 from orchestration.planning.model.layer_sizes import sizes
 from orchestration.planning.search.measured.known import Known, known_of
 from orchestration.planning.search.measured.kriging import Errors, Observation
@@ -99,13 +99,17 @@ class Measured:
         known = self._micros.get(c.machine.accelerator, ())
         return min(known, key=lambda each: abs(log(each / c.micro_batch)), default=c.micro_batch)
 
-    def least_seconds(self, c: Configuration) -> float:
-        """Return a lower bound on the computing of a step, on any cluster of the same devices."""
-        if not self.timed:
-            return 0.0
-        guessed = c.machine.accelerator not in self._micros
-        margin = 2 * _DEVIATIONS[1] if guessed else 0.0
-        return _guess(c) * exp(self._errors.least() * _TOTAL - margin)
+    def least_seconds(self, c: Configuration, kinds: Iterable[Recompute]) -> tuple[float, ...]:
+        """Return lower bounds on the computing of a step, on any cluster of the same devices.
+
+        There is one for each kind of recomputation.
+        """
+        least = 0.0
+        if self.timed:
+            guessed = c.machine.accelerator not in self._micros
+            margin = 2 * _DEVIATIONS[1] if guessed else 0.0
+            least = _guess(c) * exp(self._errors.least() * _TOTAL - margin)
+        return tuple(least for _ in kinds)
 
     def memory_need(self, c: Configuration) -> float:
         """Return the GiB that the fullest device needs, as far as that was measured."""
