@@ -260,11 +260,8 @@ class _Search:
     def scaling(self, sites: Iterable[Site], chosen: Plan | None) -> tuple[Plan, ...]:
         """Return the best plan for each number of instances of the chosen type, without limits."""
         same = [] if chosen is None else [s for s in sites if s.name == chosen.instance_type]
-        plans = [
-            self.plan(site.cluster, candidate)
-            for site in same
-            if (candidate := site.best()) is not None
-        ]
+        found = [(site.cluster, site.best()) for site in same]
+        plans = [self.plan(cluster, best) for cluster, best in found if best is not None]
         return tuple(sorted(plans, key=lambda plan: plan.instance_count))
 
     def reject_misfit(self, cluster: Cluster, layout: str = "") -> None:
@@ -275,8 +272,8 @@ class _Search:
             return
         c = cluster.configuration(miss.layout, miss.batch, 1, miss.recompute, miss.offload)
         memory = memory_room(c)
-        saved = [f"{c.recompute} recomputation"] if c.recompute != "none" else []
-        saved += [f"{c.offload} offloaded"] if c.offload != "none" else []
+        saved = [f"{c.recompute} recomputation"] * (c.recompute != "none")
+        saved += [f"{c.offload} offloaded"] * (c.offload != "none")
         how = f" with {' and '.join(saved)}" if saved else ""
         self.reject(
             cluster.instance.name, cluster.count, "memory",
