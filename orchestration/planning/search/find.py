@@ -25,12 +25,12 @@ from orchestration.planning.search.measured.corrections import corrections
 from orchestration.planning.search.measured.unknown import Measured
 from orchestration.planning.search.objective import CHEAPEST, Objective
 from orchestration.planning.search.preference import choose, doubts, may_be_chosen, why_doubtful
-from orchestration.planning.search.sites import Site
+from orchestration.planning.search.sites import Pool, Site
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoices
 from orchestration.planning.search.suitability import unsuitable
 from orchestration.planning.search.task import Task
-from orchestration.planning.search.work import Candidate, Known, Shared
+from orchestration.planning.search.work import Candidate
 
 
 def find_plans(task: Task, space: Space | None = None, objective: Objective = CHEAPEST) -> Plans:
@@ -41,11 +41,11 @@ def find_plans(task: Task, space: Space | None = None, objective: Objective = CH
     """
     space = space or Space()
     considered = 0
-    shared: dict[Task, Shared] = {}
+    shared: dict[Task, Pool] = {}
 
     def search(task: Task, space: Space, objective: Objective, *, whole: bool = False) -> Plans:
         nonlocal considered
-        pool = shared.setdefault(task, Shared())
+        pool = shared.setdefault(task, Pool())
         answer = _answer(task, space, objective, pool, whole=whole)
         considered += answer.considered
         return answer
@@ -55,7 +55,7 @@ def find_plans(task: Task, space: Space | None = None, objective: Objective = CH
     known = corrections(task)
     if isinstance(known, Measured) and not known.timed:
         every = replace(space, longest_run_s=inf)
-        answer = _answer(task, every, Objective(aim=objective.aim), Shared(), whole=True)
+        answer = _answer(task, every, Objective(aim=objective.aim), Pool(), whole=True)
         return replace(answer, objective=objective, space=space, missing=(UNMEASURED,))
     answer = search(task, space, objective, whole=True)
     if answer.chosen is None:
@@ -69,9 +69,7 @@ UNMEASURED: Final = (
 )
 
 
-def _answer(
-    task: Task, space: Space, objective: Objective, shared: Shared, *, whole: bool
-) -> Plans:
+def _answer(task: Task, space: Space, objective: Objective, shared: Pool, *, whole: bool) -> Plans:
     answer = _Search(task, space, objective, shared).run(whole=whole)
     if answer.chosen is None and not space.unverified:
         doubtful = replace(space, unverified=True)
@@ -85,7 +83,7 @@ def _answer(
 class _Search:
     """One search, with everything that its clusters share."""
 
-    def __init__(self, task: Task, space: Space, objective: Objective, shared: Shared) -> None:
+    def __init__(self, task: Task, space: Space, objective: Objective, shared: Pool) -> None:
         self.task = task
         self.space = space
         self.objective = objective
@@ -177,8 +175,8 @@ class _Search:
             remarks = self.strategies.remarks(every, name, count)
             self.reject(name, count, "support", "; ".join(remarks) or "no layout is possible")
             return None
-        known = self.shared.clusters.setdefault((name, count), Known())
-        for site in known.sites:
+        known = self.shared.sites.setdefault((name, count), [])
+        for site in known:
             if site.layouts == usable:
                 return site
         cluster = Cluster(self.task, self.space, instance, count, self.shared)
@@ -187,8 +185,8 @@ class _Search:
             return None
         usd_per_s = None if price is None else price * count
         unknown = doubts(self.task, instance.accelerator or "", self.space.price(name))
-        known.sites.append(Site(cluster, usable, usd_per_s, unknown))
-        return known.sites[-1]
+        known.append(Site(cluster, usable, usd_per_s, unknown))
+        return known[-1]
 
     def is_behind(self, site: Site) -> bool:
         """Return whether a known plan serves the objective better than any of this cluster."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from orchestration.planning.search.candidates import Cluster
 from orchestration.planning.search.layouts import Layout
-from orchestration.planning.search.work import Candidate, Work
+from orchestration.planning.search.work import Candidate, Shared, Work
 
 
 class Site:
@@ -51,7 +52,7 @@ class Site:
 
     @cached_property
     def holds(self) -> bool:
-        """Whether any batch fits in any layout, however long it takes."""
+        """True if any batch fits in any layout, however long it takes."""
         return self._found is not None or self.cluster.holds(self.layouts)
 
     @cached_property
@@ -73,3 +74,11 @@ class Site:
     def is_beaten_by(self, time_s: float, cost_usd: float, doubts: int) -> bool:
         """Return whether a plan is better than any here, and no less is known of it."""
         return time_s <= self.time_s and cost_usd <= self.cost_usd and doubts <= self.doubts
+
+
+@dataclass(slots=True)
+class Pool(Shared):
+    """Predictions that the searches for a task share, and their sites."""
+
+    sites: dict[tuple[str, int], list[Site]] = field(default_factory=dict)
+    """Sites by instance type and count: one for each set of layouts so far."""

@@ -11,7 +11,6 @@ from orchestration.planning.search.strategy_choice import StrategyCache
 
 if TYPE_CHECKING:
     from orchestration.catalog import Instance
-    from orchestration.planning.search.sites import Site
     from orchestration.planning.search.task import Task
 
 Degrees = tuple[int, int, int, int]
@@ -34,8 +33,6 @@ class Known:
     candidates: dict[tuple[Layout, int, int, Recompute, Offload], Candidate] = field(
         default_factory=dict
     )
-    sites: list[Site] = field(default_factory=list)
-    """The cluster with the layouts of searches so far."""
 
 
 @dataclass(slots=True)
