@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tools.docs.pages import without_comments
+
 OWN_STAGES = Path(__file__).parents[1] / "docs" / "own_stages.md"
 FOR_EACH = Path(__file__).parents[1] / "docs" / "for_each.md"
 AFTER_THE_END = Path(__file__).parents[1] / "docs" / "after_the_end.md"
@@ -25,13 +27,17 @@ AWS_CALLS = Path(__file__).parents[1] / "docs" / "aws_calls.md"
 
 def shown(guide: Path, language: str) -> list[str]:
     """Return the blocks of code of one language that a guide shows."""
-    return re.findall(rf"```{language}\n(.*?)```", guide.read_text("utf-8"), re.DOTALL)
+    return re.findall(
+        rf"```{language}\n(.*?)```", without_comments(guide.read_text("utf-8")), re.DOTALL
+    )
 
 
 @contextmanager
 def own_stages(folder: Path) -> Iterator[Path]:
     """``my_stages.py`` and ``features.yaml``, as the guide to stages of one's own shows them."""
-    blocks = re.findall(r"```(python|yaml)\n(.*?)```", OWN_STAGES.read_text("utf-8"), re.DOTALL)
+    blocks = re.findall(
+        r"```(python|yaml)\n(.*?)```", without_comments(OWN_STAGES.read_text("utf-8")), re.DOTALL
+    )
     for language, text in blocks:
         name = "my_stages.py" if language == "python" else "features.yaml"
         (folder / name).write_text(text, encoding="utf-8")

@@ -52,7 +52,8 @@ def iam(
     roles that copy data, whoever deploys, and Airflow; each statement with the steps that need it,
     and each role with who may assume it, for what.
 
-    Example: `orchestrate iam digits.yaml --account 123456789012 --for jobs -p bucket=my-bucket`
+    Example: `orchestrate iam digits.yaml --account 123456789012 --region us-east-1 --for jobs
+    -p bucket=my-bucket`
     """
     from orchestration.cli.commands import permissions
 
@@ -222,7 +223,7 @@ def schedule(
     By the rules of EventBridge Scheduler: a time that clocks skip is not run, one that they repeat
     runs once. Says where Airflow does otherwise.
 
-    Example: `orchestrate schedule llm_fsx.yaml --next 3`
+    Example: `orchestrate schedule dags/llm_fsx.yaml --next 3`
     """
     from orchestration.cli.commands import scheduling
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from orchestration import Pipeline, RunError, TrainingJob
@@ -17,20 +16,14 @@ from orchestration.cli.app import app
 from orchestration.graph import Call, all_steps
 from orchestration.local import EmbeddedAws
 from tests.guides import shown
+from tools.docs.pages import without_comments
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
-    path: path.read_text(encoding="utf-8")
+    path: without_comments(path.read_text(encoding="utf-8"))
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 }
 README = PAGES[ROOT / "README.md"]
-SLIPS = {
-    "    channels: {training: {ref: staging.location}}": (
-        "    channels: {training: {ref: stagin.location}}"
-    ),
-    "    checkpoints: {}": "    checkpoints: {}\n    spot: {max_wait_s: 3600}",
-    "    threshold: {value: 0.95}": "    thresholds: {value: 0.95}",
-}
 
 
 def blocks(language: str) -> list[str]:
@@ -56,7 +49,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "src").mkdir()
     for script in ("train.py", "evaluate.py"):
         (tmp_path / "src" / script).touch()
-    for name in ("digits.yaml", "summaries.yaml", "chat.yaml"):
+    for name in ("digits.yaml", "chat.yaml"):
         (tmp_path / name).write_text(block("yaml", f"# {name}"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -127,38 +120,12 @@ def test_the_graph_is_real(example: Path) -> None:
     assert said("graph", str(example)) == block("mermaid")
 
 
-def test_the_mistakes_are_told_as_shown(example: Path) -> None:
-    text = example.read_text()
-    for right, wrong in SLIPS.items():
-        assert f"{right}\n" in text
-        text = text.replace(f"{right}\n", f"{wrong}\n")
-    example.write_text(text)
-    command, _, shown = block("console", "3 problems").partition("\n")
-    assert said(*command.removeprefix("$ orchestrate ").split()) == shown
-
-
 @pytest.mark.usefixtures("here")
-def test_the_batch_of_a_distributed_job_is_told_as_shown() -> None:
-    command, _, shown = block("console", "summaries.yaml").partition("\n")
-    assert said(*command.removeprefix("$ orchestrate ").split()) == shown
-
-
-@pytest.mark.usefixtures("here")
-def test_the_plan_is_told_as_shown_and_can_be_loaded() -> None:
-    command, _, shown = block("console", "chat.yaml --update").partition("\n")
-    out = said(*command.removeprefix("$ orchestrate ").split())
-    # The page shows a terminal, which wraps lines.
-    assert " ".join(shown.split()) in " ".join(out.split())
+def test_the_plan_can_be_loaded() -> None:
+    said("plan", "chat.yaml", "--update")
     [stage] = Pipeline.load("chat.yaml").stages
     assert isinstance(stage, TrainingJob)
     assert set(stage.hyperparameters) == {"epochs", "batch_size", "accumulation", "zero_stage"}
-
-
-def test_the_permissions_are_told_as_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = block("console", "orchestrate iam dags/digits.yaml --account")
-    command, _, lines = text.replace("\\\n", "").partition("\n")
-    monkeypatch.chdir(ROOT)
-    assert said(*command.split()[2:]).startswith(lines)
 
 
 def test_every_strategy_is_in_the_table() -> None:
@@ -169,22 +136,6 @@ def test_every_strategy_is_in_the_table() -> None:
     guide = PAGES[page("distributed_training")]
     table = guide[guide.index("| strategy |") :].split("\n\n")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == kinds
-
-
-def test_every_command_is_shown_and_exists() -> None:
-    console = "".join(blocks("console"))
-    known = set(get_command(app).commands)  # type: ignore[attr-defined]  # a group
-    assert set(re.findall(r"^\s*\$ orchestrate ([a-z-]+)", console, re.MULTILINE)) == known - {
-        "demo"  # which `make demo` runs
-    }
-
-
-def test_every_option_exists() -> None:
-    console = "".join(blocks("console"))
-    for command, rest in re.findall(r"\$ orchestrate ([a-z-]+)((?:[^\n]*\\\n)*[^\n]*)", console):
-        options = said(command, "--help")
-        for option in re.findall(r"(?<= )--?[a-z][a-z-]*", rest.partition("#")[0]):
-            assert re.search(rf"(^|[ ,]){option}\b", options, re.MULTILINE), (command, option)
 
 
 def anchors(page: str) -> set[str]:

@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 _PIECE = re.compile(
     r"<!-- setting: (?P<setting>\w+) -->|(?P<opens><!--)|(?P<closes>-->)|^(?P<indent> *)```(?P<language>\w+)\n(?P<text>.*?)^ *```$",
@@ -43,7 +44,10 @@ class ShownCommand:
     hidden: bool = False
 
 
-def steps(page: Path) -> Iterator[ShownFile | ShownCommand]:
+Step: TypeAlias = ShownFile | ShownCommand
+
+
+def steps(page: Path) -> Iterator[Step]:
     """Yield what a reader of a page does, from its beginning to its end."""
     text = page.read_text("utf-8")
     hidden = page.parent == _SETTINGS

@@ -29,8 +29,9 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
-    """Lead links outside of `docs/` to the repository."""
+    """Lead links outside of `docs/` to the repository, and leave comments out."""
     del files
+    markdown = pages.without_comments(markdown)
     if page.file.src_uri == "errors.md":
         markdown = errors.linked(markdown)
     return pages.leaving(markdown, (config.repo_url or "").rstrip("/"))

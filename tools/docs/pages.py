@@ -54,6 +54,11 @@ def _front() -> str:
     return _LINK.sub(led, text)
 
 
+def without_comments(markdown: str) -> str:
+    """Leave out the comments, which tell tests what the reader of a page has."""
+    return re.sub(r"^ *<!--.*?-->\n?", "", markdown, flags=re.DOTALL | re.MULTILINE)
+
+
 def leaving(markdown: str, repository: str) -> str:
     """Let links to files outside of `docs/` lead to the repository, or to nothing without one."""
 
