@@ -303,7 +303,7 @@ def export(
     value may hold `${Name}`: that becomes a parameter of the template. Code folders are uploaded
     with `orchestrate upload`.
 
-    Example: `orchestrate export cloudformation digits.yaml -p 'bucket=${Bucket}' -o digits.stack.yaml`
+    Example: `orchestrate export cloudformation digits.yaml -p 'bucket=${Bucket}' -o stack.yaml`
     """
     from orchestration.cli.commands.deployed import exporting
 

@@ -1,4 +1,4 @@
-"""Airflow's own API server over a database of its own: ``python airflow_server.py DAG_FILE``.
+"""Airflow's own API server over a database of its own: ``python airflow_server.py DAG_FILE…``.
 
 It prints its port, and ends when its standard input does. Nothing schedules: runs stay queued.
 """
@@ -20,14 +20,15 @@ from airflow.utils.db import initdb
 from airflow.utils.session import create_session
 
 
-def main(path: Path) -> None:
+def main(paths: list[Path]) -> None:
     initdb()
     with create_session() as session:
         DagBundlesManager().sync_bundles_to_db(session=session)  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
     folder = Path(conf.get_mandatory_value("core", "dags_folder"))
-    bag = BundleDagBag(dag_folder=path, bundle_path=folder, bundle_name="dags-folder")
-    assert not bag.import_errors, bag.import_errors
-    sync_bag_to_db(bag, "dags-folder", None)
+    for path in paths:
+        bag = BundleDagBag(dag_folder=path, bundle_path=folder, bundle_name="dags-folder")
+        assert not bag.import_errors, bag.import_errors
+        sync_bag_to_db(bag, "dags-folder", None)
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(create_app(apps="core,execution"), log_level="warning"))
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -42,4 +43,4 @@ def _end_with_parent() -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main([Path(each) for each in sys.argv[1:]])

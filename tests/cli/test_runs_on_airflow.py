@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import urllib.request
@@ -18,22 +19,28 @@ from orchestration.direct.stages import stage_state
 from orchestration.local.airflow.home import dag_file, variables_in
 from orchestration.runs.airflow import Api, DagRuns
 from orchestration.runs.airflow.task_instances import steps, to_come
-from tests.cli.conftest import STAGING, Command
+from tests.cli.conftest import ROOT, STAGING, Command
 from tests.patience import PATIENCE_S
+from tests.shown import pages
 
 # Its start takes ten seconds of a processor.
 with_airflow = pytest.mark.thorough
 
+COMMANDS = ROOT / "docs" / "commands.md"
 SERVER = Path(__file__).with_name("airflow_server.py")
 WORKER = Path(__file__).with_name("airflow_worker.py")
 PASSWORD = "of-the-test"
 API_TIMEOUT = "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT"
+WITH_DEFAULTS = (
+    "  data: {",
+    "  role: {default: arn:aws:iam::123456789012:role/r}\n  data: {default: 's3://b/d', ",
+)
 GIVEN = ("-p", "bucket=b", "-p", "data=s3://b/d", "-p", "role=arn:aws:iam::123456789012:role/r")
 
 
 @dataclass(frozen=True)
 class Airflow:
-    """An API server whose only DAG is that of a pipeline."""
+    """An API server with the DAG of a pipeline, and with that of the documentation's pages."""
 
     url: str
     token: str
@@ -52,6 +59,9 @@ def airflow_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
         (home / folder).mkdir()
     file = home / "copying.yaml"
     file.write_text(STAGING)
+    digits = home / "digits.yaml"
+    digits.write_text(STAGING.replace("name: copying", "name: digits").replace(*WITH_DEFAULTS))
+    files = [dag_file(Pipeline.load(each), home) for each in (file, digits)]
     passwords = home / "passwords.json"
     passwords.write_text(json.dumps({"admin": PASSWORD}))
     variables = {
@@ -64,7 +74,7 @@ def airflow_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
     with (
         log.open("w") as errors,
         subprocess.Popen(
-            [sys.executable, SERVER, dag_file(Pipeline.load(file), home)],
+            [sys.executable, SERVER, *files],
             env=variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -152,6 +162,25 @@ def test_tasks_are_the_steps_of_their_stages(
     command = ("watch", airflow_api.file, "--run-id", "states", "--json", *there)
     [stage] = orchestrate(*command).document["stages"]
     assert (stage["name"], stage["state"]) == ("staging", "succeeded")
+
+
+@with_airflow
+def test_the_commands_that_are_shown_run(
+    airflow_api: Airflow, orchestrate: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CLI_TOKEN", airflow_api.token)
+    monkeypatch.setenv("AIRFLOW_API_URL", airflow_api.url)
+    monkeypatch.chdir(airflow_api.file.parent)
+    shown = [step.line for step in pages.steps(COMMANDS) if isinstance(step, pages.ShownCommand)]
+    lines = [shlex.split(line)[1:] for line in shown if "--on airflow" in line]
+    assert [line[0] for line in lines if line[0] != "run"] == ["start", "watch", "stop", "rerun"]
+    for line in lines:
+        if line[0] == "watch":
+            # Nothing schedules here, so it is a person who ends the run.
+            run = ("dags", "digits", "dagRuns", "friday")
+            airflow_api.api.patch(*run, body={"state": "failed"})
+        said = orchestrate(*line)
+        assert said.status == (1 if line[0] == "watch" else 0), said.err
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """The commands and files that a page shows, in the order in which its reader meets them.
 
 A block whose first line is `# NAME` is a file of that name. What else a reader has (a file that is
-only spoken of, something deployed before) is said in blocks inside an HTML comment, which no
-reader sees. `<!-- setting: NAME -->` stands for such blocks that several pages need, in `settings/`.
-`<!-- exits 1 -->` is about the last command of the block that follows, `<!-- thorough -->` about all.
+only spoken of, something deployed before) is said in blocks inside an HTML comment, which no reader
+sees. `<!-- setting: NAME -->` stands for such blocks that several pages need, in `settings/`.
+`<!-- exits 1 -->` is about the last command of the block that follows, `<!-- thorough -->` about
+all of them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 _PIECE = re.compile(
-    r"<!-- setting: (?P<setting>\w+) -->|(?P<opens><!--)|(?P<closes>-->)|^(?P<indent> *)```(?P<language>\w+)\n(?P<text>.*?)^ *```$",
+    r"<!-- setting: (?P<setting>\w+) -->|(?P<opens><!--)|(?P<closes>-->)"
+    r"|^ *```(?P<language>\w+)\n(?P<text>.*?)^ *```$",
     re.DOTALL | re.MULTILINE,
 )
 _SETTINGS = Path(__file__).with_name("settings")

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import boto3
 from botocore import xform_name
-from click import Command
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -178,10 +178,14 @@ class Reader:
 
 def options_of(name: str) -> set[str]:
     """Return the options of a command of `orchestrate`."""
-    commands: Mapping[str, Command] = get_command(app).commands  # type: ignore[attr-defined]  # a group
-    if name not in commands:
-        raise AssertionError(f"there is no orchestrate {name}")
-    return {option for each in commands[name].params for option in each.opts}
+    assert name in commands(), f"there is no orchestrate {name}"
+    return {option for each in commands()[name].params for option in each.opts}
+
+
+def commands() -> dict[str, Any]:
+    """Return the commands of `orchestrate`, by name."""
+    group: Any = get_command(app)
+    return dict(group.commands)
 
 
 def _with_scripts(path: str) -> str:
@@ -205,7 +209,7 @@ def masked(text: str) -> list[str]:
 
 
 def differs(shown: str, printed: str) -> str:
-    """Return how an output differs from what a page shows of it: a line `…` stands for any lines."""
+    """Return how an output differs from what is shown of it, where `…` stands for any lines."""
     expected, actual = masked(shown), masked(printed)
     # A page is a terminal, which wraps lines.
     words = [".*" if word == "…" else re.escape(word) for word in " ".join(expected).split()]
