@@ -169,9 +169,11 @@ class Reader:
         shape = client.meta.service_model.operation_model(names[method]).input_shape
         members = {xform_name(name, "-"): name for name in shape.members} if shape else {}
         values = zip(options[::2], options[1::2], strict=True)
-        request = {members[name.removeprefix("--")]: text for name, text in values}
+        request: dict[str, object] = {
+            members[name.removeprefix("--")]: text for name, text in values
+        }
         if shape and "Metadata" in shape.members and "Metadata" in request:
-            request["Metadata"] = dict([request["Metadata"].split("=", 1)])
+            request["Metadata"] = dict([str(request["Metadata"]).split("=", 1)])
         getattr(client, method)(**request)
         return 0, ""
 

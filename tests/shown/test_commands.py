@@ -37,10 +37,11 @@ SETTINGS = ("churn", "digits", "deployed", "trial", "nightly", "request", "wrong
 
 
 def _shared() -> dict[str, ShownFile]:
+    # Of a name that several pages use, the README's, or else the first.
     return {
         step.name: step
-        for name, shown in SHOWN.items()
-        for step in shown
+        for name, shown in reversed(SHOWN.items())
+        for step in reversed(shown)
         if isinstance(step, ShownFile) and not step.hidden and name not in WHOLE_ELSEWHERE
     }
 
@@ -136,7 +137,9 @@ def test_the_commands_of_the_templates_run(reader: Reader) -> None:
         "BUCKET=my-bucket\nROLE=arn:aws:iam::123456789012:role/SageMakerExecution\n"
         "DATA=s3://my-data/digits\n"
     )
-    readme = [step.line for step in steps(reader.folder / "README.md") if _is_command(step)]
+    readme = [
+        step.line for step in steps(reader.folder / "README.md") if isinstance(step, ShownCommand)
+    ]
     workflow = (reader.folder / ".github" / "workflows" / "pipeline.yml").read_text()
     makefile = (reader.folder / "Makefile").read_text()
     targets = re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE)
@@ -158,10 +161,6 @@ def test_the_commands_of_the_templates_run(reader: Reader) -> None:
             (ShownCommand(each) for each in dict.fromkeys(lines) if each not in elsewhere), reader
         )
     )
-
-
-def _is_command(step: Step) -> bool:
-    return isinstance(step, ShownCommand)
 
 
 @pytest.mark.slow

@@ -50,6 +50,8 @@ def _print(found: Sequence[Listed]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from orchestration.explanations import hint
+
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("run", "state", "started (UTC)", "took", "error"):
         table.add_column(heading, overflow="fold")
@@ -59,6 +61,9 @@ def _print(found: Sequence[Listed]) -> None:
         cells = (each.name, each.status, began, _took(each), why)
         table.add_row(*map(escape, cells))
     console().print(table)
+    for command in dict.fromkeys(hint(each.error) for each in found):
+        if command is not None:
+            note(f"what to do: {command}")
 
 
 def _took(each: Listed) -> str:
