@@ -176,7 +176,7 @@ def test_the_commands_that_are_shown_run(
     assert [line[0] for line in lines] == ["start", "watch", "logs", "stop", "rerun"]
     for line in lines:
         if line[0] == "logs":
-            continue  # no worker runs here; a test above prints what one has left
+            continue  # no worker runs here; a test below prints what one has left
         if line[0] == "watch":
             # Nothing schedules here, so it is a person who ends the run.
             run = ("dags", "digits", "dagRuns", "friday")

@@ -30,7 +30,9 @@ EXAMPLES = {
 NOT_RUN = {
     r"aws cloudformation deploy ": "the AWS CLI's own command, which needs an account",
     r"export AIRFLOW_CLI_TOKEN=\$\(curl ": "a shell that asks an Airflow for a token",
-    r"orchestrate (start|watch|logs|stop|rerun) .*--on airflow\b": "an Airflow: tests/cli/test_runs_on_airflow.py",
+    r"orchestrate (start|watch|logs|stop|rerun) .*--on airflow\b": (
+        "an Airflow: tests/cli/test_runs_on_airflow.py"
+    ),
     r"pip install -r requirements.txt": "an index of packages",
 }
 SETTINGS = ("churn", "digits", "deployed", "trial", "nightly", "request", "wrong_machine")
