@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,14 +26,9 @@ def _until(said: Path, text: str, times: int) -> str:
     return found
 
 
-@pytest.mark.thorough
-def test_a_change_runs_it_again_and_a_mistake_is_told(
-    staging: Path, data: Path, tmp_path: Path
-) -> None:
-    said = tmp_path / "said.txt"
-    arguments = ["run", str(staging), "--watch", "--time-scale", "0.005"]
-    arguments += ["-p", "bucket=workspace", "-p", "data=s3://dataset/set"]
-    arguments += ["--upload", f"{data}=s3://dataset/set"]
+@contextlib.contextmanager
+def _watched(said: Path, pipeline: Path, *options: str) -> Iterator[None]:
+    arguments = ["run", str(pipeline), "--watch", "--time-scale", "0.005", *options]
     with said.open("wb") as stream:
         running = subprocess.Popen(
             [sys.executable, "-m", "orchestration.cli", *arguments],
@@ -40,17 +37,49 @@ def test_a_change_runs_it_again_and_a_mistake_is_told(
             env=dict(os.environ),
         )
     try:
+        yield
+    finally:
+        running.send_signal(signal.SIGINT)
+        assert running.wait(PATIENCE_S) == 130
+
+
+@pytest.mark.thorough
+def test_a_change_runs_it_again_and_a_mistake_is_told(
+    staging: Path, data: Path, tmp_path: Path
+) -> None:
+    said = tmp_path / "said.txt"
+    options = ["-p", "bucket=workspace", "-p", "data=s3://dataset/set"]
+    with _watched(said, staging, *options, "--upload", f"{data}=s3://dataset/set"):
         assert "succeeded" in _until(said, "watching", 1)
         valid = staging.read_text()
         staging.write_text(valid.replace("kind: data_staging", "kind: data_stagin"))
         text = _until(said, "watching", 2)
-        assert f"{staging.name} changed: running all stages again" in text
+        assert f"{staging.name} changed: running it again" in text
         assert "did you mean 'data_staging'?" in text
         staging.write_text(valid)
         assert _until(said, "watching", 3).count("direct: succeeded") == 2
-    finally:
-        running.send_signal(signal.SIGINT)
-        assert running.wait(PATIENCE_S) == 130
+
+
+def test_a_job_that_reads_what_it_has_read_before_does_not_run_again(
+    training: Path, tmp_path: Path
+) -> None:
+    said, code = tmp_path / "said.txt", training.parent / "code/train.py"
+    stage = training.read_text()
+    training.write_text(
+        stage.replace(
+            "image: image", "image: image\n    local: {command: [python3, code/train.py]}"
+        )
+    )
+    training.write_text(training.read_text().replace("code/train.py]", f"{code}]"))
+    kept = "nothing that they read has changed, so these did not run again: training-train-"
+    with _watched(said, training, "-p", "bucket=workspace"):
+        assert kept not in _until(said, "watching", 1)
+        training.write_text(training.read_text() + "description: the same\n")
+        assert _until(said, "watching", 2).count(kept) == 1
+        code.write_text("print('otherwise')\n")
+        text = _until(said, "watching", 3)
+        assert text.count(kept) == 1
+        assert text.count("direct: succeeded") == 3
 
 
 def test_what_a_run_itself_writes_is_no_change(tmp_path: Path) -> None:

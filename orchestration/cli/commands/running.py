@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -48,11 +49,11 @@ def run_or_watch(
         raise typer.BadParameter("has no end to print a document at", param_hint="--watch")
     from orchestration.cli.commands.embedded.watching import repeatedly
 
-    repeatedly(
-        pipeline,
-        lambda: run(pipeline, driver, *given, **options),
-        written=options["left"].report,
-    )
+    def once(run_id: str, job_cache: Path) -> None:
+        again = {**options, "run_id": options["run_id"] or run_id}
+        run(pipeline, driver, *given, **again, job_cache=job_cache)
+
+    repeatedly(pipeline, once, written=options["left"].report)
 
 
 def run(
@@ -66,6 +67,7 @@ def run(
     replies: Replies,
     left: Left,
     as_json: bool,
+    job_cache: Path | None = None,
 ) -> None:
     """Run a pipeline, show its report, and exit with 1 if it failed."""
     which = named(pipeline or run_file.pipeline_here())
@@ -98,6 +100,7 @@ def run(
             on_question=person,
             on_end=left.writer(loaded, which.path, files),
             time_scale=time_scale,
+            job_cache=job_cache,
         )
     if as_json:
         document(report.to_json())

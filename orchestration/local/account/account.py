@@ -31,6 +31,8 @@ class Account:
     """The environment of child processes, whose AWS clients reach this account only."""
     devices_per_host: int = 1
     """Accelerators of an accelerated instance, as its processes see them."""
+    job_cache: Path | None = None
+    """The folder with results of jobs, which are used again; ``None``: each job runs."""
     recorder: Recorder = field(default_factory=Recorder)
     activity: Activity = field(default_factory=Activity)
     faults: Faults = field(default_factory=Faults)

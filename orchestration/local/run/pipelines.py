@@ -47,12 +47,14 @@ def run(
     on_end: OnEnd | None = None,
     time_scale: float = 0.02,
     airflow: LocalAirflow | None = None,
+    job_cache: Path | None = None,
 ) -> RunReport:
     """Run a pipeline on an embedded AWS and report its result, even a failure.
 
     Creates the buckets that the parameters and the pipeline name, and uploads ``uploads`` (files or
     folders by S3 URI) and the folders of code. Without ``aws`` the run gets a new account in the
-    pipeline's region, in which a second of AWS takes ``time_scale`` real seconds; without
+    pipeline's region, in which a second of AWS takes ``time_scale`` real seconds, and a job that
+    does what one has done whose results lie in the folder ``job_cache`` does not run again; without
     ``airflow``, a new Airflow. The parameter ``role`` is optional. ``on_question`` answers for a
     person: it is given a stage and its question. ``on_end`` is given the account and the report
     before the account goes.
@@ -65,7 +67,7 @@ def run(
     workflow = pipeline.lower()
     passed = deploy_parameters.read(workflow.parameters, dict(parameters or {}))
     with contextlib.ExitStack() as stack:
-        account = aws or stack.enter_context(_account(pipeline, time_scale))
+        account = aws or stack.enter_context(_account(pipeline, time_scale, job_cache))
         wrong = mismatch(
             pipeline.name, pipeline.region, place="the embedded AWS", other=account.region
         )
@@ -171,8 +173,9 @@ class _Attempt:
             raise
 
 
-def _account(pipeline: Pipeline, time_scale: float) -> EmbeddedAws:
-    return EmbeddedAws(region=pipeline.region or DEFAULT_REGION, time_scale=time_scale)
+def _account(pipeline: Pipeline, time_scale: float, job_cache: Path | None) -> EmbeddedAws:
+    region = pipeline.region or DEFAULT_REGION
+    return EmbeddedAws(region=region, time_scale=time_scale, job_cache=job_cache)
 
 
 def _defaults(aws: EmbeddedAws, workflow: Workflow, passed: Mapping[str, Json]) -> dict[str, Json]:

@@ -46,7 +46,8 @@ class EmbeddedAws:
     provisioning; not the limits on work). `devices_per_host` is the number of accelerators that an
     accelerated instance seems to have; its processes share this machine's CPUs. With `enforce_iam`,
     sessions of roles may do what the roles' policies allow, and executions act as their roles.
-    Several accounts can exist at once.
+    A training or processing job that does what one has done whose results lie in the folder
+    `job_cache` does not run again. Several accounts can exist at once.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class EmbeddedAws:
         devices_per_host: int = 1,
         enforce_iam: bool = False,
         directory: Path | None = None,
+        job_cache: Path | None = None,
     ) -> None:
         self.region = region
         self.time_scale = time_scale
@@ -64,6 +66,7 @@ class EmbeddedAws:
         self._devices_per_host = devices_per_host
         self._enforce_iam = enforce_iam
         self._parent_directory = directory
+        self._job_cache = job_cache
         self._server: keeper.Server | None = None
         self._scratch: Scratch | None = None
         self._client = functools.lru_cache(maxsize=None)(self._new_client)
@@ -91,6 +94,7 @@ class EmbeddedAws:
             time_scale=self.time_scale,
             devices_per_host=self._devices_per_host,
             enforce_iam=self._enforce_iam,
+            job_cache=None if self._job_cache is None else str(self._job_cache.resolve()),
         )
         try:
             self._server = keeper.of_this_process().start(options, scratch.temporary)

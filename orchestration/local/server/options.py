@@ -14,3 +14,4 @@ class Options:
     time_scale: float = 0.02
     devices_per_host: int = 1
     enforce_iam: bool = False
+    job_cache: str | None = None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -22,13 +25,22 @@ _Seen = Mapping[Path, tuple[int, int]]
 
 
 def repeatedly(
-    pipeline: str | None, once: Callable[[], None], *, written: Path | None = None
+    pipeline: str | None, once: Callable[[str, Path], None], *, written: Path | None = None
 ) -> None:
     """Run a pipeline, and again after each change of its files, until somebody interrupts it.
 
-    All stages run again, in an account of their own. ``written`` is a file that the run writes, so
-    that it tells nothing.
+    ``once`` is given a run's name, the same for all, so that their requests are; and a folder for
+    results of jobs, which do not run again unless something that they read has changed. ``written``
+    is a file that the run writes, so that it tells nothing.
     """
+    run_id = f"local-{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%S}"
+    with tempfile.TemporaryDirectory(prefix="orchestrate-watch-") as folder:
+        _repeated(pipeline, lambda: once(run_id, Path(folder)), Path(folder), written)
+
+
+def _repeated(
+    pipeline: str | None, once: Callable[[], None], cache: Path, written: Path | None
+) -> None:
     which = named(pipeline or run_file.pipeline_here())
     if which.path is None:
         raise typer.BadParameter("watches the files of a YAML pipeline", param_hint="--watch")
@@ -42,12 +54,23 @@ def repeatedly(
             note(f"error: {error}")
         except typer.Exit:
             pass  # The run has failed, and said why.
+        _tell_used(cache)
         note(f"watching {len(before)} files; Ctrl-C ends")
         while (now := seen(places, written)) == before:
             time.sleep(_EVERY_S)
         changed = sorted(p.name for p in {*now, *before} if now.get(p) != before.get(p))
         more = f" and {len(changed) - _MOST_NAMES} more" if len(changed) > _MOST_NAMES else ""
-        note(f"{', '.join(changed[:_MOST_NAMES])}{more} changed: running all stages again")
+        note(f"{', '.join(changed[:_MOST_NAMES])}{more} changed: running it again")
+
+
+def _tell_used(cache: Path) -> None:
+    """Say which jobs did not run."""
+    from orchestration.local.sagemaker.jobs.caching import USED
+
+    names = sorted(each.name for each in (cache / USED).glob("*"))
+    if names:
+        note(f"nothing that they read has changed, so these did not run again: {', '.join(names)}")
+        shutil.rmtree(cache / USED)
 
 
 def _places(which: Named, path: Path) -> Iterator[Path]:

@@ -18,6 +18,7 @@ from orchestration.local.sagemaker.hosts import host_opt_ml, programs
 from orchestration.local.sagemaker.hosts.cluster import Host, cluster
 from orchestration.local.sagemaker.hosts.environment import interpreter, job_environment
 from orchestration.local.sagemaker.hosts.paths import ContainerPaths
+from orchestration.local.sagemaker.jobs import caching
 from orchestration.local.sagemaker.jobs.checkpoints import CheckpointSync
 from orchestration.local.sagemaker.jobs.inputs import bring_objects
 from orchestration.local.sagemaker.jobs.lifecycle import Job
@@ -50,8 +51,12 @@ class ProcessingJob(Job):
         for host in self._cluster.hosts:
             self._prepare(host)
         self.started = now()
+        results = caching.Results(self, self._cluster.hosts)
         try:
-            self._process()
+            if results.restored():
+                self._open_streams()
+            else:
+                self._process()
         except JobStopped:
             self.status = "Stopping"
             raise
@@ -62,6 +67,7 @@ class ProcessingJob(Job):
         change = self._watch.change() if self._watch else None
         if change:
             raise JobFailed(f"AlgorithmError: {change}")
+        results.keep()
         with uploading():
             self._upload()
 
@@ -144,10 +150,15 @@ class ProcessingJob(Job):
                 opt_ml=host_opt_ml.own(host.directory),
             )
             self._processes.append(process)
+        self._open_streams()
+        self._wait()
+
+    def _open_streams(self) -> None:
+        for host in self._cluster.hosts:
             stream = f"{self.name}/algo-{host.index + 1}-{int(time.time())}"
             group = "/aws/sagemaker/ProcessingJobs"
+            log = host.directory / "log"
             self._streams.append(LogStream(self.account.region, group, stream, log))
-        self._wait()
 
     def _check_program(self) -> None:
         program = self._command()[0]

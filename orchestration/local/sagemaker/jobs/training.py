@@ -18,7 +18,7 @@ from orchestration.local.sagemaker.hosts import host_opt_ml, programs
 from orchestration.local.sagemaker.hosts.cluster import Cluster, Host, cluster
 from orchestration.local.sagemaker.hosts.isolation import need
 from orchestration.local.sagemaker.hosts.launching import Launch, container_paths
-from orchestration.local.sagemaker.jobs import interruptions
+from orchestration.local.sagemaker.jobs import caching, interruptions
 from orchestration.local.sagemaker.jobs.checkpoints import CheckpointSync
 from orchestration.local.sagemaker.jobs.inputs import bring_channel, input_mode, open_pipe, reaches
 from orchestration.local.sagemaker.jobs.lifecycle import Job
@@ -89,8 +89,12 @@ class TrainingJob(Job):
         self.enter("Training", "Training image download completed. Training in progress.")
         self.started = now()
         stopped: JobStopped | None = None
+        results = caching.Results(self, self._cluster.hosts)
         try:
-            self._train_through_interruptions()
+            if results.restored():
+                self._open_streams()
+            else:
+                self._train_through_interruptions()
         except JobStopped as stop:
             # The output of a stopped job is kept.
             self.status = "Stopping"
@@ -99,6 +103,7 @@ class TrainingJob(Job):
             self._end_processes()
         if stopped is None:
             self._check_opt_ml()
+            results.keep()
             self.enter("Uploading", "Uploading generated training model")
         with uploading():
             self._upload()
@@ -219,17 +224,20 @@ class TrainingJob(Job):
             )
         if need(self._running) is None:
             self._watch = host_opt_ml.watch(has_toolkit=self._has_toolkit)
+        launch = Launch(self.account, self._running, self._cluster, self.directory)
+        self._processes += [launch.start(host) for host in self._cluster.hosts]
+        self._open_streams()
+        self._companions += launch.companions()
+        self._wait()
+
+    def _open_streams(self) -> None:
         # Each beginning has streams of its own.
         self._launched_at = max(int(time.time()), self._launched_at + 1)
-        launch = Launch(self.account, self._running, self._cluster, self.directory)
         for host in self._cluster.hosts:
-            self._processes.append(launch.start(host))
             stream = f"{self.name}/algo-{host.index + 1}-{self._launched_at}"
             group = "/aws/sagemaker/TrainingJobs"
             log = host.directory / "log"
             self._streams.append(LogStream(self.account.region, group, stream, log))
-        self._companions += launch.companions()
-        self._wait()
 
     def _wait(self) -> None:
         limit = RuntimeLimit(self.request, self.account.clock)
