@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +184,7 @@ def options_of(name: str) -> set[str]:
     return {option for each in commands()[name].params for option in each.opts}
 
 
+@cache
 def commands() -> dict[str, Any]:
     """Return the commands of `orchestrate`, by name."""
     group: Any = get_command(app)
