@@ -23,6 +23,8 @@ from orchestration import (
 from orchestration.deploy import Account
 from orchestration.deploy.identities import WHO, Identity, identities
 from orchestration.local.policies.evaluation import Need, allows
+from orchestration.stages.endpoints.updates import EndpointUpdate
+from orchestration.stages.hosting.components import InferenceComponent
 from orchestration.stages.hosting.fields import Asynchronous, DataCapture
 from tests.conformance import pipelines as conformance
 from tests.deploy import pipelines
@@ -116,6 +118,34 @@ def test_an_endpoint_writes_what_it_captures_and_nothing_else() -> None:
     assert resources(jobs, "s3:PutObject") == ["arn:aws:s3:::workspace/captured/*"]
     assert resources(jobs, "kms:CreateGrant") == [KEY]
     assert resources(jobs, "kms:GenerateDataKey") == []
+
+
+def test_the_container_of_a_component_writes_its_own_log_and_metrics() -> None:
+    update = EndpointUpdate()
+    component = InferenceComponent(name="cats", memory_mib=1024)
+    stage = conformance.deployment(
+        "deploy", "s3://models/one/", inference_component=component, endpoint_name="e", update=update
+    )
+    pipeline = Pipeline(
+        name="shared",
+        parameters={"bucket": Parameter()},
+        workspace=join("s3://", parameter("bucket"), "/shared"),
+        stages=(stage,),
+    )
+    values = {name: PARAMETERS[name] for name in ("bucket", "role")}
+    every = identities(pipeline, ACCOUNT, parameters=values)
+    jobs = next(each for each in every if each.who == "jobs")
+    streams = [arn.partition(":log-group:")[2] for arn in resources(jobs, "logs:PutLogEvents")]
+    assert streams == [
+        "/aws/sagemaker/Endpoints/e:log-stream:*",
+        "/aws/sagemaker/InferenceComponents/cats:log-stream:*",
+    ]
+    namespaces = [
+        each["Condition"]["StringEquals"]["cloudwatch:namespace"]
+        for each in jobs.policy["Statement"]
+        if "cloudwatch:PutMetricData" in each["Action"]
+    ]
+    assert "/aws/sagemaker/InferenceComponents" in str(namespaces)
 
 
 def test_a_queue_is_served_with_its_keys_topics_and_requests() -> None:

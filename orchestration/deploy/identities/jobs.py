@@ -33,9 +33,15 @@ GROUPS: Final = {
 https://docs.aws.amazon.com/sagemaker/latest/dg/logging-cloudwatch.html"""
 _OF_MODELS: Final = (
     *("CreateTransformJob", "CreateEndpoint", "CreateEndpointConfig", "InvokeEndpointAsync"),
+    "CreateInferenceComponent",
 )
 """Operations that are done under the role of a model; a queue's requests are read under it, too.
 https://docs.aws.amazon.com/sagemaker/latest/dg/async-inference-create-endpoint-prerequisites.html"""
+_SERVING: Final = {
+    "CreateEndpoint": ("Endpoints", "EndpointName"),
+    "CreateInferenceComponent": ("InferenceComponents", "InferenceComponentName"),
+}
+"""By the operation: where the logs of what serves are, each in a group of its own."""
 _MODEL: Final = "CreateModel"
 _SERVICES: Final = ("sagemaker", "sagemaker-runtime")
 
@@ -104,10 +110,11 @@ def _needed(job: _Job, account: Account) -> tuple[list[Statement], list[str]]:
 def _told(job: _Job, account: Account) -> Iterator[Statement]:
     """Yield what a job needs to write its log and its metrics."""
     name = job.operation.name
-    if name == "CreateEndpoint":
-        endpoint = iam(pattern(job.operation.request["EndpointName"], job.known))
-        yield from _logs(account, f"/aws/sagemaker/Endpoints/{endpoint}", "*")
-        yield _metrics("/aws/sagemaker/Endpoints")
+    if name in _SERVING:
+        kind, field = _SERVING[name]
+        served = iam(pattern(job.operation.request[field], job.known))
+        yield from _logs(account, f"/aws/sagemaker/{kind}/{served}", "*")
+        yield _metrics(f"/aws/sagemaker/{kind}")
     elif name in GROUPS:
         group, field, following = GROUPS[name]
         stream = iam(pattern(job.operation.request[field], job.known) + following + ANY)
