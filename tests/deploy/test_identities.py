@@ -124,7 +124,11 @@ def test_the_container_of_a_component_writes_its_own_log_and_metrics() -> None:
     update = EndpointUpdate()
     component = InferenceComponent(name="cats", memory_mib=1024)
     stage = conformance.deployment(
-        "deploy", "s3://models/one/", inference_component=component, endpoint_name="e", update=update
+        "deploy",
+        "s3://models/one/",
+        inference_component=component,
+        endpoint_name="e",
+        update=update,
     )
     pipeline = Pipeline(
         name="shared",

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from orchestration.local import EmbeddedAws
+from orchestration.local import EmbeddedAws, Fault
 from tests.local.breaking.hosting import in_sequence, model, part, served, variant
 from tests.local.conftest import ROLE, wait
 
@@ -79,6 +79,17 @@ def _rolled(aws: EmbeddedAws) -> None:
     described(aws, name, "InService")
     policy = {"MaximumBatchSize": part(100), "WaitIntervalInSeconds": 60}
     aws.client("sagemaker").update_inference_component(
+        InferenceComponentName=name,
+        RuntimeConfig={"CopyCount": 2},
+        DeploymentConfig={"RollingUpdatePolicy": policy},
+    )
+
+
+def _changed(aws: EmbeddedAws) -> None:
+    name = component(aws)
+    described(aws, name, "InService")
+    policy = {"MaximumBatchSize": part(50), "WaitIntervalInSeconds": 60}
+    aws.client("sagemaker").update_inference_component(
         InferenceComponentName=name, DeploymentConfig={"RollingUpdatePolicy": policy}
     )
 
@@ -102,6 +113,17 @@ def _on_a_model(aws: EmbeddedAws) -> None:
     component(aws, name, model_name=model(aws))
 
 
+def _on_a_failed_one(aws: EmbeddedAws) -> None:
+    client, name = aws.client("sagemaker"), f"shared-{next(_numbers)}"
+    aws.inject(Fault.job(name, operation="CreateEndpoint"))
+    client.create_endpoint(EndpointName=name, EndpointConfigName=configuration(aws))
+    wait(
+        lambda: client.describe_endpoint(EndpointName=name),
+        lambda each: each["EndpointStatus"] == "Failed",
+    )
+    component(aws, name, model_name=model(aws))
+
+
 BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "managed instances of components": lambda aws: configuration(
         aws, ModelName=model(aws), ManagedInstanceScaling={"Status": "ENABLED"}
@@ -112,9 +134,20 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "copies of components": lambda aws: component(aws, copies=0),
     "components of one container": lambda aws: component(aws, model_name=in_sequence(aws, {}, {})),
     "endpoints of components": _on_a_model,
+    "endpoints of components serve": _on_a_failed_one,
+    "needs of components": lambda aws: aws.client("sagemaker").create_inference_component(
+        InferenceComponentName="without-needs",
+        EndpointName=shared(aws),
+        VariantName="all",
+        Specification={"ModelName": served(aws)["ModelName"]},
+        RuntimeConfig={"CopyCount": 1},
+    ),
+    "changes of components": _changed,
     "no component update in progress": lambda aws: aws.client(
         "sagemaker"
-    ).update_inference_component(InferenceComponentName=component(aws)),
+    ).update_inference_component(
+        InferenceComponentName=component(aws), RuntimeConfig={"CopyCount": 2}
+    ),
     "no component deletion in progress": lambda aws: aws.client(
         "sagemaker"
     ).delete_inference_component(InferenceComponentName=component(aws)),

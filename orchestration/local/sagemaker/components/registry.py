@@ -118,6 +118,8 @@ class Components:
             own = component.copies
             if own.status in _BUSY or own.status == "Failed":
                 raise refusal("no component update in progress", arn=own.arn, status=own.status)
+            if not {"Specification", "RuntimeConfig"} & request.keys():
+                raise refusal("changes of components")
             asked = {"Specification": component.specification, **request}
             specification, model = self._checked(asked)
             count = request.get("RuntimeConfig", {}).get("CopyCount", component.count)
@@ -178,6 +180,8 @@ class Components:
         model = self._models.hosted(specification["ModelName"])
         if len(containers(model)) > 1:
             raise refusal("components of one container")
+        if "ComputeResourceRequirements" not in specification:
+            raise refusal("needs of components")
         return specification, model
 
     def _check_rolling(self, deployment: JsonObject, count: int) -> None:

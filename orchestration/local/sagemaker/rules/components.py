@@ -42,9 +42,25 @@ COMPONENTS: Final[Mapping[str, Rule]] = {
     ),
     "endpoints of components": Rule(
         _REFUSED,
-        'Endpoint "{arn}" is not in service, or has models of its own: it takes no inference '
-        "components.",
+        "Inference Components are not supported in this Endpoint. Please make sure this endpoint "
+        "can deploy inference components.",
+        "issue: https://github.com/hashicorp/terraform-provider-aws/issues/40644",
+    ),
+    "endpoints of components serve": Rule(
+        _REFUSED,
+        'Endpoint "{arn}" is {status}: it takes no inference components.',
         f"{_GUIDE}/realtime-endpoints-deploy-models.html; wording assumed",
+    ),
+    "needs of components": Rule(
+        _REFUSED,
+        "ComputeResourceRequirements is required, but for an adapter of another inference "
+        "component.",
+        "model: InferenceComponentSpecification.ComputeResourceRequirements; wording assumed",
+    ),
+    "changes of components": Rule(
+        _REFUSED,
+        "An update of an inference component needs a Specification or a RuntimeConfig.",
+        "model: UpdateInferenceComponentInput; wording and refusal assumed",
     ),
     "no component update in progress": Rule(
         _REFUSED,

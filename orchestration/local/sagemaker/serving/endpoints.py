@@ -99,9 +99,11 @@ class Endpoints:
     def shared(self, request: JsonObject) -> Endpoint:
         """Return the endpoint of a request, which has room for inference components."""
         endpoint = self._get(request)
-        ready = endpoint.status == "InService" and "ModelName" not in endpoint.fleet_variant
-        if not ready:
-            raise refusal("endpoints of components", arn=endpoint.arn)
+        configured = self._configs.find(endpoint.config_name).get("ProductionVariants", [{}])
+        if "ModelName" in (endpoint.fleet_variant or configured[0]):
+            raise refusal("endpoints of components")
+        if endpoint.status != "InService":
+            raise refusal("endpoints of components serve", arn=endpoint.arn, status=endpoint.status)
         return endpoint
 
     def invoke_async(self, request: JsonObject, body: bytes, headers: dict[str, str]) -> Answer:
