@@ -93,3 +93,50 @@ def test_a_file_without_stages_to_plan_says_so(tmp_path: Path, orchestrate: Comm
     said = orchestrate("plan", path)
     assert said.status == 1
     assert "nothing to plan" in said.err
+
+
+def test_plans_are_told_by_pipeline_and_stage(tmp_path: Path, orchestrate: Command) -> None:
+    path = tmp_path / "two.py"
+    [head, pipeline] = CHAT.split("pipeline = ")
+    second = pipeline.replace('"chat"', '"chat-b"')
+    path.write_text(f"{head}a = {pipeline}b = {second}")
+    said = orchestrate("plan", path, "--json")
+    assert list(json.loads(said.out)) == ["chat.train", "chat-b.train"], said.err
+    [only] = json.loads(orchestrate("plan", path, "--json", "--stage", "chat-b.train").out)
+    assert only == "chat-b.train"
+    said = orchestrate("plan", path, "--stage", "train")
+    assert said.status == 2
+    assert "chat.train, chat-b.train" in " ".join(said.err.split())
+
+
+def test_a_file_with_dataclasses_and_postponed_annotations_is_planned(
+    chat: Path, orchestrate: Command
+) -> None:
+    settings = """\
+from __future__ import annotations
+from dataclasses import dataclass
+@dataclass
+class Settings:
+    epochs: int = 1
+"""
+    chat.write_text(settings + CHAT)
+    said = orchestrate("plan", chat, "--json", "--stage", "train")
+    assert list(json.loads(said.out)) == ["chat.train"], said.err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("\n\nepochs = missing\n", "pipelines.py, line 3: NameError: name 'missing' is not"),
+        ("\nepochs = (\n", "pipelines.py, line 2: SyntaxError: '(' was never closed"),
+        ("import absent_module\n", "pipelines.py, line 1: ModuleNotFoundError: No module named"),
+    ],
+)
+def test_a_mistake_in_the_file_is_told_with_its_line(
+    wrong: str, told: str, chat: Path, orchestrate: Command
+) -> None:
+    chat.write_text(wrong)
+    said = orchestrate("plan", chat)
+    assert said.status == 1
+    assert told in said.err
+    assert "Traceback" not in said.err

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import runpy
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import typer
 
 from orchestration.cli.commands.planning import measured, show_answers
 from orchestration.cli.output import FAILED, document, note
-from orchestration.errors import PipelineError, Problem, near
+from orchestration.errors import OrchestrationError, PipelineError, Problem, near
 
 if TYPE_CHECKING:
     from orchestration.pipeline.pinning.in_python import PlannedPipeline
@@ -36,13 +37,11 @@ def plan_file(
     from orchestration.pipeline import plans
 
     found = _planned(path, measured(path, measurements), limits)
-    answers = {name: plan for each in found for name, plan in each.answers.items()}
-    searches = {name: n for each in found for name, n in plans.searches(each.data).items()}
-    if stage is not None and stage not in answers:
-        raise typer.BadParameter(
-            f"there is no {stage!r}{near(stage, answers)}", param_hint="--stage"
-        )
-    shown = answers if stage is None else {stage: answers[stage]}
+    answers = {_key(each, name): plan for each in found for name, plan in each.answers.items()}
+    searches = {
+        _key(each, name): n for each in found for name, n in plans.searches(each.data).items()
+    }
+    shown = answers if stage is None else _only(stage, answers)
     if report is not None:
         _report(report, shown, path)
     if as_json:
@@ -53,6 +52,23 @@ def plan_file(
         raise typer.Exit(FAILED)
     for each in found:
         _pin(path, each, update=update)
+
+
+def _key(pipeline: PlannedPipeline, stage: str) -> str:
+    """Name a stage among those of all pipelines of a file."""
+    return f"{pipeline.data['name']}.{stage}"
+
+
+def _only(stage: str, answers: Mapping[str, Plans]) -> Mapping[str, Plans]:
+    """Return the answer for a stage, named alone or with its pipeline."""
+    keys = [key for key in answers if stage in (key, key.partition(".")[2])]
+    if not keys:
+        message = f"there is no {stage!r}{near(stage, answers)}"
+        raise typer.BadParameter(message, param_hint="--stage")
+    if len(keys) > 1:
+        message = f"{stage!r} is in several pipelines; name one: {', '.join(keys)}"
+        raise typer.BadParameter(message, param_hint="--stage")
+    return {key: answers[key] for key in keys}
 
 
 def _planned(
@@ -79,16 +95,28 @@ def _planned(
 
 
 def _import(path: Path) -> None:
-    spec = importlib.util.spec_from_file_location(f"_planned_{path.stem}", path.resolve())
-    if spec is None or spec.loader is None:
-        raise typer.BadParameter(f"{path} is not a Python file", param_hint="FILE")
-    module = importlib.util.module_from_spec(spec)
-    folder = str(path.resolve().parent)
+    """Run a file as Python imports one: it finds the modules beside it."""
+    file = path.resolve()
+    folder = str(file.parent)
     sys.path.insert(0, folder)
     try:
-        spec.loader.exec_module(module)
+        runpy.run_path(str(file))
+    except (OrchestrationError, OSError):
+        raise
+    except Exception as error:  # somebody's own code
+        message = f"{type(error).__name__}: {getattr(error, 'msg', error)}"
+        raise PipelineError([Problem(_place(error, file), message)]) from error
     finally:
         sys.path.remove(folder)
+
+
+def _place(error: Exception, file: Path) -> str:
+    """Return the file and the line of it in which an error arose."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"{Path(error.filename).name}, line {error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+    return f"{file.name}, line {lines[-1]}" if lines else file.name
 
 
 def _report(report: Path, answers: Mapping[str, Plans], path: Path) -> None:
