@@ -16,7 +16,7 @@ from orchestration.pricing.knowing import Known, Times
 from orchestration.pricing.lines import Line
 
 Spans = Mapping[str, tuple[datetime | None, datetime | None]]
-"""Start and end of steps, by their names; no end while they run."""
+"""Start and end of steps, by their names; no end unless they succeeded."""
 _FILE_SYSTEM = ("fsx", "CreateFileSystem")
 
 
@@ -52,8 +52,8 @@ def _lived(line: Line) -> Line:
 
 def _hours(guard: Guarded, spans: Spans, at: datetime) -> float:
     """Return the hours from the start of the creation to the end of the release, or until now."""
-    began, _ = spans.get(guard.acquire.name, (None, None))
-    if began is None:
+    began, created = spans.get(guard.acquire.name, (None, None))
+    if began is None or created is None:
         return 0.0
     deletions = [
         spans.get(step.name, (None, None))[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -189,6 +190,8 @@ def test_a_watched_run_counts_its_file_system_until_it_is_deleted(account: Embed
     created = StepRun("staging.create", "succeeded", began, began + hour)
     deleted = StepRun("staging.delete", "succeeded", began + 72 * hour, began + 73 * hour)
     assert (usd().usd, usd().besides) == (0.0, ())
+    refused = usd(replace(created, state="failed"))
+    assert (refused.usd, refused.besides) == (0.0, ())
     month, part = usd(created), usd(created, deleted)
     assert month.besides == ("FSx for Lustre, 1,200 GiB",)
     assert dollars(month).endswith(" for jobs and FSx for Lustre, 1,200 GiB")
