@@ -169,7 +169,7 @@ class Deployment(DeploymentFields):
         steps = list(own.steps())
         values: dict[str, Tree] = {
             "endpoint_name": made.endpoint,
-            "endpoint_config_name": own.endpoint.config_name,
+            "endpoint_config_name": own.endpoint.served_config,
             "model_name": made.model_name,
             "inference_component": own.name,
             **packages.outputs(self),

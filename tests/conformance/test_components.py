@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from orchestration.local.run.keeping import logged
-from tests.conformance.test_updates import BACKENDS, Shop, aws, count, put, shop
+from tests.conformance.test_updates import BACKENDS, ROLE, Shop, aws, count, put, shop
 
 pytestmark = pytest.mark.slow
 __all__ = ["aws", "shop"]
@@ -62,18 +62,45 @@ def test_a_component_is_made_with_its_endpoint_and_updated_on_it(shop: Shop) -> 
     delete(shop, name)
 
 
-@pytest.mark.parametrize("shop", BACKENDS[:1], indirect=True)
-def test_what_fails_leaves_the_model_that_served_and_nothing_of_its_own(shop: Shop) -> None:
+def broken(shop: Shop) -> str:
+    """Keep a model that does not start, and return its name."""
     put(shop.aws, "broken", "broken")
     shop.aws.client("s3").put_object(
         Bucket="models", Key="broken/code/inference.py", Body=b"raise SystemExit('does not load')"
     )
+    return "broken"
+
+
+@pytest.mark.parametrize("shop", BACKENDS[:1], indirect=True)
+def test_an_endpoint_of_others_is_used_as_it_is_and_none_made_for_a_trial_that_fails(
+    shop: Shop,
+) -> None:
+    shop.name = "others"
+    untried: Any = shop.deploy(broken(shop), {"trial": [{"request": 1}]}, **COMPONENT)
+    assert (untried.state, untried.error) == ("failed", "TrialFailed")
+    assert not shop.client.list_endpoints(NameContains=shop.name)["Endpoints"]
+    variant = {"VariantName": "AllTraffic", "InstanceType": "ml.m5.large"}
+    shop.client.create_endpoint_config(
+        EndpointConfigName="theirs",
+        ExecutionRoleArn=ROLE,
+        ProductionVariants=[{**variant, "InitialInstanceCount": 2}],
+    )
+    shop.client.create_endpoint(EndpointName=shop.name, EndpointConfigName="theirs")
+    made: Any = shop.deploy("one", {}, **COMPONENT)
+    assert (made.state, made.error, made.cause) == ("succeeded", None, None)
+    assert made.outputs["deploy"]["endpoint_config_name"] == "theirs"
+    assert count(made, "CreateEndpointConfig") == 0
+    delete(shop, made.outputs["deploy"]["inference_component"])
+
+
+@pytest.mark.parametrize("shop", BACKENDS[:1], indirect=True)
+def test_what_fails_leaves_the_model_that_served_and_nothing_of_its_own(shop: Shop) -> None:
     small = {**COMPONENT, "inference_component": {"memory_mib": 1024, "name": "small"}}
     first: Any = shop.deploy("one", {}, **COMPONENT)
     name = first.outputs["deploy"]["inference_component"]
     beside = shop.deploy("two", {}, **small)
     assert (first.state, beside.state, beside.cause) == ("succeeded", "succeeded", None)
-    rolled_back = shop.deploy("broken", {}, **COMPONENT)
+    rolled_back = shop.deploy(broken(shop), {}, **COMPONENT)
     assert "does not load" in shop.aws.logs(name)
     assert (rolled_back.state, rolled_back.error) == ("failed", "EndpointRolledBack")
     assert (ask(shop, name), ask(shop, "small")) == ("one", "two")
@@ -82,7 +109,8 @@ def test_what_fails_leaves_the_model_that_served_and_nothing_of_its_own(shop: Sh
     needs = {"memory_mib": 5000, "copies": 3, "name": "large"}
     large = shop.deploy("one", {}, **{**COMPONENT, "inference_component": needs})
     assert (large.state, large.error) == ("failed", "ComponentFailed")
-    assert "have no room for the copies.; it is deleted" in str(large.cause)
+    told = f"have no room for the copies.; it is deleted, and endpoint {shop.name} stays, with its"
+    assert told in str(large.cause)
     with pytest.raises(ClientError, match="Could not find inference component"):
         shop.client.describe_inference_component(InferenceComponentName="large")
     delete(shop, name, "small")

@@ -8,8 +8,10 @@ import pytest
 
 from orchestration import Pipeline
 from orchestration.checks.requests import violations
+from orchestration.graph import Graph, ordered
 from orchestration.local.sagemaker.components.placing import needed
 from orchestration.pricing import Assumptions, estimate
+from orchestration.stages.stage import SAMPLE
 from tests.stages.test_endpoint_updates import calls, deployment, problems
 from tests.stages.test_registration import allowed
 
@@ -66,6 +68,12 @@ def test_a_component_says_what_each_copy_needs_and_how_it_is_updated() -> None:
     alarms = updated["DeploymentConfig"]["AutoRollbackConfiguration"]["Alarms"]
     assert alarms == [{"AlarmName": "orders"}]
     assert "DeploymentConfig" not in request("update_component", update={})
+
+
+def test_a_trial_comes_before_the_endpoint_which_costs() -> None:
+    stage = deployment(**{**SHARED, "update": {"trial": [{"request": 1}]}})
+    order = [step.name for step in ordered(Graph(stage.lower(SAMPLE).steps))]
+    assert order.index("deploy.untried") < order.index("deploy.missing")
 
 
 def test_each_request_is_well_formed() -> None:

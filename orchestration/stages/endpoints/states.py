@@ -26,7 +26,9 @@ _STATE: Final = {
 }
 _NOTHING: Final = {"status": "Absent", "config": "", "reason": ""}
 _ARN: Final = {"arn": Output(("EndpointArn",), kind="string")}
-_NAME: Final = Output(("ProductionVariants", 0, "VariantName"), kind="string", default=VARIANT)
+SERVED_VARIANT: Final = Output(
+    ("ProductionVariants", 0, "VariantName"), kind="string", default=VARIANT
+)
 _PENDING: Final = Output(
     ("PendingDeploymentSummary", "EndpointConfigName"), kind="string", default=""
 )
@@ -43,7 +45,7 @@ class States:
         return Call(
             name=f"{self.made.stage.name}.busy",
             operation=self._described(),
-            outputs={**_STATE, "variant": _NAME, "pending": _PENDING},
+            outputs={**_STATE, "variant": SERVED_VARIANT, "pending": _PENDING},
             recoveries=(Recovery(ABSENT, {**_NOTHING, "variant": VARIANT, "pending": ""}),),
             after=after,
         )
@@ -75,7 +77,7 @@ class States:
         nothing = dict(_NOTHING)
         update = self.made.stage.update
         if update is not None and update.while_busy == "wait":
-            until = replace(until, outputs={**until.outputs, "variant": _NAME})
+            until = replace(until, outputs={**until.outputs, "variant": SERVED_VARIANT})
             nothing["variant"] = VARIANT
         return Call(
             name=f"{self.made.stage.name}.look",

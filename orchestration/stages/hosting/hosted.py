@@ -29,7 +29,7 @@ from orchestration.graph import (
 )
 from orchestration.stages.endpoints.alarms import Watch
 from orchestration.stages.endpoints.fields import DeploymentFields
-from orchestration.stages.endpoints.making import VARIANT, Made
+from orchestration.stages.endpoints.making import Made
 from orchestration.stages.endpoints.trials import Trying
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.hosting.components import InferenceComponent
@@ -117,11 +117,12 @@ class Hosted:
         """Return the steps up to a component that serves the new model."""
         steps: list[Step] = list(() if self.watch is None else self.watch.usable())
         steps += self.made.found(_last(steps))
-        steps += self.endpoint.steps(_last(steps))
         look = self._asked("look", _last(steps), Recovery(_GONE, _NOTHING))
         steps += [look, self._usable(), self.made.model((self._step("usable"),))]
         if self.update.trial:
             steps.append(Trying(self.made, self.update.trial.cases).choice(_last(steps)))
+        # Last, so that a model which does not pass leaves no new endpoint, which costs.
+        steps += self.endpoint.steps(_last(steps))
         steps.append(self._apply(_last(steps)))
         settled = self._asked("settled", _last(steps))
         steps += [settled, self._failed(), self._in_service()]
@@ -176,7 +177,7 @@ class Hosted:
                 {
                     **named,
                     "EndpointName": self.made.endpoint,
-                    "VariantName": VARIANT,
+                    "VariantName": self.endpoint.variant,
                     **asked,
                     "Tags": self.made.context.tag_list(self.made.stage.name),
                 },
@@ -220,7 +221,10 @@ class Hosted:
         fail = Fail(
             name=self._step("not_started"),
             error="ComponentFailed",
-            cause=join(*self._cause("; it is deleted")),
+            cause=join(
+                *self._cause("; it is deleted, and endpoint "),
+                *(self.made.endpoint, " stays, with its instances, which cost"),
+            ),
             after=(deleted.name,),
         )
         new = Compare("eq", Result(self._step("look"), "status"), "Absent")

@@ -22,7 +22,7 @@ from orchestration.graph import (
 )
 from orchestration.stages.endpoints import identity
 from orchestration.stages.endpoints.making import VARIANT, Made
-from orchestration.stages.endpoints.states import ABSENT
+from orchestration.stages.endpoints.states import ABSENT, SERVED_VARIANT
 from orchestration.stages.hosting.components import InferenceComponent
 from orchestration.stages.serving.model import EXISTS, QUOTA
 
@@ -32,6 +32,8 @@ _CONFIG_VISIBLE_LATER: Final = Retry(
 _STATE: Final = {
     "status": Output(("EndpointStatus",), kind="string"),
     "reason": Output(("FailureReason",), kind="string", default=""),
+    "config": Output(("EndpointConfigName",), kind="string"),
+    "variant": SERVED_VARIANT,
 }
 _MACHINES: Final = ("InstanceType", "InitialInstanceCount", "RoutingConfig")
 
@@ -77,6 +79,16 @@ class SharedEndpoint:
         return look, missing, ready, serving
 
     @property
+    def served_config(self) -> Tree:
+        """The name of the configuration that it has, which whoever made it has named."""
+        return Result(f"{self.made.stage.name}.ready", "config")
+
+    @property
+    def variant(self) -> Tree:
+        """The name of the one variant that it has."""
+        return Result(f"{self.made.stage.name}.ready", "variant")
+
+    @property
     def _named(self) -> dict[str, Tree]:
         return {"EndpointName": self.made.endpoint}
 
@@ -99,7 +111,7 @@ class SharedEndpoint:
             operation=self._config(),
             adopt=Adopt(exists=EXISTS),
         )
-        request = {**self._named, "EndpointConfigName": self.config_name, "Tags": tags}
+        request = {**self._named, "EndpointConfigName": self._config_name, "Tags": tags}
         create = Call(
             name=f"{stage.name}.create",
             operation=stage.extra_request.merged("CreateEndpoint", request),
@@ -111,13 +123,13 @@ class SharedEndpoint:
         return config, create
 
     @property
-    def config_name(self) -> Tree:
+    def _config_name(self) -> Tree:
         """The name of the configuration of a new endpoint."""
         requests = [self._config_request()]
         return identity.named_after(self.made.prefix, self.made.endpoint, requests)
 
     def _config(self) -> Operation:
-        request = {"EndpointConfigName": self.config_name, **self._config_request()}
+        request = {"EndpointConfigName": self._config_name, **self._config_request()}
         return self.made.stage.extra_request.merged("CreateEndpointConfig", request)
 
     def _config_request(self) -> dict[str, Any]:

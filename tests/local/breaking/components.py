@@ -43,6 +43,7 @@ def component(
     model_name: str | None = None,
     copies: int = 1,
     memory: int = 1024,
+    variant_name: str = "all",
 ) -> str:
     """Create a component of a model that loads, and return its name."""
     name = f"component-{next(_numbers)}"
@@ -51,7 +52,7 @@ def component(
     aws.client("sagemaker").create_inference_component(
         InferenceComponentName=name,
         EndpointName=endpoint or shared(aws),
-        VariantName="all",
+        VariantName=variant_name,
         Specification={"ModelName": served_name, "ComputeResourceRequirements": needs},
         RuntimeConfig={"CopyCount": copies},
     )
@@ -143,6 +144,7 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
         RuntimeConfig={"CopyCount": 1},
     ),
     "changes of components": _changed,
+    "variants of components": lambda aws: component(aws, variant_name="other"),
     "no component update in progress": lambda aws: aws.client(
         "sagemaker"
     ).update_inference_component(

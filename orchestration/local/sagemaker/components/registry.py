@@ -103,7 +103,11 @@ class Components:
             if count < 1:
                 raise refusal("copies of components")
             specification, model = self._checked(request)
-            variant = str(request.get("VariantName") or shared.fleet_variant["VariantName"])
+            variant = str(shared.fleet_variant["VariantName"])
+            if request.get("VariantName", variant) != variant:
+                raise refusal(
+                    "variants of components", variant=request["VariantName"], arn=shared.arn
+                )
             component = self._components[name] = Component(name, arn, shared, variant)
             shared.components.append(name)
             config = component.revise(specification, count)

@@ -62,6 +62,11 @@ COMPONENTS: Final[Mapping[str, Rule]] = {
         "An update of an inference component needs a Specification or a RuntimeConfig.",
         "model: UpdateInferenceComponentInput; wording and refusal assumed",
     ),
+    "variants of components": Rule(
+        _REFUSED,
+        'Could not find variant "{variant}" of endpoint "{arn}".',
+        "model: CreateInferenceComponentInput.VariantName; wording assumed",
+    ),
     "no component update in progress": Rule(
         _REFUSED,
         'Cannot update in-progress inference component "{arn}" ({status}).',
