@@ -174,6 +174,8 @@ class Deployment(DeploymentFields):
             "inference_component": own.name,
             **packages.outputs(self),
         }
+        if made.context.tags:
+            steps.append(States(made).tagged((steps[-1].name,)))
         if self.smoke_test is not None:
             where: dict[str, Tree] = {"InferenceComponentName": own.name}
             steps.append(self._invoke(made.endpoint, self.smoke_test, steps[-1].name, where))

@@ -8,7 +8,8 @@ import pytest
 
 from orchestration import Pipeline
 from orchestration.checks.requests import violations
-from orchestration.graph import Graph, ordered
+from orchestration.expressions import Result
+from orchestration.graph import Call, Graph, all_steps, ordered
 from orchestration.local.sagemaker.components.placing import needed
 from orchestration.pricing import Assumptions, estimate
 from orchestration.stages.stage import SAMPLE
@@ -89,9 +90,87 @@ def test_what_makes_another_component_makes_another_name_of_its_model() -> None:
     assert request("model")["ModelName"] != request("model", inference_component=other)["ModelName"]
 
 
+def test_further_fields_reach_the_requests_of_a_component() -> None:
+    cache = {"Specification": {"DataCacheConfig": {"EnableCaching": True}}}
+    rollback = {"Type": "COPY_COUNT", "Value": 2}
+    policy = {"RollingUpdatePolicy": {"RollbackMaximumBatchSize": rollback}}
+    extra = {
+        "CreateInferenceComponent": cache,
+        "UpdateInferenceComponent": {**cache, "DeploymentConfig": policy},
+    }
+    assert not problems(**SHARED, extra_request=extra)
+    for step in ("create_component", "update_component"):
+        specification = request(step, extra_request=extra)["Specification"]
+        assert specification["DataCacheConfig"] == {"EnableCaching": True}
+        assert specification["ComputeResourceRequirements"]["MinMemoryRequiredInMb"] == 2048
+    updated = request("update_component", extra_request=extra)["DeploymentConfig"]
+    assert updated["RollingUpdatePolicy"]["RollbackMaximumBatchSize"] == rollback
+    set_already = {"CreateInferenceComponent": {"Specification": {"ModelName": "other"}}}
+    assert "is already set" in problems(**SHARED, extra_request=set_already)["extra_request"]
+
+
+@pytest.mark.parametrize(
+    ("step", "name", "extra"),
+    [
+        ("config", "EndpointConfigName", {"CreateEndpointConfig": {"ExplainerConfig": {}}}),
+        (
+            "model",
+            "ModelName",
+            {
+                "UpdateInferenceComponent": {
+                    "Specification": {"SchedulingConfig": {"PlacementStrategy": "SPREAD"}}
+                }
+            },
+        ),
+    ],
+)
+def test_further_fields_make_another_name(step: str, name: str, extra: dict[str, Any]) -> None:
+    assert request(step, extra_request=extra)[name] != request(step)[name]
+
+
+def test_how_a_component_is_updated_makes_no_other_name_of_its_model() -> None:
+    rollback = {"RollbackMaximumBatchSize": {"Type": "COPY_COUNT", "Value": 2}}
+    config = {"DeploymentConfig": {"RollingUpdatePolicy": rollback}}
+    extra = {"UpdateInferenceComponent": config}
+    assert request("model", extra_request=extra)["ModelName"] == request("model")["ModelName"]
+
+
+def test_further_fields_of_components_need_one() -> None:
+    extra = {"CreateInferenceComponent": {"Specifications": []}}
+    found = problems(extra_request=extra)
+    assert found["extra_request.CreateInferenceComponent"].startswith("needs inference_component")
+
+
+def test_a_component_gets_the_tags_that_it_lacks_and_quotas_are_told() -> None:
+    made = Pipeline(
+        name="p",
+        workspace="s3://b",
+        region="us-east-1",
+        tags={"team": "vision"},
+        stages=[deployment(**SHARED, smoke_test={"request": 1})],
+    )
+    steps = {each.name: each for each in all_steps(made.lower().graph)}
+    tagged, smoke = steps["deploy.tagged"], steps["deploy.invoke"]
+    assert isinstance(tagged, Call)
+    assert tagged.operation.name == "AddTags"
+    assert tagged.operation.request["Tags"] == [{"Key": "team", "Value": "vision"}]
+    assert tagged.operation.request["ResourceArn"] == Result("deploy.settled", "arn")
+    assert smoke.after == ("deploy.tagged",)
+    for step in ("create_component", "update_component"):
+        call = calls(deployment(**SHARED))[f"deploy.{step}"]
+        assert call.failure is not None
+    component = "arn:aws:sagemaker:us-east-1:123456789012:inference-component/p-deploy"
+    assert component in allowed(made)["AddTags"]
+
+
 @pytest.mark.parametrize(
     ("fields", "field", "message"),
     [
+        (
+            {"extra_request": {"UpdateEndpoint": {"RetainAllVariantProperties": True}}},
+            "extra_request.UpdateEndpoint",
+            "an endpoint of components is never updated; remove it",
+        ),
         ({"update": None}, "update", "is needed with inference_component; give update: {}"),
         ({"endpoint_name": None}, "endpoint_name", "is needed: the endpoint that has room"),
         ({"instance_count": 9}, "instance_count", "expected 1 to 8, the managed_instances, got 9"),

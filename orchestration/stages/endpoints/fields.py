@@ -43,6 +43,10 @@ class DeploymentRequests(Model):
     """Of the endpoint, where it does not exist yet."""
     UpdateEndpoint: Extra = {}
     """Of the endpoint, where it exists."""
+    CreateInferenceComponent: Extra = {}
+    """Of the component, where it does not exist yet."""
+    UpdateInferenceComponent: Extra = {}
+    """Of the component, where it exists."""
 
     def merged(self, operation: str, request: dict[str, Any]) -> Operation:
         """Return an operation with its further fields; ``ValueError`` for one that is set."""

@@ -142,7 +142,14 @@ class Made:
         component = self.stage.inference_component
         if component is None:
             return self._config_request("").request
-        return {**self.stage.specification(""), "CopyCount": component.copies}
+        extra = self.stage.extra_request
+        asked = {**self.stage.specification(""), "CopyCount": component.copies}
+        # How it is updated is no property of the component.
+        updated = {
+            k: v for k, v in extra.UpdateInferenceComponent.items() if k != "DeploymentConfig"
+        }
+        further = [each for each in (extra.CreateInferenceComponent, updated) if each]
+        return {**asked, "further": further} if further else asked
 
     def _content(self) -> Text:
         """Return what tells the model from others: its files, or the version that it is."""

@@ -123,7 +123,7 @@ class States:
         )
 
     def tagged(self, after: tuple[str, ...]) -> Call:
-        """Give the endpoint the tags of the pipeline and the stage, which an update keeps or lacks.
+        """Give it, or its component, the tags of the pipeline and the stage, which updates lack.
 
         Its other tags stay, among them that of the run that created it.
         """

@@ -34,7 +34,7 @@ from orchestration.stages.endpoints.trials import Trying
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.hosting.components import InferenceComponent
 from orchestration.stages.hosting.shared import SharedEndpoint
-from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER
+from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, QUOTA
 from orchestration.stages.values import Text
 
 _NAME: Final = "InferenceComponentName"
@@ -44,6 +44,7 @@ _STATE: Final = {
     "status": Output(("InferenceComponentStatus",), kind="string"),
     "config": Output(("Specification", "ModelName"), kind="string", default=""),
     "endpoint": Output(("EndpointName",), kind="string"),
+    "arn": Output(("InferenceComponentArn",), kind="string"),
     "reason": Output(("FailureReason",), kind="string", default=""),
 }
 _SHARED: Final = "is of the whole endpoint, which its components share; remove it"
@@ -61,9 +62,15 @@ _REFUSED: Final = {
 
 def problems(stage: DeploymentFields) -> Iterator[Problem]:
     """Yield what does not go with an inference component."""
-    component = stage.inference_component
+    component, extra = stage.inference_component, stage.extra_request
     if component is None:
+        for name in ("CreateInferenceComponent", "UpdateInferenceComponent"):
+            if getattr(extra, name):
+                yield Problem(f"extra_request.{name}", "needs inference_component; remove it")
         return
+    if extra.UpdateEndpoint:
+        message = "an endpoint of components is never updated; remove it"
+        yield Problem("extra_request.UpdateEndpoint", message)
     for name, reason in _REFUSED.items():
         if getattr(stage, name):
             yield Problem(name, reason)
@@ -165,15 +172,15 @@ class Hosted:
         )
 
     def _apply(self, after: tuple[str, ...]) -> Choose:
-        named: dict[str, Tree] = {_NAME: self.name}
+        named, extra = {_NAME: self.name}, self.made.stage.extra_request
         asked: dict[str, Tree] = {
             "Specification": self.made.stage.specification(self.made.name),
             "RuntimeConfig": {"CopyCount": self.component.copies},
         }
         create = Call(
             name=self._step("create_component"),
-            operation=Operation(
-                *("sagemaker", "CreateInferenceComponent"),
+            operation=extra.merged(
+                "CreateInferenceComponent",
                 {
                     **named,
                     "EndpointName": self.made.endpoint,
@@ -183,6 +190,7 @@ class Hosted:
                 },
             ),
             adopt=Adopt(exists=EXISTS),
+            failure=QUOTA,
             retry=MODEL_VISIBLE_LATER,
         )
         rolling = self.update.traffic == "rolling"
@@ -190,11 +198,12 @@ class Hosted:
         config = self.update.request(alarms, self.made.stage.update_s) if rolling else {}
         update = Call(
             name=self._step("update_component"),
-            operation=Operation(
-                *("sagemaker", "UpdateInferenceComponent"),
+            operation=extra.merged(
+                "UpdateInferenceComponent",
                 {**named, **asked, **({"DeploymentConfig": _of_copies(config)} if config else {})},
             ),
             adopt=Adopt(exists=_UPDATING),
+            failure=QUOTA,
             retry=MODEL_VISIBLE_LATER,
         )
         changed = Choose(
@@ -260,7 +269,7 @@ class Hosted:
         )
 
 
-_NOTHING: Final = {"status": "Absent", "config": "", "endpoint": "", "reason": ""}
+_NOTHING: Final = {"status": "Absent", "config": "", "endpoint": "", "arn": "", "reason": ""}
 
 
 def _of_copies(config: dict[str, Any]) -> dict[str, Any]:

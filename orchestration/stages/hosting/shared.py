@@ -108,7 +108,7 @@ class SharedEndpoint:
         stage, tags = self.made.stage, self.made.context.tag_list(self.made.stage.name)
         config = Call(
             name=f"{stage.name}.config",
-            operation=self._config(),
+            operation=self._config(EndpointConfigName=self._config_name),
             adopt=Adopt(exists=EXISTS),
         )
         request = {**self._named, "EndpointConfigName": self._config_name, "Tags": tags}
@@ -125,11 +125,11 @@ class SharedEndpoint:
     @property
     def _config_name(self) -> Tree:
         """The name of the configuration of a new endpoint."""
-        requests = [self._config_request()]
+        requests = [self._config().request]
         return identity.named_after(self.made.prefix, self.made.endpoint, requests)
 
-    def _config(self) -> Operation:
-        request = {"EndpointConfigName": self._config_name, **self._config_request()}
+    def _config(self, **name: Tree) -> Operation:
+        request = {**name, **self._config_request()}
         return self.made.stage.extra_request.merged("CreateEndpointConfig", request)
 
     def _config_request(self) -> dict[str, Any]:
