@@ -94,7 +94,7 @@ def test_further_fields_reach_the_requests_of_a_component() -> None:
     cache = {"Specification": {"DataCacheConfig": {"EnableCaching": True}}}
     rollback = {"Type": "COPY_COUNT", "Value": 2}
     policy = {"RollingUpdatePolicy": {"RollbackMaximumBatchSize": rollback}}
-    extra = {
+    extra: dict[str, Any] = {
         "CreateInferenceComponent": cache,
         "UpdateInferenceComponent": {**cache, "DeploymentConfig": policy},
     }
@@ -136,7 +136,7 @@ def test_how_a_component_is_updated_makes_no_other_name_of_its_model() -> None:
 
 
 def test_further_fields_of_components_need_one() -> None:
-    extra = {"CreateInferenceComponent": {"Specifications": []}}
+    extra: dict[str, Any] = {"CreateInferenceComponent": {"Specifications": []}}
     found = problems(extra_request=extra)
     assert found["extra_request.CreateInferenceComponent"].startswith("needs inference_component")
 
