@@ -102,6 +102,11 @@ class Shop:
         )
         return run(pipeline, on=self.on, aws=self.aws, airflow=self.airflow, run_id=run_id)
 
+    def judgements(self) -> int:
+        """Return how many scripts have judged answers."""
+        jobs = self.client.list_processing_jobs(NameContains=f"{self.name}-deploy")
+        return len(jobs["ProcessingJobSummaries"])
+
     def serve(self, model: str, variant: str = "main") -> str:
         """Create the endpoint, as someone else would."""
         name = self.make(f"{self.name}-{model}-{variant}", model, variant)
@@ -389,6 +394,31 @@ def test_a_script_judges_all_answers_together(shop: Shop, tmp_path: Path) -> Non
     assert (report.state, report.cause) == ("succeeded", None)
     assert shop.describe()["EndpointConfigName"] != before
     assert count(report, "CreateProcessingJob") == 2
+
+
+@pytest.mark.parametrize("shop", BACKENDS[:1], indirect=True)
+def test_a_further_attempt_judges_other_answers_anew(shop: Shop, tmp_path: Path) -> None:
+    shop.serve("one")
+    (tmp_path / "judge.py").write_text(JUDGE)
+    judge = Source.at(tmp_path, "judge.py").model_dump(exclude_defaults=True)
+    model, mended = f"{shop.name}-mended", tmp_path / "mended"
+    put(shop.aws, model, "two")
+    now = (
+        f'model = "one" if os.path.exists({str(mended)!r}) else "two"\n    return {{"name": model,'
+    )
+    code = CODE.replace('return {"name": model,', now).encode()
+    shop.aws.client("s3").put_object(Bucket="models", Key=f"{model}/code/inference.py", Body=code)
+    trial = {"baking_s": 0, "trial": [{"request": 1}, {"request": 2}]}
+    before = shop.judgements()
+    for _ in range(2):
+        report = shop.deploy(model, trial, run_id="again", judge=judge)
+        assert report.error == "TrialFailed"
+    # The second attempt had the same answers, and paid nothing.
+    assert shop.judgements() == before + 1
+    mended.touch()
+    report = shop.deploy(model, trial, run_id="again", judge=judge)
+    assert (report.state, report.cause) == ("succeeded", None)
+    assert shop.judgements() == before + 2
 
 
 UPDATE = "UpdateEndpoint deploy.update"

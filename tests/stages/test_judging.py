@@ -21,7 +21,7 @@ def test_a_script_reads_the_answers_and_decides_before_any_traffic_moves() -> No
     steps = {step.name: step for step in all_steps(Graph(made.lower(SAMPLE).steps))}
     written = [name for name in steps if name.endswith("_recorded")]
     assert written == [f"deploy.{kind}_{n}_recorded" for kind in ("trial", "check") for n in (1, 3)]
-    results = Values({"deploy.trial_1": {"text": "[1]"}}, {}, "0123456789ab")
+    results = answered("a")
     put = steps["deploy.trial_1_recorded"]
     assert isinstance(put, Call)
     sent: Any = evaluate(put.operation.request, results)
@@ -38,14 +38,27 @@ def test_a_script_reads_the_answers_and_decides_before_any_traffic_moves() -> No
         assert isinstance(verdict, Read)
         request: Any = evaluate(job.operation.request, results)
         names.add(request["ProcessingJobName"])
+        other: Any = evaluate(job.operation.request, answered("b"))
+        names.add(other["ProcessingJobName"])
         assert request["AppSpecification"]["ImageUri"] == made.image
-        assert str(evaluate(verdict.uri, results)).endswith(f"/{kind}/verdict/verdict.json")
+        [output] = request["ProcessingOutputConfig"]["Outputs"]
+        token = request["ProcessingJobName"].rpartition("-")[2]
+        assert str(output["S3Output"]["S3Uri"]).endswith(f"/{kind}/verdict/{token}")
+        assert evaluate(verdict.uri, results) == f"{output['S3Output']['S3Uri']}/verdict.json"
         passed: Any = steps[f"deploy.{kind}_judged"]
         for value, well in ((True, True), (False, False), ("true", False), (1, False)):
             told = Values({verdict.name: {"passed": value, "reason": "no"}}, {}, "0123456789ab")
             assert evaluate(passed.condition, told) is well
         assert passed.error == error
-    assert len(names) == 2
+    assert len(names) == 4
+
+
+def answered(third: str) -> Values:
+    """Return what the steps gave that asked, and recorded; ``third``: the third answer's ETag."""
+    steps: dict[str, dict[str, Any]] = {"deploy.trial_1": {"text": "[1]"}}
+    for kind in ("trial", "check"):
+        steps |= {f"deploy.{kind}_{n}_recorded": {"etag": tag} for n, tag in ((1, "x"), (3, third))}
+    return Values(steps, {}, "0123456789ab")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ only, and with the permissions of whatever deploys.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -31,6 +31,7 @@ from orchestration.stages.values import Gibibytes, Model, Seconds, Source, Text
 
 TEXT: Final = "text"
 """The output of a request that is the answer as it came."""
+_ETAG: Final = "etag"
 _ANSWERS: Final = "answers"
 _VERDICT: Final = "verdict"
 
@@ -86,17 +87,27 @@ class Judging:
             "Body": {**case, "answer": Result(f"{self.name}_{number}", TEXT)},
             "ContentType": "application/json",
         }
-        name = f"{self.name}_{number}_recorded"
-        return Call(name=name, operation=Operation("s3", "PutObject", request), after=after)
+        return Call(
+            name=f"{self.name}_{number}_recorded",
+            operation=Operation("s3", "PutObject", request),
+            outputs={_ETAG: Output(("ETag",), kind="string")},
+            after=after,
+        )
 
     def judged(
-        self, error: str, remedy: str | Expression[object], after: tuple[str, ...]
+        self,
+        recorded: Sequence[Call],
+        error: str,
+        remedy: str | Expression[object],
+        after: tuple[str, ...],
     ) -> tuple[Step, ...]:
         """Return the job, and what its verdict must be; a failed one has ``error``, too."""
-        call = self.job().call(f"{self.name}_judge", self.interval_s)
+        token = self._token(recorded)
+        verdicts = join(self._place(_VERDICT), "/", token)
+        call = self._job(token, verdicts).call(f"{self.name}_judge", self.interval_s)
         verdict = Read(
             name=f"{self.name}_verdict",
-            uri=join(self._place(_VERDICT), f"/{_VERDICT}.json"),
+            uri=join(verdicts, f"/{_VERDICT}.json"),
             outputs={
                 "passed": Output(("passed",)),
                 "reason": Output(("reason",), kind="string", default="it gives no reason"),
@@ -115,10 +126,19 @@ class Judging:
         )
         return replace(call, after=after), verdict, required
 
-    def job(self) -> Job:
-        """Return the job."""
-        context, kind = self.context, self.name.rpartition(".")[2]
-        token = apply(Function.HASH, join(context.resource_name(self.stage), f"/{kind}"))
+    def _token(self, recorded: Sequence[Call]) -> Expression[object]:
+        """Return what tells a verdict from others: the run, the script and the answers.
+
+        A further attempt at the run asks again. The same answers have the verdict that they had,
+        and are paid for once; others, or a script that was mended, have one of their own.
+        """
+        kind = self.name.rpartition(".")[2]
+        answers = [part for call in recorded for part in (" ", Result(call.name, _ETAG))]
+        whole = (self.context.resource_name(self.stage), f"/{kind} ", script(self.source), " ")
+        return apply(Function.HASH, join(*whole, self.context.source(self.source), *answers))
+
+    def _job(self, token: Expression[object], verdicts: Expression[str]) -> Job:
+        context = self.context
         return Job(
             name=join(context.name_prefix(self.stage), token),
             context=context,
@@ -126,7 +146,7 @@ class Judging:
             entrypoint=("python3", script(self.source)),
             arguments=("--answers", f"{INPUT}/{_ANSWERS}", "--output", OUTPUT),
             inputs=(code(self.source, context), read(_ANSWERS, self._place(_ANSWERS))),
-            outputs=(written(_VERDICT, self._place(_VERDICT), OUTPUT),),
+            outputs=(written(_VERDICT, verdicts, OUTPUT),),
             cluster={
                 "InstanceCount": 1,
                 "InstanceType": self.asked.instance_type,

@@ -49,6 +49,7 @@ class Asking:
     def steps(self, cases: tuple[Case, ...], after: tuple[str, ...]) -> tuple[Step, ...]:
         """Return the requests, each with what its answer must be."""
         steps: list[Step] = []
+        recorded: list[Call] = []
         for number, case in enumerate(cases, start=1):
             steps.append(self._asked(number, case, after))
             after = (steps[-1].name,)
@@ -59,10 +60,11 @@ class Asking:
                 steps.append(self._in_time(number, case.max_latency_ms, after))
                 after = (steps[-1].name,)
             if self.judging is not None and case.status == OK:
-                steps.append(self.judging.recorded(number, _told(case), after))
+                recorded.append(self.judging.recorded(number, _told(case), after))
+                steps.append(recorded[-1])
                 after = (steps[-1].name,)
         if self.judging is not None:
-            steps += self.judging.judged(self.error, self.remedy, after)
+            steps += self.judging.judged(recorded, self.error, self.remedy, after)
         return tuple(steps)
 
     def _asked(self, number: int, case: Case, after: tuple[str, ...]) -> Call:
