@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from orchestration import Pipeline, PipelineError
 from orchestration.deploy.account import Account
 from orchestration.deploy.permissions import policies
+from orchestration.execution.outputs import taken
 from orchestration.expressions import Json, evaluate
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import Call, Choose, Workflow, all_steps
@@ -205,11 +206,33 @@ def test_the_best_that_training_recorded_are_selected_by_a_plain_reading_of_the_
         assert evaluate(step(made, "selected").condition, known) is bool(wanted)
 
 
+def of_one_algorithm(objective: str) -> Json:
+    """Return what SageMaker says of a search over one algorithm."""
+    told = {"Type": objective, "MetricName": "loss"}
+    return {"HyperParameterTuningJobConfig": {"HyperParameterTuningJobObjective": told}}
+
+
+def of_two_algorithms(objective: str) -> Json:
+    """Return what SageMaker says of a search over several: each has an objective of its own."""
+    told = [{"Type": objective, "MetricName": name} for name in ("loss", "rmse")]
+    definitions: list[Json] = [{"TuningObjective": each} for each in told]
+    return {
+        "HyperParameterTuningJobConfig": {"Strategy": "Bayesian"},
+        "TrainingJobDefinitions": definitions,
+    }
+
+
 def test_the_best_jobs_of_a_search_are_listed_by_its_own_objective() -> None:
     made = lowered(OF_TUNING, best_jobs=2, max_concurrency=1)
     ranked = step(made, "ranked")
-    for objective, order in (("Maximize", "descending"), ("Minimize", "ascending")):
-        known = env(tuning={"objective": objective})
+    outputs = step(made, "tuning").outputs
+    for response, order in (
+        (of_one_algorithm("Maximize"), "descending"),
+        (of_one_algorithm("Minimize"), "ascending"),
+        (of_two_algorithms("Maximize"), "descending"),
+        (of_two_algorithms("Minimize"), "ascending"),
+    ):
+        known = env(tuning=taken(outputs, response, "evaluate.tuning"))
         way = ranked.then if evaluate(ranked.condition, known) else ranked.otherwise
         [listed] = way.steps
         assert listed.name == f"evaluate.{order}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from orchestration.expressions import Compare, Function, Item, Result, Tree, apply, field, join
+from orchestration.expressions import Any, Compare, Function, Item, Result, Tree, apply, field, join
 from orchestration.graph import Call, Choose, ForEach, Graph, Operation, Output, Require, Step
 from orchestration.refs import Expression
 from orchestration.stages.evaluation.fields import EvaluationFields, known
@@ -38,19 +38,26 @@ def last(stage: EvaluationFields) -> str:
 
 def _described(stage: EvaluationFields) -> Call:
     """Return the question which way the objective points, so that nobody has to say it again."""
-    place = ("HyperParameterTuningJobConfig", "HyperParameterTuningJobObjective", "Type")
+    named = ("HyperParameterTuningJobConfig", "HyperParameterTuningJobObjective", "Type")
+    # A search over several algorithms has an objective for each: SageMaker's SDK gives them metrics
+    # of their own, and one direction for all (HyperparameterTuner.create).
+    first = ("TrainingJobDefinitions", 0, "TuningObjective", "Type")
     return Call(
         name=f"{stage.name}.tuning",
         operation=Operation("sagemaker", "DescribeHyperParameterTuningJob", _named(stage)),
-        outputs={"objective": Output(place, kind="string")},
+        outputs={
+            "objective": Output(named, kind="string", default=""),
+            "first_objective": Output(first, kind="string", default=""),
+        },
     )
 
 
 def _ranked(stage: EvaluationFields) -> Choose:
     down, up = _listed(stage, "Descending"), _listed(stage, "Ascending")
+    objectives = [Result(f"{stage.name}.tuning", name) for name in ("objective", "first_objective")]
     return Choose(
         name=f"{stage.name}.ranked",
-        condition=Compare("eq", Result(f"{stage.name}.tuning", "objective"), "Maximize"),
+        condition=Any(tuple(Compare("eq", each, "Maximize") for each in objectives)),
         then=Graph((down,)),
         otherwise=Graph((up,)),
         collect={"found": Result(down.name, "found")},
