@@ -43,14 +43,15 @@ def loop_of(state: State, data: Data, given: Any) -> Loop | str:
     placed = isinstance(items, Place) and bool(items.path) and items.root != ELEMENT.root
     if not (listed or placed):
         return "its list is not known before a run"
-    inner = replace(data, element=ELEMENT, input=ELEMENT, result=None)
+    inner = replace(data, element=ELEMENT, input=given, result=None)
+    made: Any = ELEMENT
     for key in ("ItemSelector", "Parameters"):
         if key in state.fields:
-            made = inner.template(state.fields[key], state.language, source=given)
-            inner = replace(inner, input=made)
+            made = inner.template(state.fields[key], state.language)
     asked = state.fields.get("MaxConcurrency")
     at_a_time = min(asked, _MOST_AT_A_TIME) if isinstance(asked, int) else 0
-    return Loop(items, inner, at_a_time or _MOST_AT_A_TIME)  # 0: as many as AWS has room for.
+    # 0: as many as AWS has room for.
+    return Loop(items, replace(inner, input=made), at_a_time or _MOST_AT_A_TIME)
 
 
 def _items(state: State, data: Data, given: Any) -> Any:
