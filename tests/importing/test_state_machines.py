@@ -10,7 +10,7 @@ import yaml
 
 from orchestration import Pipeline, PipelineError
 from orchestration.backends import airflow, stepfunctions
-from orchestration.importing import Imported, from_data
+from orchestration.importing import Imported, Note, from_data
 
 ROLE = "arn:aws:iam::111122223333:role/SageMakerExecution"
 IMAGE = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1"
@@ -322,9 +322,11 @@ def test_a_task_that_nothing_does_is_told() -> None:
     imported = from_data({"StartAt": "A", "States": chained})
     assert list(imported.description["stages"]) == ["c"]
     assert told(imported) == {
-        "States.A": "is left out: no stage waits for a task token (approval waits for a person)",
+        "States.A": "nothing stands for States.A; each run must be given the parameter states_a",
         "States.B": "is left out: it has no ItemProcessor",
     }
+    text = "is left out: no stage waits for a task token (approval waits for a person)"
+    assert Note("States.A", text) in imported.notes
 
 
 def say(text: Any = "m", **more: Any) -> dict[str, Any]:

@@ -122,6 +122,10 @@ class Flow:
         """The states of the machine."""
         return {name: state.fields for name, state in self.machine.states.items()}
 
+    def after(self, name: str) -> set[str]:
+        """Return the states that may come after a state, at any distance."""
+        return self._after[name]
+
     def before(self, name: str) -> Iterator[str]:
         """Yield the states that a state may come right after."""
         for other in self.order:

@@ -64,6 +64,8 @@ def for_each(state: State, loop: Loop, steps: Sequence[Mapping[str, Any]]) -> di
     """Return the loop as a stage has it; else why these steps do not fit into one."""
     if not steps:
         return "none of its states does what a stage does"
+    if any(step["Type"] == "Approval" for step in steps):
+        return "a person answers once for all of a list"
     if any("ForEach" in step for step in steps):
         return "a Map in it goes through another list"
     read = [place for step in steps for place in _read(step)]

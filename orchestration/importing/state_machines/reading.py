@@ -22,7 +22,7 @@ from orchestration.importing.state_machines.data import (
 from orchestration.importing.state_machines.flow import Clauses, Flow, Literal_, place
 from orchestration.importing.state_machines.loops import overlaid
 from orchestration.importing.state_machines.maps import for_each, loop_of, told
-from orchestration.importing.state_machines.tasks import renamed_by, step_of
+from orchestration.importing.state_machines.tasks import asks, renamed_by, step_of
 from orchestration.lint.machines import Machine, State
 
 _TOLD: Final = {
@@ -72,6 +72,9 @@ class Reading:
     conditions: dict[Literal_, dict[str, Any]] = field(default_factory=dict)
     lists: dict[str, None] = field(default_factory=dict)
     """The places in the execution's input whose elements are gone through."""
+    gates: list[Literal_] = field(default_factory=list)
+    """States that wait for somebody, and that no stage stands for: what follows is asked of a run.
+    """
 
     def machine(
         self, machine: Machine, data: Data, ways: Clauses, before: Sequence[str]
@@ -83,16 +86,20 @@ class Reading:
         last: dict[str, list[str]] = {}
         ends: list[tuple[Any, list[str]]] = []
         failed: list[str] = []
+        gates: dict[Literal_, str] = {}
         for name in flow.order:
             state = machine.states[name]
             earlier = [other for other in flow.before(name) if other in last]
             around = [step for other in earlier for step in last[other]] if earlier else [*before]
             own = replace(given.get(name, Data(Unknown(f"the input of {name}"))), state=name)
-            whole = _product(ways, flow.ways[name])
+            passed = {gate for gate, asked in gates.items() if name in flow.after(asked)}
+            whole = _product(_product(ways, flow.ways[name]), frozenset([frozenset(passed)]))
+            known_gates = len(self.gates)
             if name in flow.looped:
                 made, last[name] = self._looped(flow, state, own), list(dict.fromkeys(around))
             else:
                 made, last[name] = self._state(state, own, whole, list(dict.fromkeys(around)))
+            gates |= dict.fromkeys(self.gates[known_gates:], name)
             if state.type == "Choice" and name not in flow.looped:
                 failed += self._unmatched(state, whole, last[name])
             if state.type == "Fail":
@@ -135,6 +142,7 @@ class Reading:
         """Return the data after a state of a loop: nobody knows how often it was gone through."""
         text = f"{state.type} in a loop, which no stage does; left out"
         self.notes.append(Note(place(state), text))
+        self._gated(state)
         return overlaid(data, [flow.machine.states[name] for name in flow.loop(state.name)])
 
     def _unmatched(self, state: State, ways: Clauses, before: list[str]) -> list[str]:
@@ -252,6 +260,7 @@ class Reading:
         step = step_of(state, request)
         if isinstance(step, str):
             self.notes.append(Note(place(state), f"is left out: {step}"))
+            self._gated(state)
             return self._passed(state, data, Unknown(f"the result of {state.name}")), before
         self.notes += (Note(f"{place(state)}.{key}", text) for key, text in renamed_by(step))
         if state.resource.startswith("${"):
@@ -263,6 +272,12 @@ class Reading:
         if step["Type"] == "Lambda" and not state.resource.endswith(":lambda:invoke"):
             result = result.below("Payload")
         return self._passed(state, data, result), after
+
+    def _gated(self, state: State) -> None:
+        """Ask each run whether it may go on after a state that is left out, and waits for that."""
+        if asks(state):
+            self.gates.append((place(state), 0))
+            self.conditions[place(state), 0] = {"Type": "a gate", "Path": place(state)}
 
     def _failed(self, state: State, data: Data, ways: Clauses, before: list[str]) -> list[str]:
         words = {
@@ -300,6 +315,7 @@ class Reading:
         made = self._loop(state, data, ways, before)
         if isinstance(made, str):
             self.notes.append(Note(place(state), f"is left out: {made}"))
+            self._gated(state)
             return passed, before
         return passed, made
 

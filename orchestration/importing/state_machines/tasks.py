@@ -15,6 +15,8 @@ from orchestration.importing.steps.calls import JOBS, POLLS
 from orchestration.lint.machines import State
 from orchestration.lint.tasks.resources import integration
 
+_MOST_HOURS: Final = 720
+"""The longest that an approval waits for an answer."""
 _KINDS: Final = {job.operation: kind for kind, job in JOBS.items()}
 
 
@@ -65,10 +67,22 @@ def _asked(state: State, api: tuple[str, str], request: Any) -> dict[str, Any] |
     if api != ("sns", "Publish") or not isinstance(request, Mapping) or "TopicArn" not in request:
         return "no stage waits for a task token (approval waits for a person)"
     seconds = state.fields.get("TimeoutSeconds")
-    hours = {"Hours": -(-seconds // 3600)} if isinstance(seconds, int) else {}
+    hours = -(-seconds // 3600) if isinstance(seconds, int) else _MOST_HOURS
+    hours = max(1, min(hours, _MOST_HOURS))
     question = request.get("Subject", f"{state.name}?")
-    asked = {"TopicArn": request["TopicArn"], "Question": question, **hours}
-    return {"Type": "Approval", "Arguments": asked}
+    asked = {"TopicArn": request["TopicArn"], "Question": question, "Hours": hours}
+    waits = {} if seconds == hours * 3600 else {"Waits": seconds}
+    return {"Type": "Approval", "Arguments": asked, **waits}
+
+
+def asks(state: State) -> bool:
+    """Return whether a state, or one inside it, waits until somebody outside lets it go on."""
+    inner = (each for machine in state.inner for each in machine.states.values())
+    return (
+        "waitForTaskToken" in state.resource
+        or ":activity:" in state.resource
+        or any(map(asks, inner))
+    )
 
 
 def renamed_by(step: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -76,6 +90,12 @@ def renamed_by(step: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if step["Type"] == "Approval":
         text = "is taken for a question to a person, which `orchestrate approve` answers; it "
         yield "Resource", f"{text}has words of its own, and nobody returns the task token"
+    if "Waits" in step:
+        seconds, hours = step["Waits"], step["Arguments"]["Hours"]
+        text = (
+            "no limit" if seconds is None else f"{seconds} s" if type(seconds) is int else seconds
+        )
+        yield "TimeoutSeconds", f"{text}: an answer is waited for {hours} h (answer_within_h)"
     for name in step.get("Texts", ()):
         text = "is JSON as text, in which what a run gives stands as text as it is: no number, and"
         yield name, f"{text} no quotation mark or line break in it"

@@ -96,10 +96,12 @@ class _Made:
     def refused(self, problems: Sequence[Problem]) -> dict[str, str]:
         """Return the stages that can't be made of their steps, with the reason of each.
 
-        Raises :class:`~orchestration.errors.PipelineError` where none would be left.
+        Raises :class:`~orchestration.errors.PipelineError` where none would be left, or what
+        follows a question would run unasked.
         """
         refused = dict(self._by_stage(problems))
-        if problems and (not refused or len(refused) == len(self.stages)):
+        asks = any(self.stages[stage].kind == "Approval" for stage in refused)
+        if problems and (asks or not refused or len(refused) == len(self.stages)):
             raise PipelineError([self._placed(each) for each in problems])
         return refused
 
