@@ -791,3 +791,28 @@ def test_the_output_of_a_branch_that_may_fail_is_that_of_its_other_end() -> None
     stages = from_data(machine).description["stages"]
     assert stages["z"]["request"]["Message"] == {"ref": "a.message_id"}
     assert stages["z"]["after"] == ["a", "f"]
+
+
+ODD = {"Variable": "$.x", "IsPresent": True}
+PLAIN = {"Variable": "$.y", "StringEquals": "a"}
+
+
+@pytest.mark.parametrize(
+    "tested",
+    [{"And": [PLAIN, ODD, ODD]}, {"Not": ODD}, {"Or": [{"Not": ODD}, {"And": [PLAIN, ODD]}]}],
+)
+def test_a_rule_of_which_a_part_is_unknown_is_one_parameter(tested: dict[str, Any]) -> None:
+    machine = {
+        "StartAt": "C",
+        "States": {
+            "C": {"Type": "Choice", "Choices": [{**tested, "Next": "P"}], "Default": "R"},
+            "P": say(End=True),
+            "R": say(End=True),
+        },
+    }
+    imported = from_data(machine)
+    stages, asked = imported.description["stages"], {"parameter": "states_c_choices_0"}
+    assert [stages[name]["when"] for name in ("p", "r")] == [asked, {"not": asked}]
+    notes = [note for note in imported.notes if "nothing stands for" in note.message]
+    assert {note.path for note in notes} == {"States.C.Choices[0]"}
+    assert imported.description["parameters"]["states_c_choices_0"]["type"] == "boolean"

@@ -24,6 +24,7 @@ _SIGNS: Final = {
     ">=": "GreaterThanOrEqualTo",
 }
 _COMPARISON: Final = re.compile(r"(.+?)\s*(!=|<=|>=|=|<|>)\s*(.+)", re.DOTALL)
+_ODD: Final = "unknown: "
 _STRUCTURED: Final = re.compile(r"[()?:\[]|\bor\b|\bin\b")
 
 
@@ -34,7 +35,7 @@ def condition(rule: Mapping[str, Any], data: Data, language: str) -> dict[str, A
         return _expression(text.strip(), data)
     for word in ("And", "Or"):
         if word in rule:
-            return {"Type": word, "Conditions": [condition(r, data, language) for r in rule[word]]}
+            return _together(word, [condition(r, data, language) for r in rule[word]], str(rule))
     if "Not" in rule:
         return _not(condition(rule["Not"], data, language))
     for key, value in rule.items():
@@ -50,7 +51,7 @@ def _expression(text: str, data: Data) -> dict[str, Any]:
     if _STRUCTURED.search(re.sub(r"'[^']*'|\"[^\"]*\"", "''", text)):
         return _odd(text)
     tests = [_test(each, data) for each in re.split(r"\band\b", text)]
-    return tests[0] if len(tests) == 1 else {"Type": "And", "Conditions": tests}
+    return tests[0] if len(tests) == 1 else _together("And", tests, text)
 
 
 def _test(text: str, data: Data) -> dict[str, Any]:
@@ -69,9 +70,20 @@ def _compared(operator: str, left: Any, right: Any, text: str) -> dict[str, Any]
     return {"Type": operator, "LeftValue": left, "RightValue": right}
 
 
+def _together(word: str, tests: list[dict[str, Any]], text: str) -> dict[str, Any]:
+    """Return one condition of several; a run is asked for all of it where it is for one of them."""
+    if any(map(_is_odd, tests)):
+        return _odd(text)
+    return {"Type": word, "Conditions": tests}
+
+
 def _not(inner: dict[str, Any]) -> dict[str, Any]:
-    return {"Type": "Not", "Condition": inner}
+    return _odd(f"not {inner['Type']}") if _is_odd(inner) else {"Type": "Not", "Condition": inner}
 
 
 def _odd(text: str) -> dict[str, Any]:
-    return {"Type": f"unknown: {text}"}
+    return {"Type": f"{_ODD}{text}"}
+
+
+def _is_odd(condition: Mapping[str, Any]) -> bool:
+    return str(condition["Type"]).startswith(_ODD)

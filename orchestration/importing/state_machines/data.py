@@ -269,6 +269,14 @@ def plain(value: Any) -> Any:
             return value
 
 
+def is_reference(value: Any) -> bool:
+    """Return whether a value is one that only a run will have, or a text with such values."""
+    if isinstance(value, Place | Unknown | _Layered):
+        return True
+    ours = isinstance(value, Mapping) and len(value) == 1
+    return ours and bool(value.keys() & {"Get", "Std:Join"})
+
+
 def is_known(value: Any) -> bool:
     """Return whether a value is all literal."""
     match value:

@@ -31,7 +31,7 @@ def step_of(state: State, request: Any) -> dict[str, Any] | str:
         return f"no stage does what {resource or 'it'} does"
     if used.pattern == "waitForTaskToken":
         return _asked(state, used.api, request)
-    if not isinstance(request, Mapping):
+    if not isinstance(request, Mapping) or not is_structured(request):
         return "its request is not known before a run"
     if used.api == ("lambda", "Invoke"):
         sent = _parsed(request.get("Payload", {}))
@@ -44,22 +44,16 @@ def step_of(state: State, request: Any) -> dict[str, Any] | str:
             "Arguments": sent,
             **({"Rest": rest} if rest else {}),
         }
-    model = operation_model(*used.api)
-    named = _named(model.input_shape if model is not None else None, request)
+    model, texts = operation_model(*used.api), list[str]()
+    named = _named(model.input_shape if model is not None else None, request, "", texts)
     if used.api[0] == "sagemaker" and used.api[1] in _KINDS:
         kind = _KINDS[used.api[1]]
-        return {"Type": kind, "Arguments": named, "Awaited": bool(used.pattern)}
+        return {"Type": kind, "Arguments": named, "Texts": texts, "Awaited": bool(used.pattern)}
     poll = POLLS.get(used.api)
     if used.pattern and poll is None:
         return f"what {used.resource} waits for is not known here"
     call = {"Type": "Call", "Service": used.api[0], "Operation": used.api[1], "Arguments": named}
-    pairs = zip(request.items(), named.values(), strict=True)
-    call["Texts"] = [
-        key
-        for (key, value), own in pairs
-        if is_structured(value) and not is_structured(own) and not isinstance(own, str)
-    ]
-    return {**call, **({"Poll": poll} if used.pattern and poll is not None else {})}
+    return {**call, "Texts": texts, **({"Poll": poll} if used.pattern and poll is not None else {})}
 
 
 def _asked(state: State, api: tuple[str, str], request: Any) -> dict[str, Any] | str:
@@ -119,9 +113,12 @@ def _parsed(payload: Any) -> Any:
     return payload
 
 
-def _named(shape: Shape | None, value: Any) -> Any:
-    """Return a request with the API's names in the place of those of Step Functions."""
-    if shape is None:
+def _named(shape: Shape | None, value: Any, path: str, texts: list[str]) -> Any:
+    """Return a request with the API's names in the place of those of Step Functions.
+
+    ``texts`` receives the places of JSON that is text there, with what only a run gives in it.
+    """
+    if shape is None or not is_structured(value):
         return value
     match shape.type_name:
         case "structure" if isinstance(value, Mapping) and not shape.metadata.get("document"):
@@ -129,13 +126,22 @@ def _named(shape: Shape | None, value: Any) -> Any:
             made: dict[str, Any] = {}
             for key, item in value.items():
                 own = str(key if key in shape.members else members.get(key, key))
-                made[own] = _named(shape.members.get(own), item)
+                below = f"{path}.{key}" if path else str(key)
+                made[own] = _named(shape.members.get(own), item, below, texts)
             return made
         case "list" if isinstance(value, list):
-            return [_named(shape.member, item) for item in value]
-        case "string" if is_structured(value):
-            return as_text(value)
+            return [
+                _named(shape.member, item, f"{path}[{number}]", texts)
+                for number, item in enumerate(value)
+            ]
+        case "string":
+            text = as_text(value)
+            texts += [] if isinstance(text, str) else [path]
+            return text
         case "map" if isinstance(value, Mapping):
-            return {key: _named(shape.value, item) for key, item in value.items()}
+            return {
+                key: _named(shape.value, item, f"{path}.{key}", texts)
+                for key, item in value.items()
+            }
         case _:
             return value

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from orchestration.importing.state_machines.data import Place, Unknown, is_known
+from orchestration.importing.state_machines.data import is_known, is_reference
 
 
 def as_text(value: Any) -> Any:
@@ -24,18 +24,12 @@ def as_text(value: Any) -> Any:
 
 def is_structured(value: Any) -> bool:
     """Return whether a value is an object or a list, and no reference."""
-    return isinstance(value, list) or (isinstance(value, Mapping) and not _is_reference(value))
-
-
-def _is_reference(value: Any) -> bool:
-    return isinstance(value, Place | Unknown) or (
-        isinstance(value, Mapping) and len(value) == 1 and bool(value.keys() & {"Get", "Std:Join"})
-    )
+    return isinstance(value, list) or (isinstance(value, Mapping) and not is_reference(value))
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    if _is_reference(value):
-        yield from ('"', value, '"')
+    if is_reference(value):
+        yield from ('"', *_inside(value), '"')
     elif isinstance(value, Mapping):
         yield "{"
         for number, (key, item) in enumerate(value.items()):
@@ -50,3 +44,15 @@ def _parts(value: Any) -> Iterator[Any]:
         yield "]"
     else:
         yield json.dumps(value)
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    """Yield the parts of a text in JSON, what is constant in it as JSON writes it."""
+    match value:
+        case {"Std:Join": {"Values": list(values)}}:
+            for each in values:
+                yield from _inside(each)
+        case str():
+            yield json.dumps(value)[1:-1]
+        case _:
+            yield value if is_reference(value) else json.dumps(value)
