@@ -148,6 +148,9 @@ def test_all_that_is_otherwise_is_told(abalone: Imported) -> None:
             "abalone_register_register_mode makes the group where there is none, waits until the "
             "version is completed, and marks it as the run's own"
         ),
+        "Steps[4].Arguments.IfSteps[1].Arguments.ModelApprovalStatus": (
+            "a version is PendingManualApproval where a run has another than Approved"
+        ),
         "Steps[4].Arguments.IfSteps[2]": (
             "abalone_score takes its data for a folder, and fails if there are fewer predictions "
             "than objects"

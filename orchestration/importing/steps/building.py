@@ -235,6 +235,9 @@ def _call_notes(steps: Iterable[Step], calls: Mapping[str, str]) -> Iterator[Not
         elif step.kind == "RegisterModel":
             text = "makes the group where there is none, waits until the version is completed, and "
             yield Note(step.path, f"{step.stage} {text}marks it as the run's own")
+            if isinstance(step.arguments.get("ModelApprovalStatus"), Mapping):
+                text = "a version is PendingManualApproval where a run has another than Approved"
+                yield Note(f"{step.request_path}.ModelApprovalStatus", text)
         elif step.kind == "Transform":
             text = (
                 "takes its data for a folder, and fails if there are fewer predictions than objects"
