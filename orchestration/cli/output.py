@@ -43,9 +43,14 @@ def note(text: str) -> None:
 
 def note_failure(what: str, error: str | None, cause: str | None) -> None:
     """Say that a run failed, and which command explains its error."""
+    note(f"error: {what}: {error}: {cause}")
+    note_hint(error)
+
+
+def note_hint(error: str | None) -> None:
+    """Name the command that explains an error, if one does."""
     from orchestration.explanations import hint
 
-    note(f"error: {what}: {error}: {cause}")
     command = hint(error)
     if command is not None:
         note(f"what to do: {command}")

@@ -5,7 +5,7 @@ on Step Functions, on Airflow and in a run from this machine.
 """
 
 from orchestration.runs.executions import Execution, Executions
-from orchestration.runs.identities import tokens_of
+from orchestration.runs.identities import error_of, tokens_of
 from orchestration.runs.jobs import Job, Jobs
 from orchestration.runs.logs import Event, Logs, Stream
 from orchestration.runs.operating import Listed, Runs
@@ -25,5 +25,6 @@ __all__ = [
     "StageView",
     "Stream",
     "Watch",
+    "error_of",
     "tokens_of",
 ]

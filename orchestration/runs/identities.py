@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from orchestration.deploy.account import Clients
 from orchestration.deploy.executions.rerunning import token_of
-from orchestration.deploy.executions.runs import TOKEN, named
+from orchestration.deploy.executions.runs import TOKEN, found, named
+from orchestration.errors import StartError
 from orchestration.expressions.evaluate import run_token
 from orchestration.runs.asking import asking
 
@@ -23,6 +24,15 @@ def tokens_of(pipeline: str, run: str, session: Clients) -> frozenset[str]:
     # Runs on Airflow and direct ones have the pipeline in their identity, named executions not.
     names = {run_token(run), run_token(f"{pipeline}/{run}")}
     return frozenset(names | ({run} if TOKEN.fullmatch(run) else set()))
+
+
+def error_of(pipeline: str, run: str, session: Clients) -> str:
+    """Return the name of the error that has ended an execution; empty where none is known."""
+    try:
+        return found(pipeline, run, session).error
+    except StartError:
+        # It runs elsewhere, or whoever reads its logs may not ask Step Functions.
+        return ""
 
 
 def _of_execution(pipeline: str, name: str, session: Clients) -> str | None:

@@ -99,7 +99,9 @@ def test_the_end_of_a_run_is_the_exit_status(
     assert failed.status == 1
     assert json.loads(failed.out)["stages"][1]["state"] == "failed"
     assert f"error: run {seen[1].run} failed: JobFailed: " in failed.err
-    assert "what to do: orchestrate explain JobFailed\n" in orchestrate("runs", NAME).err
+    told = "what to do: orchestrate explain JobFailed\n"
+    logs = orchestrate("logs", runs.file, "train", "--run-id", "sunday")
+    assert (told in orchestrate("runs", NAME).err, logs.err) == (True, told)
     well = orchestrate(*command, f"{NAME}:friday", "--page")
     assert (well.status, "the page is http://127.0.0.1:" in well.err) == (0, True)
     assert "  publish: succeeded\n" in well.out

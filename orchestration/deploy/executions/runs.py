@@ -34,6 +34,8 @@ class Execution:
     input: Mapping[str, Any]
     version_arn: str = ""
     """The version that it runs; empty if it was started by the state machine itself."""
+    error: str = ""
+    """The name of the error that has ended it."""
 
     @property
     def run(self) -> str:
@@ -83,6 +85,7 @@ def described(states: Any, arn: str) -> Execution:
         started=response["startDate"],
         input=given,
         version_arn=response.get("stateMachineVersionArn") or "",
+        error=response.get("error") or "",
     )
 
 

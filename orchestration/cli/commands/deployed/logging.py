@@ -13,7 +13,7 @@ from orchestration.cli.commands.deployed.places import Place
 from orchestration.cli.commands.deployment import MODULES, session_of
 from orchestration.cli.commands.rendering import Backend
 from orchestration.cli.naming import named
-from orchestration.cli.output import FAILED, INTERRUPTED, document, note, require, say
+from orchestration.cli.output import FAILED, INTERRUPTED, document, note, note_hint, require, say
 from orchestration.errors import near
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def logs(
     loaded = named(pipeline).load()
     check_stage(loaded, stage)
     require(MODULES, what="reading logs")
-    from orchestration.runs import Jobs, Logs, tokens_of
+    from orchestration.runs import Jobs, Logs, error_of, tokens_of
 
     on_airflow = place.on is Backend.AIRFLOW
     run = place.dag_runs(loaded.name).watched(loaded, run_id) if on_airflow else None
@@ -76,6 +76,8 @@ def logs(
         return
     for task in tasks:
         _print_task(task, wanted)
+    error = error_of(loaded.name, run_id, session) if run is None else run.look().error
+    note_hint(error)
 
 
 def _until_interrupted(reader: _Reader, jobs: Sequence[Job]) -> None:
