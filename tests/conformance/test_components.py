@@ -9,11 +9,13 @@ import pytest
 from botocore.exceptions import ClientError
 
 from orchestration.local.run.keeping import logged
+from tests.conformance.sites import wait
 from tests.conformance.test_updates import BACKENDS, ROLE, Shop, aws, count, put, shop
 
 pytestmark = pytest.mark.slow
 __all__ = ["aws", "shop"]
 
+_LISTED = "InferenceComponents"
 MANAGED = {"max_instances": 3}
 COMPONENT: dict[str, Any] = {
     # An instance of 8 GiB has room for one copy.
@@ -36,6 +38,8 @@ def ask(shop: Shop, component: str) -> str:
 def delete(shop: Shop, *names: str) -> None:
     for name in names:
         shop.client.delete_inference_component(InferenceComponentName=name)
+    listed = shop.client.list_inference_components
+    wait(lambda: not {each["InferenceComponentName"] for each in listed()[_LISTED]} & {*names})
 
 
 def instances(shop: Shop) -> int:
@@ -90,7 +94,31 @@ def test_an_endpoint_of_others_is_used_as_it_is_and_none_made_for_a_trial_that_f
     assert (made.state, made.error, made.cause) == ("succeeded", None, None)
     assert made.outputs["deploy"]["endpoint_config_name"] == "theirs"
     assert count(made, "CreateEndpointConfig") == 0
-    delete(shop, made.outputs["deploy"]["inference_component"])
+    name = made.outputs["deploy"]["inference_component"]
+    # What an attempt that was interrupted leaves: a component of the same model that failed.
+    delete(shop, name)
+    needs = {"MinMemoryRequiredInMb": 99_000}
+    shop.client.create_inference_component(
+        InferenceComponentName=name,
+        EndpointName=shop.name,
+        Specification={
+            "ModelName": made.outputs["deploy"]["model_name"],
+            "ComputeResourceRequirements": needs,
+        },
+        RuntimeConfig={"CopyCount": 1},
+    )
+    again: Any = shop.deploy("one", {}, **COMPONENT)
+    assert (again.state, again.error, again.cause) == ("succeeded", None, None)
+    assert count(again, "DeleteInferenceComponent") == 1
+    assert again.outputs["deploy"]["answer"] == {"name": "one"}
+    # One that someone deletes is waited for, and made anew.
+    shop.client.delete_inference_component(InferenceComponentName=name)
+    described = shop.client.describe_inference_component(InferenceComponentName=name)
+    assert described["InferenceComponentStatus"] == "Deleting"
+    anew: Any = shop.deploy("one", {}, **COMPONENT)
+    assert (anew.state, anew.error, anew.cause) == ("succeeded", None, None)
+    assert count(anew, "CreateInferenceComponent") == 1
+    delete(shop, name)
 
 
 @pytest.mark.parametrize("shop", BACKENDS[:1], indirect=True)

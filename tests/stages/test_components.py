@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -52,6 +52,23 @@ def test_the_network_is_that_of_the_endpoint() -> None:
     assert made["VpcConfig"] == {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}
     assert made["EnableNetworkIsolation"] is True
     assert not {"VpcConfig", "EnableNetworkIsolation"} & model.keys()
+
+
+def test_a_trial_is_as_closed_as_the_endpoint() -> None:
+    vpc = {"subnets": ["subnet-1"], "security_groups": ["sg-1"]}
+    trial = {"update": {"trial": [{"request": 1}]}}
+    stage = deployment(**{**SHARED, **trial, "vpc": vpc, "enable_network_isolation": True})
+    assert not list(stage.check())
+    tried = calls(stage)
+    own, config = (tried[f"deploy.trial_{each}"].operation.request for each in ("model", "config"))
+    assert own["VpcConfig"] == {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}
+    assert own["EnableNetworkIsolation"] is True
+    [variant] = cast(Any, config["ProductionVariants"])
+    deleted = tried["deploy.trial_model_forgotten"].operation.request
+    assert variant["ModelName"] == own["ModelName"] == deleted["ModelName"]
+    assert own["ModelName"] != tried["deploy.model"].operation.request["ModelName"]
+    # Without either, the trial has the model itself.
+    assert "deploy.trial_model" not in calls(deployment(**{**SHARED, **trial}))
 
 
 def test_a_component_says_what_each_copy_needs_and_how_it_is_updated() -> None:

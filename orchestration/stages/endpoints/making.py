@@ -127,6 +127,14 @@ class Made:
             after=after,
         )
 
+    def trial_model(self, step: str, name: Tree) -> Call:
+        """Return the call that makes the model with the network that its endpoint does not give."""
+        return Call(
+            name=f"{self.stage.name}.{step}",
+            operation=self._model_request(name, is_trial=True),
+            adopt=Adopt(exists=EXISTS),
+        )
+
     def config(self) -> Call:
         """Return the call that makes the configuration."""
         return Call(
@@ -161,8 +169,10 @@ class Made:
         data = "" if stage.model_data is None else stage.model_data
         return stage.fingerprint(data, is_archive=stage.model_archive)
 
-    def _model_request(self, name: Tree) -> Operation:
+    def _model_request(self, name: Tree, *, is_trial: bool = False) -> Operation:
         stage = self.stage
+        # An endpoint of components has its network in its configuration.
+        networked = is_trial or stage.inference_component is None
         served = ServedModel(
             data="" if stage.model_data is None else stage.model_data,
             package=packages.package(stage),
@@ -170,9 +180,8 @@ class Made:
             image=stage.registry_path(self.context),
             source=stage.source,
             environment=stage.environment,
-            # An endpoint of components has its network in its configuration.
-            vpc=None if stage.inference_component else stage.vpc,
-            is_isolated=stage.enable_network_isolation and not stage.inference_component,
+            vpc=stage.vpc if networked else None,
+            is_isolated=stage.enable_network_isolation and networked,
         )
         whole = stage.around(served, self.context, stage.deciding_type)
         request = {**whole.request(stage.name, self.context), "ModelName": name}

@@ -60,10 +60,28 @@ class Trying:
         return Choose(
             name=self._name("untried"),
             condition=Compare("ne", Result(self._name("look"), "config"), self.made.name),
-            then=Graph((temporary_configuration(self.made, "trial_config", VARIANT), guarded)),
+            then=Graph((*self._configured(), guarded)),
             otherwise=Graph(),
             after=after,
         )
+
+    @property
+    def _has_own_model(self) -> bool:
+        """True if the model tried differs: that of a component leaves its network to the endpoint.
+
+        The trial's endpoint has a model of its own, and so the model has the network.
+        """
+        stage = self.made.stage
+        closed = stage.vpc is not None or stage.enable_network_isolation
+        return stage.inference_component is not None and closed
+
+    def _configured(self) -> tuple[Call, ...]:
+        if not self._has_own_model:
+            return (temporary_configuration(self.made, "trial_config", VARIANT),)
+        name = temporary(self.made)
+        model = self.made.trial_model("trial_model", name)
+        config = temporary_configuration(self.made, "trial_config", VARIANT, model=name)
+        return model, replace(config, after=(model.name,))
 
     def _name(self, step: str) -> str:
         return f"{self.made.stage.name}.{step}"
@@ -142,7 +160,15 @@ class Trying:
             recoveries=(GONE,),
             after=(endpoint.name,),
         )
-        return created, endpoint, config
+        if not self._has_own_model:
+            return created, endpoint, config
+        model = Call(
+            name=self._name("trial_model_forgotten"),
+            operation=Operation("sagemaker", "DeleteModel", {"ModelName": temporary(self.made)}),
+            recoveries=(GONE,),
+            after=(config.name,),
+        )
+        return created, endpoint, config, model
 
 
 def temporary(made: Made) -> Expression[str]:
@@ -156,11 +182,13 @@ def temporary_tags(made: Made) -> list[Tree]:
     return [*made.context.tag_list(made.stage.name), own]
 
 
-def temporary_configuration(made: Made, step: str, variant: Tree) -> Call:
+def temporary_configuration(
+    made: Made, step: str, variant: Tree, *, model: Tree | None = None
+) -> Call:
     """Make a configuration for the new model on one machine, under a name of the run's own."""
     served: dict[str, Tree] = {
         "VariantName": variant,
-        "ModelName": made.model_name,
+        "ModelName": made.model_name if model is None else model,
         **made.stage.machines(1),
     }
     request: dict[str, Tree] = {

@@ -230,6 +230,8 @@ def test_a_component_is_updated_under_load_without_losing_a_request(account: Emb
             answered_once_more(counts, model)
     assert set(counts) == {f"component-{number}" for number in range(3)}
     shared.client.delete_inference_component(InferenceComponentName="component")
+    listed = shared.client.list_inference_components
+    wait(lambda: listed()["InferenceComponents"], lambda left: not left)
     shared.client.delete_endpoint(EndpointName="shared")
 
 

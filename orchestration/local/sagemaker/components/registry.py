@@ -23,7 +23,8 @@ from orchestration.local.sagemaker.serving.models import Models
 from orchestration.local.sagemaker.serving.rollouts import percent
 from orchestration.local.sagemaker.tags import Tags
 
-_BUSY: Final = ("Creating", "Updating")
+_BUSY: Final = ("Creating", "Updating", "Deleting")
+_DELETING_S: Final = 30
 _LEAST_PERCENT: Final = 5
 _MOST_PERCENT: Final = 50
 _NAME: Final = "InferenceComponentName"
@@ -151,14 +152,21 @@ class Components:
             own = component.copies
             if own.status in _BUSY:
                 raise refusal("no component deletion in progress", arn=own.arn)
-            del self._components[component.name]
-            component.shared.components.remove(component.name)
+            own.status = "Deleting"
+        threading.Thread(target=self._remove, args=(component,), daemon=True).start()
+        return {}
+
+    def _remove(self, component: Component) -> None:
+        own = component.copies
         own.traffic.route()
         if own.fleet:
             own.fleet.stop()
-        self._tags.forget(own.arn)
-        self._fits(component.shared, {})
-        return {}
+        threading.Event().wait(self._account.clock.pause(_DELETING_S))
+        with self._lock:
+            del self._components[component.name]
+            component.shared.components.remove(component.name)
+            self._tags.forget(own.arn)
+            self._fits(component.shared, {})
 
     def _list(self, request: JsonObject) -> JsonObject:
         members = (
