@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from orchestration.importing.state_machines.data import Data, Place, is_known
 from orchestration.importing.steps.step import snake
+from orchestration.importing.steps.types import typed
 from orchestration.lint.machines import State
 
 ELEMENT: Final = Place("Each", "item")
@@ -82,8 +83,12 @@ def for_each(state: State, loop: Loop, steps: Sequence[Mapping[str, Any]]) -> di
         return "it reads both an element and its fields"
     made: dict[str, Any] = {"items": loop.items, "max_concurrency": loop.concurrency}
     if fields:
-        key = next((field for field in fields if field in _NAMING), fields[0])
-        made |= {"fields": dict.fromkeys(fields, "string"), "key": key}
+        types = _types(fields, loop.items, steps)
+        texts = [field for field in fields if types[field] == "string"]
+        if not texts:
+            return f"no text that it reads tells elements apart: {', '.join(fields)}"
+        key = next((field for field in texts if field in _NAMING), texts[0])
+        made |= {"fields": types, "key": key}
     return made if len(steps) == 1 else {**made, "together": snake(state.name)}
 
 
@@ -91,8 +96,33 @@ def told(loop: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a loop takes its list for."""
     yield f"goes through 100 elements at the most, {loop['max_concurrency']} at a time (for_each)"
     if "key" in loop:
+        fields = [
+            name if kind == "string" else f"{name} (a {kind})"
+            for name, kind in loop["fields"].items()
+        ]
         text = "elements are taken for objects with the texts"
-        yield f"{text} {', '.join(loop['fields'])}, of which {loop['key']} tells them apart"
+        yield f"{text} {', '.join(fields)}, of which {loop['key']} tells them apart"
+
+
+def _types(fields: Sequence[str], items: Any, steps: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the types of fields: as the elements have them, else as requests need them."""
+    needed = {
+        str(value.get("Get", "")).removeprefix("Each.item."): kind
+        for step in steps
+        for value, kind in typed(step["Type"], step, step["Arguments"])
+    }
+    rows = [row for row in items if isinstance(row, Mapping)] if isinstance(items, list) else []
+    made = {}
+    for field in fields:
+        kinds = {_type(row[field]) for row in rows if field in row}
+        made[field] = kinds.pop() if len(kinds) == 1 else needed.get(field, "string")
+    return made
+
+
+def _type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if isinstance(value, int | float) else "string"
 
 
 def _read(value: Any) -> Iterator[str]:

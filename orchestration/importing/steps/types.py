@@ -18,20 +18,29 @@ _TYPES: Final = {
 
 def types(step: Step, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the parameters that a step's request has in the place of numbers and booleans."""
-    if step.kind in JOBS:
-        model = operation_model("sagemaker", JOBS[step.kind].operation)
-    elif step.kind == "Call":
-        model = operation_model(step.given["Service"], step.given["Operation"])
+    for reference, kind in typed(step.kind, step.given, request):
+        if "parameter" in reference:
+            yield reference["parameter"], kind
+
+
+def typed(
+    kind: str, given: Mapping[str, Any], request: Mapping[str, Any]
+) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield what a step of a kind has in its request in the place of numbers and booleans."""
+    if kind in JOBS:
+        model = operation_model("sagemaker", JOBS[kind].operation)
+    elif kind == "Call":
+        model = operation_model(given["Service"], given["Operation"])
     else:
         return
     if model is not None and model.input_shape is not None:
         yield from _within(model.input_shape, request)
 
 
-def _within(shape: Shape, value: Any) -> Iterator[tuple[str, str]]:
+def _within(shape: Shape, value: Any) -> Iterator[tuple[Mapping[str, Any], str]]:
     match shape.type_name, value:
-        case kind, {"parameter": str(name)} if kind in _TYPES:
-            yield name, _TYPES[kind]
+        case kind, Mapping() if kind in _TYPES:
+            yield value, _TYPES[kind]
         case "structure", Mapping():
             for key, item in value.items():
                 if key in shape.members:
