@@ -33,8 +33,19 @@ def denying(aws: EmbeddedAws) -> Iterator[Any]:
     s3.delete_bucket_policy(Bucket="workspace")
 
 
-def test_a_bucket_whose_policy_denies_the_role_fails_the_run(denying: Any, found: Examine) -> None:
-    denying(Principal="*", Action="s3:PutObject")
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"Principal": "*"},
+        {"NotPrincipal": {"AWS": ROOT}},
+        {"NotPrincipal": {"AWS": [f"{ACCOUNT}other", ROOT]}},
+        {"NotPrincipal": {"AWS": [ROLE]}},
+    ],
+)
+def test_a_bucket_whose_policy_denies_the_role_fails_the_run(
+    about: dict[str, Any], denying: Any, found: Examine
+) -> None:
+    denying(**about, Action="s3:PutObject")
     [finding] = found(pipeline(), "buckets")
     assert (finding.severity, finding.where) == ("fails", "parameters.bucket")
     denied = f"the policy of bucket workspace denies {ROLE} s3:PutObject on arn:aws:s3:::workspace/"

@@ -20,6 +20,7 @@ from orchestration.local.policies.evaluation import Need, decision
 _JOBS = "job/"
 _SIMULATED = "SimulatePrincipalPolicy"
 _CUSTOM = "SimulateCustomPolicy"
+_STRICTEST = ("explicitDeny", "implicitDeny", "allowed")
 
 
 class Iam(Service):
@@ -59,7 +60,7 @@ class Iam(Service):
 
 
 def _simulated(request: JsonObject) -> JsonObject:
-    """Return the decision about each action on each resource.
+    """Return the decisions about each action on each resource.
 
     https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html
     """
@@ -97,6 +98,11 @@ def _missing(policies: list[Mapping[str, Any]], context: Mapping[str, str]) -> l
 
 
 def _results(own: list[Mapping[str, Any]], request: JsonObject) -> Iterator[JsonObject]:
+    """Yield a result per action: the strictest decision, and inside those on each resource.
+
+    AWS puts the template of the resource's ARN outside; here it is always `*`.
+    https://docs.aws.amazon.com/IAM/latest/APIReference/API_EvaluationResult.html
+    """
     context = {
         entry["ContextKeyName"]: entry["ContextKeyValues"][0]
         for entry in request.get("ContextEntries", ())
@@ -104,11 +110,24 @@ def _results(own: list[Mapping[str, Any]], request: JsonObject) -> Iterator[Json
     }
     missing = _missing(own, context)
     for action in request["ActionNames"]:
-        for resource in request.get("ResourceArns") or ["*"]:
-            yield {
-                "EvalActionName": action,
-                "EvalResourceName": resource,
-                "EvalDecision": decision(own, Need(action, resource, context)),
-                "MatchedStatements": [],
-                "MissingContextValues": missing,
-            }
+        decisions = {
+            resource: decision(own, Need(action, resource, context))
+            for resource in request.get("ResourceArns") or ["*"]
+        }
+        yield {
+            "EvalActionName": action,
+            "EvalResourceName": "*",
+            "EvalDecision": next(each for each in _STRICTEST if each in decisions.values()),
+            "MatchedStatements": [],
+            "MissingContextValues": missing,
+            "ResourceSpecificResults": [
+                {
+                    "EvalResourceName": resource,
+                    "EvalResourceDecision": decided,
+                    "MatchedStatements": [],
+                    "MissingContextValues": missing,
+                }
+                for resource, decided in decisions.items()
+                if resource != "*"
+            ],
+        }

@@ -15,6 +15,7 @@ from orchestration.preflight.examination import Examination
 from orchestration.preflight.findings import Finding, Severity
 from orchestration.preflight.handed import handed
 from orchestration.preflight.reader import Unread, looked
+from orchestration.preflight.verdicts import verdicts
 
 _SOURCES: Final = (
     "https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html",
@@ -64,12 +65,12 @@ def _denied(
         ResourceArns=sorted(map(sample, statement.resources)),
         ContextEntries=list(context(statement)),
     )
-    refused = [each for each in answers if each["EvalDecision"] != "allowed"]
+    refused = [each for each in verdicts(answers) if each.decision != "allowed"]
     if not refused:
         return
-    actions = sorted({each["EvalActionName"] for each in refused})
-    resources = sorted({each["EvalResourceName"] for each in refused})
-    explicit = any(each["EvalDecision"] == "explicitDeny" for each in refused)
+    actions = sorted({each.action for each in refused})
+    resources = sorted({each.resource for each in refused})
+    explicit = any(each.decision == "explicitDeny" for each in refused)
     severity, doubt = _severity(examination, statement, explicit=explicit)
     steps = ", ".join(sorted(statement.needed_by))
     yield Finding(

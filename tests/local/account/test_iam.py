@@ -248,6 +248,38 @@ def test_a_machine_that_waits_for_jobs_needs_the_rules_of_its_role(enforcing: Em
     assert message == f"'{arn}' is not authorized to create managed-rule."
 
 
+def test_a_simulation_answers_once_per_action_and_decides_on_each_resource(
+    enforcing: EmbeddedAws,
+) -> None:
+    secure = {"StringEquals": {"aws:SourceVpce": "vpce-1"}}
+    statements = [
+        allow("s3:*", "*"),
+        {**allow("s3:Put*", "arn:aws:s3:::b/two", Condition=secure), "Effect": "Deny"},
+    ]
+    entry = {
+        "ContextKeyName": "aws:SourceVpce",
+        "ContextKeyValues": ["vpce-1"],
+        "ContextKeyType": "string",
+    }
+    asked = {
+        "PolicyInputList": [json.dumps({"Version": "2012-10-17", "Statement": statements})],
+        "ActionNames": ["s3:GetObject", "s3:PutObject"],
+    }
+    iam = enforcing.client("iam")
+    resources = ["arn:aws:s3:::b/one", "arn:aws:s3:::b/two"]
+    answer = iam.simulate_custom_policy(**asked, ResourceArns=resources, ContextEntries=[entry])
+    read, put = answer["EvaluationResults"]
+    assert (read["EvalDecision"], put["EvalDecision"]) == ("allowed", "explicitDeny")
+    decided = [
+        (each["EvalResourceName"], each["EvalResourceDecision"])
+        for each in put["ResourceSpecificResults"]
+    ]
+    assert decided == list(zip(resources, ["allowed", "explicitDeny"], strict=True))
+    read, _ = iam.simulate_custom_policy(**asked)["EvaluationResults"]
+    assert (read["EvalResourceName"], read["MissingContextValues"]) == ("*", ["aws:SourceVpce"])
+    assert not read.get("ResourceSpecificResults")
+
+
 LIVE = {"StringEquals": {"states:StateMachineQualifier": "live"}}
 
 

@@ -8,26 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from orchestration.preflight.examination import Examination
+from orchestration.preflight.verdicts import Verdict, verdicts
 
 SOURCE: Final = "https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulateCustomPolicy.html"
 _EVERYTHING: Final = {"Effect": "Allow", "Action": "*", "Resource": "*"}
 _NOBODY: Final = ("Principal", "NotPrincipal", "Sid")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """The word of policies on one action on one resource."""
-
-    action: str
-    resource: str
-    decision: str
-    """``allowed``, ``explicitDeny`` or ``implicitDeny``."""
-    unknown: tuple[str, ...]
-    """Condition keys that only the call itself will have."""
 
 
 def denials(
@@ -40,8 +28,8 @@ def denials(
     """Yield what a resource's policy denies a role, whatever allows it elsewhere."""
     denying = [s for s in _about(policy, role, examination.account.id) if s["Effect"] == "Deny"]
     if denying:
-        verdicts = _evaluated(examination, [_EVERYTHING, *denying], role, actions, resources)
-        yield from (each for each in verdicts if each.decision == "explicitDeny")
+        evaluated = _evaluated(examination, [_EVERYTHING, *denying], role, actions, resources)
+        yield from (each for each in evaluated if each.decision == "explicitDeny")
 
 
 def refusals(
@@ -55,8 +43,8 @@ def refusals(
     """Yield what a resource's policy neither allows a role nor leaves to its account."""
     own = _about(policy, role, examination.account.id)
     if own:
-        verdicts = _evaluated(examination, own, role, actions, [resource], context)
-        yield from (each for each in verdicts if each.decision != "allowed")
+        evaluated = _evaluated(examination, own, role, actions, [resource], context)
+        yield from (each for each in evaluated if each.decision != "allowed")
         return
     for action in sorted(actions):
         yield Verdict(action=action, resource=resource, decision="implicitDeny", unknown=())
@@ -81,13 +69,7 @@ def _evaluated(
         ResourceArns=sorted(resources),
         ContextEntries=[*_context(examination, role), *context],
     )
-    for each in answers:
-        yield Verdict(
-            action=each["EvalActionName"],
-            resource=each["EvalResourceName"],
-            decision=each["EvalDecision"],
-            unknown=tuple(sorted(each.get("MissingContextValues", ()))),
-        )
+    return verdicts(answers)
 
 
 def _context(examination: Examination, role: str) -> Iterator[Mapping[str, Any]]:
@@ -117,16 +99,21 @@ def _about(policy: str, role: str, account: str) -> list[dict[str, Any]]:
 
 
 def _is_about(statement: Mapping[str, Any], role: str, account: str) -> bool:
-    """Return whether a statement names a role, its account, or everybody."""
+    """Return whether a statement names a role, its account, or everybody.
+
+    A denial excepts a role only if it names both the role and its account.
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_notprincipal.html
+    """
+    whole = {account, f"arn:{role.split(':')[1]}:iam::{account}:root"}
     if "NotPrincipal" in statement:
-        return not _names(statement["NotPrincipal"], role, account)
-    return _names(statement.get("Principal", ()), role, account)
+        named = _named(statement["NotPrincipal"])
+        return not ("*" in named or (role in named and named & whole))
+    return bool({"*", role, *whole} & _named(statement.get("Principal", ())))
 
 
-def _names(principal: Any, role: str, account: str) -> bool:
+def _named(principal: Any) -> set[str]:
+    """Return the accounts, roles and users of a principal; ``*`` is everybody."""
     if isinstance(principal, str):
-        return principal == "*"
+        return {principal}
     named = principal.get("AWS", ()) if isinstance(principal, Mapping) else ()
-    every = [named] if isinstance(named, str) else list(named)
-    partition = role.split(":")[1]
-    return bool({"*", role, account, f"arn:{partition}:iam::{account}:root"} & set(every))
+    return {named} if isinstance(named, str) else set(named)

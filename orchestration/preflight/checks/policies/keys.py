@@ -19,6 +19,7 @@ from orchestration.preflight.handed import handed
 from orchestration.preflight.places import beside, place
 from orchestration.preflight.reader import looked
 from orchestration.preflight.requests import Request
+from orchestration.preflight.verdicts import verdicts
 
 _RULE: Final = Rule(
     check="keys",
@@ -201,7 +202,7 @@ def _not_allowed(examination: Examination, use: _Use, bucket: str) -> Iterator[F
         ResourceArns=[use.key],
         ContextEntries=list(use.context),
     )
-    refused = sorted(e["EvalActionName"] for e in answers if e["EvalDecision"] != "allowed")
+    refused = sorted(each.action for each in verdicts(answers) if each.decision != "allowed")
     if refused:
         yield _RULE.broken(
             f"{use.steps} needs it",
