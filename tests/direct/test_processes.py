@@ -126,7 +126,7 @@ def test_a_second_interruption_does_not_wait_for_requests_that_hang(
     assert "CreateTrainingJob pair-two-" in err
 
 
-_FURTHER = ("file system", "association", "deletion")
+_FURTHER = ("association", "deletion")
 """Moments that `make test-faults` has too, each at its call."""
 
 
