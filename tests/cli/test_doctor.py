@@ -79,7 +79,7 @@ def test_a_finding_is_told_as_shown(
     text = JOBS.replace("instance_type: ml.g5.xlarge, instance_count: 4", machines)
     account.provide(quotas={"ml.p4d.24xlarge for training job usage": 0})
     said = orchestrate("doctor", sick(tmp_path, text), "--account", *VALUES)
-    for line in shown.splitlines()[1:]:
+    for line in shown.replace("\n…", "").splitlines()[1:]:
         assert line in said.out.splitlines()
 
 
