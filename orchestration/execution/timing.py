@@ -24,6 +24,11 @@ def pause(seconds: float, *, time_scale: float | None = None) -> float:
     return max(0.0, seconds * (scale() if time_scale is None else time_scale))
 
 
+def wait(seconds: float) -> None:
+    """Wait until there may be news: of the embedded AWS sooner, as its scale says."""
+    time.sleep(pause(seconds))
+
+
 def allowed(effect: Deadline, *, begun: float = 0.0, time_scale: float | None = None) -> float:
     """Return the real seconds from now until a deadline.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestration.execution.timing import TIME_SCALE
 from orchestration.local import EmbeddedAws
 from tests.shown.pages import ShownCommand, ShownFile, Step, steps
 from tests.shown.readers import ROOT, NotRun, Reader, commands, differs, options_of, provide
@@ -61,6 +62,8 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
         for name, value in one.environment.items():
             if name.startswith("AWS_"):
                 monkeypatch.setenv(name, value)
+        # So that commands look as often as this account is fast.
+        monkeypatch.setenv(TIME_SCALE, str(aws.time_scale))
         monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
         monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
         for name in ("AIRFLOW_API_URL", "IMAGE", "ROLE", "TOPIC"):  # which pages export
@@ -105,7 +108,11 @@ def ways(shown: list[Step], *, thorough: bool) -> list[Step]:
     long = [n for n, each in enumerate(shown) if isinstance(each, ShownCommand) and each.thorough]
     if not thorough:
         return [each for n, each in enumerate(shown) if n not in long]
-    return [each for n, each in enumerate(shown) if n in long or isinstance(each, ShownFile)]
+    return [
+        each
+        for n, each in enumerate(shown)
+        if n in long or isinstance(each, ShownFile) or each.hidden
+    ]
 
 
 def _with_commands(*, thorough: bool) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from orchestration.deploy.executions.operating import start
 from orchestration.deploy.executions.runs import described
 from orchestration.deploy.resources import GROUP
 from orchestration.errors import StartError
+from orchestration.execution.timing import wait
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
 from orchestration.pipeline.schedules.firing import fires
@@ -154,7 +154,7 @@ def backfill(
     *,
     session: Clients,
     at_most: int = 1,
-    sleep: Sleep = time.sleep,
+    sleep: Sleep = wait,
     on_start: Callable[[Fire], None] = lambda _: None,
 ) -> tuple[Fire, ...]:
     """Start runs, the oldest first and so many side by side; returns them as the last were started.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from orchestration.deploy.account import Account, Clients, in_its_region
 from orchestration.deploy.executions.cleaning import Sleep, clean_up
 from orchestration.deploy.executions.runs import arn_of, described, meaning
 from orchestration.errors import StartError
+from orchestration.execution.timing import wait
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
 
@@ -92,7 +92,7 @@ def _warnings(pipeline: Pipeline, deployed: Mapping[str, Any]) -> tuple[str, ...
     return ("what is deployed is not what this pipeline says now; deploy it to run that",)
 
 
-def stop(execution: str, *, session: Clients, sleep: Sleep = time.sleep) -> Stopped:
+def stop(execution: str, *, session: Clients, sleep: Sleep = wait) -> Stopped:
     """Stop an execution, and let the companion stop and delete what it has left.
 
     ``execution`` is an ARN, or its end, ``MACHINE:NAME``. Raises

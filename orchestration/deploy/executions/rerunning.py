@@ -7,7 +7,6 @@ before; one that failed is followed by another, under its name with ``-2``, ``-3
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from orchestration.deploy.account import Clients
 from orchestration.deploy.executions.cleaning import Sleep, clean_up
 from orchestration.deploy.executions.runs import Execution, arn_of, described, meaning, others
 from orchestration.errors import StartError
+from orchestration.execution.timing import wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Rerun:
     """The name of the run: that in the first execution's input, or its ARN."""
 
 
-def rerun(execution: str, *, session: Clients, sleep: Sleep = time.sleep) -> Rerun:
+def rerun(execution: str, *, session: Clients, sleep: Sleep = wait) -> Rerun:
     """Start the run of a failed execution again.
 
     ``execution`` is an ARN, or its end, ``MACHINE:NAME``. What the run has left is cleaned up first
