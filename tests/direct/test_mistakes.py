@@ -17,6 +17,7 @@ from tests.direct.conftest import ROLE
 MISTAKES: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parents[1] / "data" / "mistakes.yaml").read_text("utf-8")
 )
+SCALE = 0.002
 USUAL = {"bucket": "workspace", "data": "s3://incoming/set", "role": ROLE}
 # What the scripts of evaluations begin with.
 SCRIPT = """\
@@ -36,14 +37,19 @@ def report(text):
 
 @pytest.fixture(scope="module")
 def aws() -> Iterator[EmbeddedAws]:
-    with EmbeddedAws(time_scale=0.002) as aws:
-        s3 = aws.client("s3")
-        for bucket in ("workspace", "incoming"):
-            s3.create_bucket(Bucket=bucket)
-        for key in ("set/one.csv", "checkpoints/epoch-1/weights"):
-            s3.put_object(Bucket="incoming", Key=key, Body=b"1")
-        aws.provide(roles=[ROLE])
+    with EmbeddedAws(time_scale=SCALE) as aws:
+        provide(aws)
         yield aws
+
+
+def provide(aws: EmbeddedAws) -> None:
+    """Make what the mistakes are made beside: buckets, data, a role."""
+    s3 = aws.client("s3")
+    for bucket in ("workspace", "incoming"):
+        s3.create_bucket(Bucket=bucket)
+    for key in ("set/one.csv", "checkpoints/epoch-1/weights"):
+        s3.put_object(Bucket="incoming", Key=key, Body=b"1")
+    aws.provide(roles=[ROLE])
 
 
 def pipeline(case: dict[str, Any], folder: Path) -> Pipeline:
