@@ -111,6 +111,7 @@ def test_each_mistake_on_airflow(
     alike(case, "airflow", said)
     if "airflow" not in case:
         forget_endpoint(aws)
-        (tmp_path / "direct").mkdir()
-        other = directly(case, aws, tmp_path / "direct")
+        beside = tmp_path / f"{tmp_path.name}-direct"
+        beside.mkdir()
+        other = directly(case, aws, beside)
         assert normal.anonymous(said) == normal.anonymous(other)
