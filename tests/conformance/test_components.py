@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 __all__ = ["aws", "shop"]
 
 _LISTED = "InferenceComponents"
-MANAGED = {"max_instances": 3}
+MANAGED = {"max_instances": 4}
 COMPONENT: dict[str, Any] = {
     # An instance of 8 GiB has room for one copy.
     "inference_component": {"copies": 2, "memory_mib": 5000, "managed_instances": MANAGED},

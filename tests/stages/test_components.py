@@ -10,7 +10,7 @@ from orchestration import Pipeline
 from orchestration.checks.requests import violations
 from orchestration.expressions import Result
 from orchestration.graph import Call, Graph, all_steps, ordered
-from orchestration.local.sagemaker.components.placing import needed
+from orchestration.local.sagemaker.components.placing import needed, stages
 from orchestration.pricing import Assumptions, estimate
 from orchestration.stages.stage import SAMPLE
 from tests.stages.test_endpoint_updates import calls, deployment, problems
@@ -261,3 +261,12 @@ def test_copies_are_put_where_there_is_room() -> None:
     assert number((4097, 2)) == 2
     assert number((5000, 2), (1024, 3)) == 2
     assert number((9000, 1)) is None
+
+
+def test_an_update_needs_room_for_what_is_started_before_the_old_copies_end() -> None:
+    old, new = {"ModelName": "one"}, {"ModelName": "two"}
+    rolling = [list(stage) for stage in stages((old, 4), (new, 4), 2)]
+    assert rolling == [[(old, 4), (new, 2)], [(old, 2), (new, 4)], [(new, 4)]]
+    assert next(stages((old, 2), (new, 4), 4)) == [(old, 2), (new, 4)]
+    assert list(stages((old, 2), (old, 3), 3)) == [[(old, 3)]]
+    assert list(stages(None, (new, 3), 1)) == [[(new, 3)]]

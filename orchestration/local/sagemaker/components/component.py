@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestration.local.account.protocol import JsonObject
+from orchestration.local.sagemaker.components.placing import Copies
 from orchestration.local.sagemaker.responses import response_members
 from orchestration.local.sagemaker.serving.endpoint import Endpoint
 
@@ -15,6 +16,8 @@ class Component:
         self.shared = shared
         self.variant = variant
         self.copies = Endpoint(name, arn, "", polled="DescribeInferenceComponent")
+        self.moving: list[Copies] = []
+        """The copies that are placed at once while it is created or updated, at the most."""
         self._revisions: dict[str, tuple[JsonObject, int]] = {}
 
     def revise(self, specification: JsonObject, count: int) -> JsonObject:
@@ -40,6 +43,12 @@ class Component:
         self._revisions[self.copies.config_name] = (self.specification, count)
         for member in self.copies.fleet.members if self.copies.fleet else ():
             member.count = count
+
+    @property
+    def placed(self) -> list[Copies]:
+        """The copies that take room on instances."""
+        serving = [(self.specification, self.count)] if self.copies.fleet else []
+        return self.moving or serving
 
     @property
     def specification(self) -> JsonObject:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from orchestration.catalog import instance
 from orchestration.local.account.protocol import JsonObject
+
+Copies = tuple[JsonObject, int]
+"""A specification, and the number of copies of it."""
 
 _MIB_A_GIB: Final = 1024
 _ASKED: Final = (
@@ -14,6 +18,21 @@ _ASKED: Final = (
     "NumberOfCpuCoresRequired",
     "MinMemoryRequiredInMb",
 )
+
+
+def stages(old: Copies | None, new: Copies, batch: int) -> Iterator[list[Copies]]:
+    """Yield what is placed at each stage of an update: a batch starts before as many old ones end.
+
+    https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_InferenceComponentRollingUpdatePolicy.html
+    That an update without a policy starts all new copies before the first old one ends is assumed,
+    as is that a change of the number of copies alone replaces none.
+    """
+    count = new[1]
+    if old is not None and old[0] != new[0]:
+        for started in range(0, count, batch):
+            left = math.ceil(old[1] * (1 - started / count))
+            yield [(old[0], left), (new[0], min(count, started + batch))]
+    yield [new]
 
 
 def needed(instance_type: str, copies: Sequence[tuple[JsonObject, int]]) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from orchestration.local.sagemaker.checks.deployments import check_alarms
 from orchestration.local.sagemaker.checks.hosting import containers
 from orchestration.local.sagemaker.checks.surroundings import check_tags, not_simulated
 from orchestration.local.sagemaker.components.component import Component
-from orchestration.local.sagemaker.components.placing import needed
+from orchestration.local.sagemaker.components.placing import Copies, needed, stages
 from orchestration.local.sagemaker.rules import refusal
 from orchestration.local.sagemaker.serving.deploying import Deployer, Rollout
 from orchestration.local.sagemaker.serving.endpoint import Endpoint
@@ -206,35 +207,63 @@ class Components:
         check_alarms(deployment, self._endpoints.alarms.missing)
 
     def _deploy(self, component: Component, rollout: Rollout) -> None:
-        """Begin to serve, if the instances have room for the copies."""
+        """Begin to serve, if the instances have room for the copies at every stage of it."""
         [variant] = rollout.config["ProductionVariants"]
-        specification = component.revision(rollout.config)
-        asked = (specification, variant["InitialInstanceCount"])
-        if self._fits(component.shared, {component.name: asked}):
-            self._deployer.deploy(component.copies, rollout)
+        new = (component.revision(rollout.config), variant["InitialInstanceCount"])
+        own, shared = component.copies, component.shared
+        old = (component.specification, component.count) if own.fleet else None
+        batch = _batch(rollout.deployment, new[1])
+        with self._lock:
+            most = max(
+                stages(old, new, batch),
+                key=lambda stage: self._instances(shared, {component.name: stage}),
+            )
+            fits = self._fits(shared, {component.name: most})
+            component.moving = most if fits else []
+        if fits:
+            self._deployer.deploy(own, rollout, lambda: self._moved(component))
             return
-        own = component.copies
-        reason = f"The instances of endpoint {component.shared.name} have no room for the copies."
+        reason = f"The instances of endpoint {shared.name} have no room for the copies."
         own.settle("InService" if own.fleet else "Failed", None if own.fleet else reason)
 
-    def _fits(self, shared: Endpoint, asked: Mapping[str, tuple[JsonObject, int]]) -> bool:
-        """Return whether an endpoint has room for its components, and adapt its instances."""
-        variant = shared.fleet_variant
-        placed = {
-            name: (each.specification, each.count)
-            for name, each in self._components.items()
-            if each.shared is shared and each.copies.fleet
-        }
+    def _moved(self, component: Component) -> None:
+        """Adapt the instances to what is left after a creation or an update."""
+        with self._lock:
+            component.moving = []
+            if component.shared.fleet:
+                self._fits(component.shared, {})
+
+    def _instances(self, shared: Endpoint, instead: Mapping[str, list[Copies]]) -> float:
+        """Return the number of instances for components; infinite where a copy fits on none.
+
+        ``instead``: copies of a component in the place of those that it has.
+        """
+        own = {name: each for name, each in self._components.items() if each.shared is shared}
         copies = [
             (specification.get("ComputeResourceRequirements", {}), count)
-            for specification, count in {**placed, **asked}.values()
+            for name, each in own.items()
+            for specification, count in instead.get(name, each.placed)
         ]
-        number = needed(variant["InstanceType"], copies)
+        number = needed(shared.fleet_variant["InstanceType"], copies)
+        return math.inf if number is None else number
+
+    def _fits(self, shared: Endpoint, instead: Mapping[str, list[Copies]]) -> bool:
+        """Return whether an endpoint has room for its components, and adapt its instances."""
+        variant = shared.fleet_variant
+        number = self._instances(shared, instead)
         managed = variant.get("ManagedInstanceScaling", {})
         if managed.get("Status") != "ENABLED":
-            return number is not None and number <= variant["InitialInstanceCount"]
-        if number is None or number > managed["MaxInstanceCount"]:
+            return number <= int(variant["InitialInstanceCount"])
+        if number > managed["MaxInstanceCount"]:
             return False
         for member in shared.fleet.members if shared.fleet else ():
-            member.count = max(number, managed["MinInstanceCount"])
+            member.count = max(int(number), managed["MinInstanceCount"])
         return True
+
+
+def _batch(deployment: JsonObject, count: int) -> int:
+    """Return the number of copies that an update starts at once."""
+    if not deployment or count < 1:
+        return max(count, 1)
+    size = deployment["RollingUpdatePolicy"]["MaximumBatchSize"]
+    return max(1, math.ceil(count * percent(size, count) / 100))

@@ -70,17 +70,21 @@ class Deployer:
         self._start_host = start_host
         self._numbers = itertools.count(1)
 
-    def deploy(self, endpoint: Endpoint, rollout: Rollout) -> None:
-        """Begin to serve a configuration."""
-        threading.Thread(target=self._roll_out, args=(endpoint, rollout), daemon=True).start()
+    def deploy(
+        self, endpoint: Endpoint, rollout: Rollout, ended: Callable[[], None] = lambda: None
+    ) -> None:
+        """Begin to serve a configuration; ``ended`` is called when it serves, or has failed to."""
+        arguments = (endpoint, rollout, ended)
+        threading.Thread(target=self._roll_out, args=arguments, daemon=True).start()
 
-    def _roll_out(self, endpoint: Endpoint, rollout: Rollout) -> None:
+    def _roll_out(self, endpoint: Endpoint, rollout: Rollout, ended: Callable[[], None]) -> None:
         threading.Event().wait(self._account.clock.pause(_PROVISIONING_S))
         activity = (endpoint.polled, endpoint.name)
         self._account.activity.begin(activity)
         try:
             self._replace(endpoint, rollout)
         finally:
+            ended()
             self._account.activity.end(activity)
 
     def _replace(self, endpoint: Endpoint, rollout: Rollout) -> None:
