@@ -33,15 +33,17 @@ from orchestration.stages.endpoints.making import Made
 from orchestration.stages.endpoints.trials import Trying
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.hosting.components import InferenceComponent
-from orchestration.stages.hosting.removal import GONE, NAME, STATUS, removal
 from orchestration.stages.hosting.shared import SharedEndpoint
 from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, QUOTA
 from orchestration.stages.values import Text
 
+_NAME: Final = "InferenceComponentName"
+_GONE: Final = ErrorPattern("ValidationException", "Could not find inference component")
+# A deletion that was sent before, and whose response was lost.
+_DELETING: Final = ErrorPattern("ValidationException", "Cannot delete in-progress")
 _UPDATING: Final = ErrorPattern("ValidationException", "Cannot update in-progress")
 _STATE: Final = {
-    # Of one that is being deleted, in the end.
-    "status": Output(STATUS, kind="string", default="Absent"),
+    "status": Output(("InferenceComponentStatus",), kind="string", default="Absent"),
     "config": Output(("Specification", "ModelName"), kind="string", default=""),
     "endpoint": Output(("EndpointName",), kind="string", default=""),
     "arn": Output(("InferenceComponentArn",), kind="string", default=""),
@@ -124,7 +126,7 @@ class Hosted:
         """Return the steps up to a component that serves the new model."""
         steps: list[Step] = list(() if self.watch is None else self.watch.usable())
         steps += self.made.found(_last(steps))
-        look = self._asked("look", _last(steps), Recovery(GONE, _NOTHING))
+        look = self._asked("look", _last(steps), Recovery(_GONE, _NOTHING))
         steps += [look, self._usable(), self.made.model((self._step("usable"),))]
         if self.update.trial:
             steps.append(Trying(self.made, self.update.trial.cases).choice(_last(steps)))
@@ -142,15 +144,16 @@ class Hosted:
 
     def _asked(self, step: str, after: tuple[str, ...], *recoveries: Recovery) -> Call:
         """Wait until nothing changes the component, and say what it has."""
-        poll = Operation("sagemaker", "DescribeInferenceComponent", {NAME: self.name})
+        poll = Operation("sagemaker", "DescribeInferenceComponent", {_NAME: self.name})
         until = Until(
             poll=poll,
-            status=STATUS,
+            status=("InferenceComponentStatus",),
             success=frozenset(["InService", "Failed"]),
             failure=frozenset(),
             interval_s=self.made.stage.poll_interval_s,
             timeout_s=self.made.stage.settling_s,
-            gone=GONE,
+            # One that is being deleted is absent in the end; what was just applied never is.
+            gone=_GONE if recoveries else None,
             outputs=_STATE,
         )
         return Call(
@@ -160,7 +163,7 @@ class Hosted:
     def _usable(self) -> Require:
         status, endpoint = (Result(self._step("look"), output) for output in ("status", "endpoint"))
         here = Compare("eq", endpoint, self.made.endpoint)
-        # An earlier attempt of this run may have made one that failed: it is made anew.
+        # An earlier attempt of this run may have made one that failed: it is deleted in the end.
         same = Compare("eq", Result(self._step("look"), "config"), self.made.name)
         failed = All((Compare("eq", status, "Failed"), same))
         own = All((Either((Compare("eq", status, "InService"), failed)), here))
@@ -176,7 +179,7 @@ class Hosted:
         )
 
     def _apply(self, after: tuple[str, ...]) -> Choose:
-        named, extra = {NAME: self.name}, self.made.stage.extra_request
+        named, extra = {_NAME: self.name}, self.made.stage.extra_request
         asked: dict[str, Tree] = {
             "Specification": self.made.stage.specification(self.made.name),
             "RuntimeConfig": {"CopyCount": self.component.copies},
@@ -196,14 +199,6 @@ class Hosted:
             adopt=Adopt(exists=EXISTS),
             failure=QUOTA,
             retry=MODEL_VISIBLE_LATER,
-            after=(self._step("cleared"),),
-        )
-        status = Result(self._step("look"), "status")
-        cleared = Choose(
-            name=self._step("cleared"),
-            condition=Compare("eq", status, "Failed"),
-            then=Graph((removal(self.made.stage, self.name, "clear"),)),
-            otherwise=Graph(),
         )
         rolling = self.update.traffic == "rolling"
         alarms = [] if self.watch is None else self.watch.names
@@ -226,20 +221,27 @@ class Hosted:
         )
         return Choose(
             name=self._step("apply"),
-            condition=Compare("ne", status, "InService"),
-            then=Graph((cleared, create)),
+            condition=Compare("eq", Result(self._step("look"), "status"), "Absent"),
+            then=Graph((create,)),
             otherwise=Graph((changed,)),
             after=after,
         )
 
     def _failed(self) -> Choose:
-        """Delete a new component that could not start, and fail: there is nothing to go back to."""
-        deleted = removal(self.made.stage, self.name, "deleted")
+        """Delete a new component that could not start, and fail: there is nothing to go back to.
+
+        That it is gone is waited for by whoever looks next.
+        """
+        deleted = Call(
+            name=self._step("deleted"),
+            operation=Operation("sagemaker", "DeleteInferenceComponent", {_NAME: self.name}),
+            recoveries=(Recovery(_GONE, {}), Recovery(_DELETING, {})),
+        )
         fail = Fail(
             name=self._step("not_started"),
             error="ComponentFailed",
             cause=join(
-                *self._cause("; it is deleted, and endpoint "),
+                *self._cause("; it is being deleted, and endpoint "),
                 *(self.made.endpoint, " stays, with its instances, which cost"),
             ),
             after=(deleted.name,),
