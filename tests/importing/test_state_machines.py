@@ -486,6 +486,15 @@ def test_json_as_text_has_references_in_it() -> None:
     }
 
 
+def test_a_field_that_a_request_gives_twice_is_told() -> None:
+    machine = "arn:aws:states:us-east-1:111122223333:stateMachine:m"
+    given = {"StateMachineArn": machine, "Input": {"x": 1}, "input": {"y": 1}}
+    states = {"A": task("states:startExecution", given, Next="B"), "B": say(End=True)}
+    imported = from_data({"StartAt": "A", "States": states})
+    assert list(imported.description["stages"]) == ["b"]
+    assert told(imported) == {"States.A": "is left out: Input and input of its request are one"}
+
+
 def test_a_published_question_that_is_waited_for_is_an_approval() -> None:
     topic = "arn:aws:sns:us-east-1:111122223333:t"
     asked = {"TopicArn": topic, "Subject": "Deploy?", "Message.$": "$$.Task.Token"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -45,7 +46,10 @@ def step_of(state: State, request: Any) -> dict[str, Any] | str:
             **({"Rest": rest} if rest else {}),
         }
     model, texts = operation_model(*used.api), list[str]()
-    named = _named(model.input_shape if model is not None else None, request, "", texts)
+    shape = model.input_shape if model is not None else None
+    named = _named(shape, request, "", texts)
+    if len(named) < len(request):
+        return f"{_doubled(shape, request)} of its request are one"
     if used.api[0] == "sagemaker" and used.api[1] in _KINDS:
         kind = _KINDS[used.api[1]]
         return {"Type": kind, "Arguments": named, "Texts": texts, "Awaited": bool(used.pattern)}
@@ -54,6 +58,13 @@ def step_of(state: State, request: Any) -> dict[str, Any] | str:
         return f"what {used.resource} waits for is not known here"
     call = {"Type": "Call", "Service": used.api[0], "Operation": used.api[1], "Arguments": named}
     return {**call, "Texts": texts, **({"Poll": poll} if used.pattern and poll is not None else {})}
+
+
+def _doubled(shape: Shape | None, request: Mapping[str, Any]) -> str:
+    """Return the fields of a request that have one name in the API."""
+    own = {key: next(iter(_named(shape, {key: item}, "", []))) for key, item in request.items()}
+    count = Counter(own.values())
+    return " and ".join(key for key, name in own.items() if count[name] > 1)
 
 
 def _asked(state: State, api: tuple[str, str], request: Any) -> dict[str, Any] | str:
