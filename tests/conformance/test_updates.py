@@ -411,12 +411,12 @@ def test_a_further_attempt_judges_other_answers_anew(shop: Shop, tmp_path: Path)
     trial = {"baking_s": 0, "trial": [{"request": 1}, {"request": 2}]}
     before = shop.judgements()
     for _ in range(2):
-        report = shop.deploy(model, trial, run_id="again", judge=judge)
+        report = shop.deploy(model, trial, run_id="judged again", judge=judge)
         assert report.error == "TrialFailed"
     # The second attempt had the same answers, and paid nothing.
     assert shop.judgements() == before + 1
     mended.touch()
-    report = shop.deploy(model, trial, run_id="again", judge=judge)
+    report = shop.deploy(model, trial, run_id="judged again", judge=judge)
     assert (report.state, report.cause) == ("succeeded", None)
     assert shop.judgements() == before + 2
 
