@@ -107,11 +107,14 @@ def _serve_all(emit: Emit) -> NoReturn:
 def _read_certificates_once() -> None:
     """Let triggers share the certificates of authorities, which each reads for its own client.
 
-    That is a tenth of a run, and the embedded AWS has no certificate to check.
+    That is a tenth of a run, and the embedded AWS has no certificate to check. An aiobotocore that
+    reads them elsewhere (3.4, of Amazon MWAA's Airflow 3.2.1) goes on reading them.
     """
     from aiobotocore.httpsession import AIOHTTPSession
 
-    build = AIOHTTPSession._build_verify_context
+    build = getattr(AIOHTTPSession, "_build_verify_context", None)
+    if build is None:
+        return
     contexts: dict[object, Any] = {}
 
     def built(session: Any) -> Any:
