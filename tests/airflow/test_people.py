@@ -10,9 +10,11 @@ from uuid import uuid4
 
 import pytest
 from airflow.models.hitl import HITLDetail
+from airflow.providers.standard.triggers.hitl import HITLTriggerEventSuccessPayload
 from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.exceptions import TaskDeferred
 from airflow.sdk.execution_time.comms import CreateHITLDetailPayload
+from airflow.sdk.execution_time.hitl import HITLUser
 from airflow.sdk.execution_time.supervisor import set_supervisor_comms
 
 from orchestration import Pipeline
@@ -82,9 +84,19 @@ def said(option: str, comment: str) -> dict[str, Any]:
         responded_at=moment,
         responded_by={"id": "7", "name": "ada"},
     )
-    if not hasattr(detail, "as_resume_event_payload"):
-        pytest.skip("before 3.3, Airflow resumes a task in another way, which was not tried")
-    return detail.as_resume_event_payload()
+    if hasattr(detail, "as_resume_event_payload"):
+        return detail.as_resume_event_payload()
+    # Before 3.3, a trigger of the standard provider resumes the task.
+    by = HITLUser(id="7", name="ada")
+    return dict(
+        HITLTriggerEventSuccessPayload(
+            chosen_options=[option],
+            params_input=detail.params_input,
+            responded_by_user=by,
+            responded_at=moment,
+            timedout=False,
+        )
+    )
 
 
 def stands(account: EmbeddedAws, request: Any) -> dict[str, Any]:
